@@ -1,0 +1,231 @@
+/**
+ * The one table of errors that a user can cause. Each has a stable code, an HTTP status, a title, and a hint that says what
+ * to do next. `docs/errors.md` carries the same table and a test holds the two together. A programmer's mistake is an
+ * assertion and never stands here.
+ */
+interface Row {
+  readonly status: number
+  readonly title: string
+  /** What to do next; appended to the detail when the place that refuses says nothing more precise. */
+  readonly next: string
+}
+
+const table = {
+  // the request itself
+  malformed_request: { status: 400, title: 'Malformed request', next: 'Send a well-formed HTTP/1.1 request.' },
+  malformed_json: { status: 422, title: 'Malformed JSON', next: 'Send one JSON document in UTF-8.' },
+  malformed_frame: { status: 422, title: 'Malformed frame', next: 'Send one JSON object with a known "type".' },
+  too_deep: { status: 422, title: 'Nested too deeply', next: 'Flatten the value; 64 levels are allowed.' },
+  validation: { status: 422, title: 'Validation failed', next: 'Correct the places named in "errors".' },
+  too_large: { status: 413, title: 'Too large', next: 'Send less; the bound is named in the detail.' },
+  headers_too_large: { status: 431, title: 'Header fields too large', next: 'Send fewer and shorter headers.' },
+  not_found: { status: 404, title: 'Not found', next: 'Check the path; GET /openapi.json lists the routes.' },
+  method_not_allowed: { status: 405, title: 'Method not allowed', next: 'Use a method named in the Allow header.' },
+  internal: { status: 500, title: 'Internal error', next: 'Look into serve.log; this is a defect of the engine.' },
+
+  // who may
+  unauthenticated: { status: 401, title: 'Not signed in', next: 'Send "Authorization: Bearer <token>".' },
+  wrong_credentials: { status: 401, title: 'Wrong user name or password', next: 'Check both and try again.' },
+  token_expired: { status: 401, title: 'The token has expired', next: 'Sign in again with POST /login/access-token.' },
+  forbidden: { status: 403, title: 'Not allowed', next: 'Ask an administrator of this engine.' },
+  origin_refused: { status: 403, title: 'Origin refused', next: 'Open the page from the address of the engine.' },
+  rate_limited: { status: 429, title: 'Too many attempts', next: 'Wait for the time in Retry-After.' },
+  too_many_connections: { status: 503, title: 'Too many connections', next: 'Close some, then try again.' },
+
+  // flows
+  flow_not_found: { status: 404, title: 'No such flow', next: 'GET /flows lists the flows.' },
+  flow_exists: { status: 409, title: 'The flow exists', next: 'Choose another name.' },
+  flow_disabled: { status: 409, title: 'The flow is disabled', next: 'Enable it with POST /flows/{name}/enable.' },
+  flow_has_live_run: { status: 409, title: 'The flow has a live run', next: 'Cancel the run or wait for it.' },
+  stale_version: { status: 409, title: 'Stale version', next: 'Read the flow again, apply the change, save again.' },
+  commit_not_found: { status: 404, title: 'No such commit', next: 'GET /flows/{name}/history lists the commits.' },
+  too_many_flows: { status: 409, title: 'Too many flows', next: 'Delete flows that are not needed.' },
+  duplicate_name: { status: 422, title: 'A name is used twice', next: 'Rename one of them.' },
+  second_producer: { status: 422, title: 'A message has two producers', next: 'Let one node produce it.' },
+  dtype_mismatch: { status: 422, title: 'Dtypes do not agree', next: 'Give both ends the same dtype, or json.' },
+  unknown_node_type: { status: 422, title: 'Unknown node type', next: 'Use a type that GET /openapi.json lists.' },
+  bad_settings: { status: 422, title: 'Bad settings', next: 'Correct the setting that is named.' },
+  bad_cron: { status: 422, title: 'Bad cron expression', next: 'Write five or six cron fields.' },
+  syntax_error: { status: 422, title: 'Syntax error in node source', next: 'Correct the line and column named.' },
+  no_default_export: {
+    status: 422,
+    title: 'The source exports no body',
+    next: 'Write "export default (inputs, ctx) => outputs".',
+  },
+  unknown_flavor: { status: 422, title: 'Unknown flavor', next: 'Store the flavor first, or give numbers.' },
+  flavor_conflict: { status: 422, title: 'Flavor and number together', next: 'Give a flavor or a number, not both.' },
+  language_unavailable: { status: 422, title: 'Language not available', next: 'Use ts or js.' },
+
+  // messages and values
+  message_not_found: { status: 404, title: 'No such message', next: 'GET /messages lists the messages.' },
+  no_value: {
+    status: 404,
+    title: 'The message has no value yet',
+    next: 'Publish one, or give the flow input a default.',
+  },
+  wrong_dtype: { status: 422, title: 'Wrong dtype', next: 'Send a value of the dtype that the message declares.' },
+  not_finite: {
+    status: 422,
+    title: 'Not a finite number',
+    next: 'NaN and infinity are refused; send a number or nothing.',
+  },
+  value_too_large: {
+    status: 413,
+    title: 'The value is too large',
+    next: 'Store bytes as an artifact and publish its reference.',
+  },
+  backlogged: {
+    status: 503,
+    title: 'The flow is backlogged',
+    next: 'Wait for the time in Retry-After, then publish again.',
+  },
+  too_many_messages: { status: 409, title: 'Too many messages', next: 'Delete flows that are not needed.' },
+
+  // nodes and their bodies (kept on the node, not answered)
+  node_not_found: { status: 404, title: 'No such node', next: 'GET /flows/{name} shows the nodes.' },
+  node_error: { status: 500, title: 'The body threw', next: 'Correct the body; the inputs that failed are kept.' },
+  undeclared_key: { status: 500, title: 'Undeclared output', next: 'Declare an output port of that name.' },
+  bad_output: { status: 500, title: 'Not an object of outputs', next: 'Return an object whose keys are output ports.' },
+  emit_overflow: { status: 500, title: 'Too many unawaited emits', next: 'Await ctx.emit, or yield.' },
+  state_too_large: {
+    status: 500,
+    title: 'ctx.state is too large',
+    next: 'Keep at most 64 KiB; store the rest as an artifact.',
+  },
+  timeout: { status: 500, title: 'The body ran past its timeout', next: 'Raise the timeout or shorten the body.' },
+  node_silent: {
+    status: 500,
+    title: 'The node went silent',
+    next: 'The thread was ended; make the body yield or return.',
+  },
+  out_of_memory: { status: 500, title: 'Out of memory', next: 'Keep less in memory, or declare resources.ram.' },
+  thread_lost: {
+    status: 500,
+    title: 'The thread died',
+    next: 'The body ended its thread; look at the error before it.',
+  },
+  interrupted: { status: 500, title: 'Interrupted', next: 'The thread or the engine ended; it is not repeated.' },
+  body_not_loaded: {
+    status: 500,
+    title: 'The body could not be loaded',
+    next: 'Check what it imports, then POST /modules/refresh.',
+  },
+  plan_changed: { status: 500, title: 'The plan changed', next: 'The item waited at a port that no longer exists.' },
+  cycle: { status: 500, title: 'A cycle ran away', next: 'Break the cycle that the issue prints.' },
+  hard_cap: {
+    status: 500,
+    title: 'Dropped at the hard cap',
+    next: 'Publish less, or speed up the flow that is named.',
+  },
+  unavailable_in_live: { status: 500, title: 'Not available here', next: 'See docs/bodies.md for what ctx offers.' },
+
+  // cascades
+  cascade_not_found: { status: 404, title: 'No such cascade', next: 'GET /cascades lists the recorded cascades.' },
+
+  // users
+  user_exists: { status: 409, title: 'The user exists', next: 'Choose another name.' },
+  too_many_users: { status: 409, title: 'Too many users', next: 'Delete users that are not needed.' },
+  reset_refused: { status: 400, title: 'The reset link does not verify', next: 'Ask for a new one.' },
+
+  // the engine
+  starting: { status: 503, title: 'The engine is starting', next: 'Try again in a moment.' },
+  rebuilding: { status: 503, title: 'The engine is rebuilding', next: 'Try again in a moment.' },
+  disk_full: { status: 507, title: 'The disk is full', next: 'Free space in the data directory, then try again.' },
+  store_failed: { status: 500, title: 'The store failed', next: 'Look into serve.log.' },
+
+  // starting the engine and using the command line (exit codes, not answers)
+  bad_setting: { status: 500, title: 'Bad setting', next: 'Correct the variable or flag that is named.' },
+  second_engine: {
+    status: 409,
+    title: 'The installation has a running engine',
+    next: 'Use that one, or stop it first.',
+  },
+  wrong_database: {
+    status: 500,
+    title: 'DATABASE_URL names another database',
+    next: 'Unset it; the engine keeps its state in one embedded file.',
+  },
+  wrong_runtime: {
+    status: 500,
+    title: 'The Node runtime is too old',
+    next: 'Run npm ci, then ./svc; or install Node 22.18 or newer.',
+  },
+  newer_schema: {
+    status: 500,
+    title: 'The data directory is from a newer release',
+    next: 'Start the release that wrote it.',
+  },
+} as const satisfies Record<string, Row>
+
+export type ErrorCode = keyof typeof table
+export const errorTable: Readonly<Record<ErrorCode, Row>> = table
+
+/** One place in a request, a document or a source that was refused. */
+export interface ErrorPlace {
+  /** Where: `body.nodes[2].ports.outputs[0].dtype`, `query.limit`, `nodes.smooth.source:3:14`. */
+  readonly loc: string
+  readonly msg: string
+}
+
+/** An error that a user can cause. Crosses threads as `toJSON()` and is rebuilt by `ServiceError.from`. */
+export class ServiceError extends Error {
+  readonly code: ErrorCode
+  readonly detail: string
+  readonly errors: readonly ErrorPlace[]
+  /** Seconds to wait, for 429 and 503. */
+  readonly retry_after_s: number | null
+
+  constructor(
+    code: ErrorCode,
+    detail?: string,
+    options: { errors?: readonly ErrorPlace[]; retry_after_s?: number } = {},
+  ) {
+    const text = detail === undefined ? errorTable[code].next : `${detail} ${errorTable[code].next}`
+    super(text)
+    this.name = 'ServiceError'
+    this.code = code
+    this.detail = text
+    this.errors = options.errors ?? []
+    this.retry_after_s = options.retry_after_s ?? null
+  }
+
+  get status(): number {
+    return errorTable[this.code].status
+  }
+
+  /** Plain data for another thread; also the body of the RFC 9457 answer, less `instance`. */
+  toJSON(): Problem {
+    const row = errorTable[this.code]
+    return {
+      type: `about:blank#${this.code}`,
+      title: row.title,
+      status: row.status,
+      detail: this.detail,
+      code: this.code,
+      errors: [...this.errors],
+    }
+  }
+
+  static from(problem: Problem): ServiceError {
+    const error = Object.create(ServiceError.prototype) as ServiceError
+    return Object.assign(error, {
+      name: 'ServiceError',
+      message: problem.detail,
+      code: problem.code,
+      detail: problem.detail,
+      errors: problem.errors,
+      retry_after_s: null,
+    })
+  }
+}
+
+/** `application/problem+json` (RFC 9457). */
+export interface Problem {
+  type: string
+  title: string
+  status: number
+  detail: string
+  code: ErrorCode
+  errors: ErrorPlace[]
+  instance?: string
+}

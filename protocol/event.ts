@@ -1,0 +1,38 @@
+import Type, { type Static } from 'typebox'
+
+/** Event types of the live engine. Batch runs add theirs here. */
+export const EVENT_TYPES = [
+  'message_value',
+  'engine_started',
+  'engine_degraded',
+  'engine_recovered',
+  'flow_saved',
+  'flow_deleted',
+  'flow_renamed',
+  'flow_enabled',
+  'flow_disabled',
+  'node_error',
+  'node_acknowledged',
+  'node_down',
+  'node_up',
+  'node_promoted',
+  'node_log',
+  'cycle_broken',
+  'values_dropped',
+  'thread_replaced',
+  'disk_full',
+  'disk_recovered',
+] as const
+export type EventType = (typeof EVENT_TYPES)[number]
+
+/** An engine event, as it is kept and as it travels on the flows websocket. */
+export const EngineEvent = Type.Object(
+  {
+    type: Type.String(),
+    ts: Type.String(),
+    flow: Type.Union([Type.String(), Type.Null()]),
+    run: Type.Union([Type.String(), Type.Null()]),
+  },
+  { additionalProperties: true },
+)
+export type EngineEvent = Static<typeof EngineEvent> & Record<string, unknown>

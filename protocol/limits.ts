@@ -1,0 +1,141 @@
+/**
+ * Every bound of the service, in one place. Units stand last in the name. `assertLimits()` holds the relations between
+ * them and runs once at engine start.
+ */
+const KIB = 1024
+const MIB = 1024 * KIB
+const GIB = 1024 * MIB
+
+export const limits = {
+  // values and messages
+  MESSAGE_VALUE_BYTES: 1 * MIB,
+  VALUE_DEPTH: 64,
+  ARENA_BYTES: 256 * MIB,
+  PUBLISH_LIST_ITEMS: 1_000,
+
+  // the size of the tables in shared memory
+  FLOWS: 16_384,
+  MESSAGES: 65_536,
+  NODES: 65_536,
+  THREADS: 64,
+  LANES: 8,
+  LANE_SLOTS: 16,
+  QUEUE_SEGMENT_BYTES: 4 * KIB,
+  QUEUE_SEGMENTS: 32_768,
+  SLOT_INLINE_BYTES: 80,
+  QUEUE_INLINE_BYTES: 1 * KIB,
+  JOURNAL_INLINE_BYTES: 4 * KIB,
+
+  // flow documents
+  FLOW_NODES: 2_000,
+  NODE_PORTS: 64,
+  FLOW_INPUTS: 256,
+  SOURCE_BYTES: 256 * KIB,
+  SETTINGS_BYTES: 256 * KIB,
+  STATE_BYTES: 64 * KIB,
+  COMPACT_EVERY_CHANGES: 500,
+
+  // live execution
+  FLOW_WAITING_ITEMS: 10_000,
+  FLOW_WAITING_BYTES: 64 * MIB,
+  FLOW_WAITING_HARD_FACTOR: 4,
+  FLOW_PRESSURE_SHOWN: 0.6,
+  FLOW_PRESSURE_DEGRADED: 0.85,
+  DEGRADED_AFTER_MS: 5_000,
+  MAX_CASCADES: 1_000,
+  TURN_ITEMS: 256,
+  TURN_MS: 1,
+  GENERATOR_PULLS_PER_TURN: 256,
+  UNAWAITED_EMITS: 10_000,
+  WAVE_DEPTH: 1_000,
+  BACK_EDGE_WAVES: 10_000,
+  SLOW_BODY_MS: 20,
+  SLOW_BODY_MEDIAN_OF: 32,
+  BLOCKED_LANE_MS: 1_000,
+  NODE_SILENT_MS: 90_000,
+  CANCEL_GRACE_MS: 10_000,
+  FAILED_INPUTS_KEPT: 20,
+  NODE_ERROR_KEPT_MS: 24 * 3_600_000,
+  NODE_ERRORS_RECORDED_PER_S: 20,
+  LOG_LINES_PER_NODE_PER_S: 100,
+  LOG_LINE_BYTES: 8 * KIB,
+  RATE_HZ_MIN: 1e-6,
+  RATE_HZ_MAX: 1e6,
+  TIMEOUT_S_MAX: 31_536_000,
+  INJECT_EVERY_S_MIN: 0.001,
+  INJECT_EVERY_S_MAX: 31_536_000,
+
+  // the journal between threads and the store
+  JOURNAL_RING_BYTES: 8 * MIB,
+  GROUP_COMMIT_MS: 50,
+
+  // HTTP
+  BODY_BYTES: 1 * MIB,
+  FLOW_BODY_BYTES: 8 * MIB,
+  JSON_DEPTH: 64,
+  URL_BYTES: 8 * KIB,
+  HEADER_BYTES: 16 * KIB,
+  HEADER_COUNT: 100,
+  CONNECTIONS: 10_000,
+  LIST_LIMIT: 1_000,
+  LIST_LIMIT_DEFAULT: 100,
+  LIST_OFFSET: 1_000_000,
+  TIMESERIES_POINTS: 2_000,
+  TIMESERIES_HOURS: 24 * 366,
+  HISTORY_POINTS: 10_000,
+  BUCKET_S_MAX: 31_536_000,
+
+  // sockets
+  SOCKETS: 4_096,
+  SOCKET_FRAME_BYTES: 2 * MIB,
+  SOCKET_NAMES: 10_000,
+  SOCKET_BACKPRESSURE_BYTES: 64 * MIB,
+  SOCKET_SLOW_BYTES: 256 * KIB,
+  SOCKET_SWEEP_MS: 10,
+  SOCKET_STALLED_MS: 30_000,
+
+  // signing in
+  LOGIN_FAILURES: 10,
+  LOGIN_WINDOW_MS: 300_000,
+  LOGIN_BUCKETS: 10_000,
+  TOKEN_LIFETIME_S: 8 * 3_600,
+  PASSWORD_CHARACTERS_MIN: 8,
+  PASSWORD_CHARACTERS: 256,
+  RESET_LIFETIME_S: 48 * 3_600,
+  USERS: 10_000,
+
+  // the store
+  HISTORY_BYTES: 2 * GIB,
+  CASCADES_BYTES: 512 * MIB,
+  EVENTS_BYTES: 256 * MIB,
+  WAL_BYTES: 64 * MIB,
+  CHUNK_POINTS: 4_096,
+
+  // processes
+  SERVE_LOG_BYTES: 5 * MIB,
+  RESTARTS_PER_MINUTE: 5,
+  RESTART_AFTER_MS: 1_000,
+  LANE_HEAP_MB: 1_024,
+  CALL_HEAP_MB: 1_024,
+  HEAP_WATCH_MS: 250,
+  HEAP_END_SHARE: 0.9,
+} as const
+
+/** Relations that the code relies on; a broken one is a programmer's mistake. */
+export function assertLimits(): void {
+  const hold = (truth: boolean, relation: string): void => {
+    if (!truth) throw new RangeError(`limits: ${relation}`)
+  }
+  hold(limits.SOCKET_BACKPRESSURE_BYTES >= 16 * MIB, 'uWebSockets.js drops sends silently past maxBackpressure')
+  hold(
+    limits.SOCKET_BACKPRESSURE_BYTES > limits.SOCKET_SLOW_BYTES + 2 * limits.MESSAGE_VALUE_BYTES,
+    'a slow socket is noticed before it is full',
+  )
+  hold(limits.SOCKET_FRAME_BYTES > limits.MESSAGE_VALUE_BYTES, 'a frame carries a value of the largest size')
+  hold(limits.FLOW_BODY_BYTES >= limits.SOURCE_BYTES, 'a flow document carries a source of the largest size')
+  hold(limits.JOURNAL_RING_BYTES >= 8 * limits.MESSAGE_VALUE_BYTES, 'the ring takes a turn of large values')
+  hold(limits.FLOW_PRESSURE_SHOWN < limits.FLOW_PRESSURE_DEGRADED, 'pressure shows before it degrades')
+  hold(8 + limits.LANE_SLOTS <= limits.THREADS, 'every thread has a slot')
+  hold(limits.LANE_SLOTS >= 2 * limits.LANES, 'a lane is replaced while the old one ends')
+  hold(Number.isInteger(Math.log2(limits.JOURNAL_RING_BYTES)), 'ring positions are masked')
+}

@@ -1,0 +1,47 @@
+import Type, { type Static } from 'typebox'
+import { FlowBacklog } from './flow.ts'
+
+export const ThreadStatus = Type.Object({
+  slot: Type.Integer(),
+  kind: Type.String({ description: 'front store reader timer lane call' }),
+  epoch: Type.Integer({ description: 'Counts the threads that held this slot.' }),
+  state: Type.String({ description: 'starting idle busy ended' }),
+  heap_bytes: Type.Union([Type.Integer(), Type.Null()]),
+  node: Type.Union([Type.String(), Type.Null()], { description: 'The body that runs now.' }),
+})
+export type ThreadStatus = Static<typeof ThreadStatus>
+
+export const DiskClass = Type.Object({
+  class: Type.String({ description: 'history cascades events flows wal log' }),
+  bytes: Type.Integer(),
+  budget_bytes: Type.Union([Type.Integer(), Type.Null()]),
+})
+
+export const Summary = Type.Object({
+  version: Type.String(),
+  status: Type.Union([Type.Literal('ok'), Type.Literal('degraded')]),
+  started_at: Type.String(),
+  uptime_s: Type.Number(),
+  flows: Type.Object({ total: Type.Integer(), enabled: Type.Integer(), with_issues: Type.Integer() }),
+  backlog: Type.Array(FlowBacklog, { description: 'Flows in which something waits, the fullest first, at most 100.' }),
+  nodes_down: Type.Integer(),
+  node_errors: Type.Integer({ description: 'Nodes with an error that nobody acknowledged.' }),
+  cascades: Type.Object({ in_flight: Type.Integer(), limit: Type.Integer() }),
+  threads: Type.Array(ThreadStatus),
+  dropped: Type.Record(Type.String(), Type.Integer(), { description: 'What was dropped since the start, by reason.' }),
+  disk: Type.Array(DiskClass),
+  memory: Type.Object({ rss_bytes: Type.Integer(), arena_bytes: Type.Integer(), arena_limit_bytes: Type.Integer() }),
+})
+export type Summary = Static<typeof Summary>
+
+/** A closed bin of the engine's own figures. */
+export const TimeseriesPoint = Type.Object({
+  ts: Type.String(),
+  published: Type.Integer(),
+  executions: Type.Integer(),
+  errors: Type.Integer(),
+  cascades: Type.Integer(),
+  waiting: Type.Integer({ description: 'The most that waited at once.' }),
+  sockets: Type.Integer(),
+})
+export type TimeseriesPoint = Static<typeof TimeseriesPoint>

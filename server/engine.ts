@@ -1,0 +1,95 @@
+import type { Cascade } from '../protocol/cascade.ts'
+import type { EngineEvent } from '../protocol/event.ts'
+import type {
+  CreateFlow,
+  Flow,
+  FlowCommit,
+  FlowCommitDetail,
+  FlowSummary,
+  SavedFlow,
+  SaveFlow,
+} from '../protocol/flow.ts'
+import type { Message, MessageHistory, Published } from '../protocol/message.ts'
+import type { NodeError } from '../protocol/node-error.ts'
+import type { Summary, TimeseriesPoint } from '../protocol/summary.ts'
+
+/**
+ * What the routes and the sockets ask of the live engine. Everything that a user can get wrong comes back as a thrown
+ * `ServiceError` and leaves everything as it was. All of it runs on the front thread; promises wait for the store or the reader.
+ */
+export interface Engine {
+  readonly flows: Flows
+  readonly messages: Messages
+  readonly nodes: Nodes
+  readonly observe: Observe
+}
+
+export interface Page {
+  limit: number
+  offset: number
+}
+
+export interface List<Item> {
+  items: Item[]
+  count: number
+}
+
+export interface Flows {
+  list(page: Page): List<FlowSummary>
+  get(name: string): Flow
+  /** 409 `flow_exists` when there is one. */
+  create(request: CreateFlow, author: string): Promise<SavedFlow>
+  /** Creates or replaces. */
+  save(name: string, request: SaveFlow, author: string): Promise<SavedFlow>
+  remove(name: string, author: string): Promise<void>
+  rename(name: string, to: string, author: string): Promise<SavedFlow>
+  setEnabled(name: string, enabled: boolean, author: string): Promise<SavedFlow>
+  history(name: string, page: Page): Promise<List<FlowCommit>>
+  commit(name: string, commit: string): Promise<FlowCommitDetail>
+  restore(name: string, commit: string, author: string): Promise<SavedFlow>
+  source(name: string, node: string): { source: string; missing: boolean }
+}
+
+export interface HistoryQuery {
+  /** Microseconds since 1970, inclusive. */
+  since_us: number | null
+  /** Microseconds since 1970, exclusive. */
+  until_us: number | null
+  limit: number
+  bucket_s: number | null
+}
+
+export interface Messages {
+  list(page: Page & { flow: string | null }): List<Message>
+  get(name: string): Message
+  /** One check, then one cascade each; all or nothing. Synchronous: an accepted value is in shared memory on return. */
+  publish(items: readonly { name: string; value: unknown }[]): Published[]
+  history(name: string, query: HistoryQuery): Promise<MessageHistory>
+}
+
+export interface Nodes {
+  /** `node` is `<flow>.<node>`. Newest first. */
+  errors(node: string): Promise<List<NodeError>>
+  acknowledge(node: string, by: string): Promise<void>
+}
+
+export interface Observe {
+  summary(): Promise<Summary>
+  timeseries(query: {
+    hours: number
+    bucket_s: number
+    since_us: number | null
+    until_us: number | null
+  }): Promise<TimeseriesPoint[]>
+  events(
+    query: Page & { flow: string | null; type: string | null; since_us: number | null; until_us: number | null },
+  ): Promise<List<EngineEvent>>
+  cascades(
+    query: Page & { flow: string | null; status: string | null; since_us: number | null; before_us: number | null },
+  ): Promise<List<Cascade>>
+  cascade(id: string): Promise<Cascade>
+  /** Rejects when a dependency (the store thread, a lane) stopped answering. */
+  health(): Promise<{ status: 'ok' }>
+  /** Prometheus text. */
+  prometheus(): string
+}
