@@ -1,0 +1,52 @@
+import type { NormalDocument, NormalNode } from '../../protocol/flow-document.ts'
+import { canonical } from './canonical.ts'
+
+/** What a save does to the nodes, by id in document order. */
+export interface Difference {
+  /** New or changed: they start with fresh state. */
+  restarted: string[]
+  kept: string[]
+  removed: string[]
+}
+
+/** MB from `2048`, `"2048"`, `"512M"` or `"2G"`; null stays null. */
+export function ramMb(ram: number | string | null): number | null {
+  if (ram === null || typeof ram === 'number') return ram
+  const unit = ram.charAt(ram.length - 1)
+  const factor = { K: 1 / 1024, M: 1, G: 1024, T: 1024 * 1024 }[unit]
+  return factor === undefined ? Number(ram) : Number(ram.slice(0, -1)) * factor
+}
+
+/**
+ * Everything about a node that makes it another node when it changes, as one text. Compared by value: the order of keys
+ * in settings or env changes nothing, nor does `"2G"` for `2048`. Position, expected duration, cache and the order of ports are
+ * not part of it.
+ */
+export function changeText(node: NormalNode): string {
+  const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1)
+  return canonical({
+    type: node.type,
+    language: node.language,
+    source: node.source,
+    settings: node.settings,
+    inputs: [...node.ports.inputs].sort(byName),
+    outputs: [...node.ports.outputs].sort(byName),
+    resources: { ...node.resources, ram: ramMb(node.resources.ram) },
+    timeout: node.timeout,
+    device: node.device,
+    isolation: node.isolation,
+  })
+}
+
+export function difference(before: NormalDocument | null, after: NormalDocument): Difference {
+  const old = new Map((before?.nodes ?? []).map(node => [node.id, node]))
+  const result: Difference = { restarted: [], kept: [], removed: [] }
+  for (const node of after.nodes) {
+    const previous = old.get(node.id)
+    old.delete(node.id)
+    const same = previous !== undefined && changeText(previous) === changeText(node)
+    ;(same ? result.kept : result.restarted).push(node.id)
+  }
+  result.removed.push(...old.keys())
+  return result
+}

@@ -1,0 +1,277 @@
+import type { Dtype } from '../../protocol/dtype.ts'
+import type { NormalDocument, NormalNode } from '../../protocol/flow-document.ts'
+import { qualify } from '../../protocol/names.ts'
+import { changeText } from './difference.ts'
+import type { World } from './facts.ts'
+import { arrange } from './order.ts'
+
+/**
+ * A flow document made ready to run: names resolved to engine-wide indexes, nodes in wave order, edges split into forward
+ * and back. Plain data: it crosses threads by structured clone and is never changed after it was compiled.
+ */
+export interface Plan {
+  flow: string
+  flow_index: number
+  version: number
+  enabled: boolean
+  /** In wave order: topological over forward edges, ties by document order. A node's place here is its `position`. */
+  nodes: PlanNode[]
+  messages: PlanMessage[]
+  /** Engine-wide message index -> position in `messages`. */
+  by_message: Map<number, number>
+}
+
+export interface PlanMessage {
+  /** Qualified: `flow.message`. */
+  name: string
+  index: number
+  /** Belongs to this flow; the others are read here and published elsewhere. */
+  own: boolean
+  /** As its producer declares it; as its first reader expects it while nobody declares it. */
+  dtype: Dtype
+  /** Positions of the nodes with a trigger port on it, ascending. */
+  readers: number[]
+  /** Position of the node that produces it, or -1. */
+  producer: number
+  /** Some node of this flow reads it, with or without trigger. */
+  queued: boolean
+  /** Indexes of the other flows whose nodes trigger on it, ascending; empty when it is not our own. */
+  foreign: number[]
+  /** Indexes of this flow and of every flow reachable from it, ascending; empty when it is not our own. */
+  downstream: number[]
+}
+
+export interface PlanInputPort {
+  port: string
+  dtype: Dtype
+  /** Position in `Plan.messages`. */
+  message: number
+  trigger: boolean
+}
+
+export interface PlanOutputPort {
+  port: string
+  dtype: Dtype
+  /** Position in `Plan.messages`. */
+  message: number
+  rate_hz: number | null
+  /** Positions of the triggered readers that come later in wave order, ascending. */
+  forward: number[]
+  /** Positions of the triggered readers reached by a back edge, ascending: they run in a wave one deeper. */
+  back: number[]
+}
+
+export interface PlanNode {
+  id: string
+  /** `flow.node` */
+  qualified: string
+  index: number
+  position: number
+  type: string
+  settings: Record<string, unknown>
+  language: NormalNode['language']
+  /** SHA-256 (hex) of the stripped body; null for a type without one. */
+  digest: string | null
+  /** Differs when the node must start again with fresh state. */
+  change_key: string
+  inputs: PlanInputPort[]
+  outputs: PlanOutputPort[]
+  /**
+   * Bitset over positions: the nodes that may still publish something that this one reads in the same wave, directly or
+   * through others. Reads without trigger count too, unless the read takes part in a loop.
+   */
+  upstream: Uint32Array
+  /** Declares resources, a timeout, a device or isolation: runs in a call slot, not on the lane. */
+  dispatch: boolean
+  timeout_s: number | null
+  resources: NormalNode['resources']
+  device: string | null
+  isolation: NormalNode['isolation']
+}
+
+/** Hands out engine-wide indexes; the same name always gets the same index while the engine runs. */
+export interface Indexer {
+  /** `name` is qualified. */
+  message(name: string): number
+  /** `flow.node` */
+  node(qualified: string): number
+  flow(name: string): number
+}
+
+/** What a plan needs to know about the other flows' wiring; `Wiring` is one. */
+export interface FlowWiring {
+  /** The other flows whose nodes trigger on the message (qualified). */
+  readersOf(message: string): Iterable<string>
+  /** The flows that a publish in this one can wake, directly or through others; without itself. */
+  reachable(flow: string): Iterable<string>
+}
+
+export interface PlanInput {
+  flow: string
+  version: number
+  enabled: boolean
+  /** Checked: one producer a message, unique ids. */
+  document: NormalDocument
+  indexer: Indexer
+  /** Must know this flow's facts already. */
+  wiring: FlowWiring
+  /** For the dtypes of other flows' messages. */
+  world: World
+  /** SHA-256 of a node's stripped body; null for a type without one. */
+  digest(node_id: string): string | null
+  /** A digest of a text, short and without collisions; makes the change keys. */
+  hash(text: string): string
+}
+
+const ascending = (a: number, b: number): number => a - b
+
+export function compilePlan(input: PlanInput): Plan {
+  const { flow, document, indexer, world } = input
+  const nodes = document.nodes
+  const messages = new Messages(input)
+  // Declared first, so that a message has its producer's dtype wherever it stands in the document.
+  for (const port of document.inputs) messages.own(port.message, port.dtype)
+  for (const node of nodes) for (const port of node.ports.outputs) messages.own(port.message, port.dtype)
+  for (const node of nodes)
+    for (const port of node.ports.inputs) {
+      const [owner, name] = split(flow, port.message)
+      if (owner === flow) messages.own(name, port.dtype)
+      else messages.foreign(owner, name, world.flow(owner)?.messages.get(name)?.dtype ?? port.dtype)
+    }
+
+  const readers = messages.list.map(() => ({ triggered: new Set<number>(), reading: new Set<number>() }))
+  nodes.forEach((node, number) => {
+    for (const port of node.ports.inputs) {
+      const at = messages.at(port.message)
+      ;(port.trigger ? readers[at]!.triggered : readers[at]!.reading).add(number)
+    }
+  })
+  const targetsOf = (node: NormalNode, of: 'triggered' | 'reading'): number[] => {
+    const targets = new Set<number>()
+    for (const port of node.ports.outputs) for (const to of readers[messages.at(port.message)]![of]) targets.add(to)
+    return [...targets].sort(ascending)
+  }
+  const arrangement = arrange({
+    count: nodes.length,
+    triggers: nodes.map(node => targetsOf(node, 'triggered')),
+    reads: nodes.map(node => targetsOf(node, 'reading')),
+  })
+  const positions = (numbers: Iterable<number>): number[] =>
+    Array.from(numbers, number => arrangement.position[number]!).sort(ascending)
+
+  nodes.forEach((node, number) => {
+    for (const port of node.ports.outputs)
+      messages.list[messages.at(port.message)]!.producer = arrangement.position[number]!
+  })
+  messages.list.forEach((message, at) => {
+    message.readers = positions(readers[at]!.triggered)
+    message.queued = readers[at]!.triggered.size + readers[at]!.reading.size > 0
+  })
+
+  return {
+    flow,
+    flow_index: indexer.flow(flow),
+    version: input.version,
+    enabled: input.enabled,
+    nodes: arrangement.order.map((number, position) => {
+      const node = nodes[number]!
+      return {
+        id: node.id,
+        qualified: `${flow}.${node.id}`,
+        index: indexer.node(`${flow}.${node.id}`),
+        position,
+        type: node.type,
+        settings: node.settings,
+        language: node.language,
+        digest: input.digest(node.id),
+        change_key: input.hash(changeText(node)),
+        inputs: node.ports.inputs.map(port => ({
+          port: port.name,
+          dtype: port.dtype,
+          message: messages.at(port.message),
+          trigger: port.trigger,
+        })),
+        outputs: node.ports.outputs.map(port => {
+          const message = messages.at(port.message)
+          const woken = [...readers[message]!.triggered]
+          return {
+            port: port.name,
+            dtype: port.dtype,
+            message,
+            rate_hz: port.rate_hz,
+            forward: positions(woken.filter(to => !arrangement.isBack(number, to))),
+            back: positions(woken.filter(to => arrangement.isBack(number, to))),
+          }
+        }),
+        upstream: arrangement.upstream[position]!,
+        dispatch: isDispatched(node),
+        timeout_s: node.timeout,
+        resources: node.resources,
+        device: node.device,
+        isolation: node.isolation,
+      }
+    }),
+    messages: messages.list,
+    by_message: new Map(messages.list.map((message, at) => [message.index, at])),
+  }
+}
+
+/** Is the bit of `position` set in the bitset `upstream`? */
+export const isUpstream = (upstream: Uint32Array, position: number): boolean =>
+  (upstream[position >>> 5]! & (1 << (position & 31))) !== 0
+
+/** A node that declares nothing runs on the lane; `env` alone is a wish for a process, so it counts. */
+export function isDispatched(node: NormalNode): boolean {
+  const { cpus, gpus, ram, env, flavor } = node.resources
+  const asks = cpus !== null || gpus !== null || ram !== null || flavor !== null || Object.keys(env).length > 0
+  return asks || node.timeout !== null || node.device !== null || node.isolation !== null
+}
+
+/** `raw` and `flow.raw` are the flow's own message `raw`. */
+function split(flow: string, reference: string): [owner: string, name: string] {
+  const dot = reference.indexOf('.')
+  return dot === -1 ? [flow, reference] : [reference.slice(0, dot), reference.slice(dot + 1)]
+}
+
+/** The messages of a plan, each once, in the order in which they were first named. */
+class Messages {
+  readonly list: PlanMessage[] = []
+  readonly #position = new Map<string, number>()
+  readonly #input: PlanInput
+  /** One array for all own messages: structured clone keeps it one. */
+  readonly #downstream: number[]
+
+  constructor(input: PlanInput) {
+    this.#input = input
+    const { indexer, wiring, flow } = input
+    this.#downstream = Array.from(new Set([flow, ...wiring.reachable(flow)]), name => indexer.flow(name)).sort(
+      ascending,
+    )
+  }
+
+  own(name: string, dtype: Dtype): void {
+    const { flow, wiring, indexer } = this.#input
+    const qualified = `${flow}.${name}`
+    if (this.#position.has(qualified)) return
+    const foreign = Array.from(wiring.readersOf(qualified), reader => indexer.flow(reader)).sort(ascending)
+    this.#add(qualified, true, dtype, foreign, this.#downstream)
+  }
+
+  foreign(owner: string, name: string, dtype: Dtype): void {
+    const qualified = `${owner}.${name}`
+    if (!this.#position.has(qualified)) this.#add(qualified, false, dtype, [], [])
+  }
+
+  /** Position of a message as a port of this flow names it. */
+  at(reference: string): number {
+    const position = this.#position.get(qualify(this.#input.flow, reference))
+    if (position === undefined) throw new RangeError(`no message ${reference} in the plan of ${this.#input.flow}`)
+    return position
+  }
+
+  #add(name: string, own: boolean, dtype: Dtype, foreign: number[], downstream: number[]): void {
+    this.#position.set(name, this.list.length)
+    const index = this.#input.indexer.message(name)
+    this.list.push({ name, index, own, dtype, readers: [], producer: -1, queued: false, foreign, downstream })
+  }
+}
