@@ -73,6 +73,7 @@ export const limits = {
   BODY_BYTES: 1 * MIB,
   FLOW_BODY_BYTES: 8 * MIB,
   JSON_DEPTH: 64,
+  ERROR_PLACES: 100,
   URL_BYTES: 8 * KIB,
   HEADER_BYTES: 16 * KIB,
   HEADER_COUNT: 100,
