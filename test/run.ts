@@ -1,0 +1,78 @@
+/**
+ * The runner behind `npm test`: sets up what the tests need, then hands every test file to `node --test`.
+ *
+ *   npm test                     all tests; fuzz and stress files in their short form
+ *   npm test -- memory cli       only the files whose path holds one of the words
+ *   SEED=7 npm test              the same random numbers again
+ *   LONG=1 npm test -- fuzz      fuzz and stress in their long form
+ *
+ * It ends with node's own summary and with node's exit code.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { existsSync, readdirSync } from 'node:fs'
+import { join, relative } from 'node:path'
+
+const ROOT = join(import.meta.dirname, '..')
+const TEST_FILE = /\.(test|fuzz|stress)\.ts$/
+/** Two at a time: the machines that this runs on may have no more cores, and every engine under test starts threads. */
+const AT_ONCE = 2
+/** A test that hangs is ended and reported by name; far above anything that a working test takes. */
+const TEST_TIMEOUT_MS = 300_000
+const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+
+process.exitCode = await main(process.argv.slice(2))
+
+async function main(words: readonly string[]): Promise<number> {
+  const files = testFiles().filter(file => words.length === 0 || words.some(word => file.includes(word)))
+  if (files.length === 0) {
+    console.error(`No test file has a path with ${words.map(word => JSON.stringify(word)).join(' or ')} in it.`)
+    return 1
+  }
+  if (files.some(file => file.includes('/browser/'))) installBrowser()
+  const seed = process.env['SEED'] ?? String(randomInt(2 ** 31))
+  console.log(`${files.length} test files, SEED=${seed}`)
+  const code = await runNode(
+    [
+      '--test',
+      `--test-concurrency=${AT_ONCE}`,
+      `--test-timeout=${TEST_TIMEOUT_MS}`,
+      '--test-reporter=spec',
+      '--test-reporter-destination=stdout',
+      ...files,
+    ],
+    { ...process.env, SEED: seed },
+  )
+  if (code !== 0) console.error(`To see the same again: SEED=${seed} npm test${words.map(word => ` ${word}`).join('')}`)
+  return code
+}
+
+/** Paths from the root, in alphabetical order. */
+function testFiles(): string[] {
+  return readdirSync(join(ROOT, 'test'), { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile() && TEST_FILE.test(entry.name))
+    .map(entry => relative(ROOT, join(entry.parentPath, entry.name)))
+    .filter(file => !file.includes('node_modules'))
+    .sort()
+}
+
+/** Debian's own Chromium, and only where we may install it; elsewhere the browser tests say what they miss. */
+function installBrowser(): void {
+  const mayInstall = process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')
+  if (BROWSERS.some(path => existsSync(path)) || !mayInstall) return
+  console.log('Installing Chromium for the browser tests ...')
+  const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  for (const words of [['update'], ['install', '--yes', '--no-install-recommends', 'chromium']]) {
+    spawnSync('apt-get', ['-q', ...words], { stdio: ['ignore', 'ignore', 'inherit'], env: environment })
+  }
+}
+
+/** Resolves with the exit code; a signal to us is passed on, so that no test outlives its runner. */
+function runNode(words: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const child = spawn(process.execPath, words, { cwd: ROOT, env: environment, stdio: 'inherit' })
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('exit', code => resolve(code ?? 1))
+  })
+}
