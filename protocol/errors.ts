@@ -19,6 +19,13 @@ const table = {
   validation: { status: 422, title: 'Validation failed', next: 'Correct the places named in "errors".' },
   too_large: { status: 413, title: 'Too large', next: 'Send less; the bound is named in the detail.' },
   headers_too_large: { status: 431, title: 'Header fields too large', next: 'Send fewer and shorter headers.' },
+  url_too_long: { status: 414, title: 'The address is too long', next: 'Send long data in the body.' },
+  upgrade_required: {
+    status: 426,
+    title: 'A websocket is wanted here',
+    next: 'Open a websocket on this path with the subprotocol svc.v1.',
+  },
+  body_timeout: { status: 408, title: 'The body took too long', next: 'Send the whole body without long pauses.' },
   not_found: { status: 404, title: 'Not found', next: 'Check the path; GET /openapi.json lists the routes.' },
   method_not_allowed: { status: 405, title: 'Method not allowed', next: 'Use a method named in the Allow header.' },
   internal: { status: 500, title: 'Internal error', next: 'Look into serve.log; this is a defect of the engine.' },
@@ -124,6 +131,8 @@ const table = {
 
   // users
   user_exists: { status: 409, title: 'The user exists', next: 'Choose another name.' },
+  user_not_found: { status: 404, title: 'No such user', next: 'GET /users lists the users.' },
+  last_superuser: { status: 409, title: 'The last superuser stays', next: 'Make another user a superuser first.' },
   too_many_users: { status: 409, title: 'Too many users', next: 'Delete users that are not needed.' },
   reset_refused: { status: 400, title: 'The reset link does not verify', next: 'Ask for a new one.' },
 
@@ -139,6 +148,16 @@ const table = {
     status: 409,
     title: 'The installation has a running engine',
     next: 'Use that one, or stop it first.',
+  },
+  address_in_use: {
+    status: 409,
+    title: 'The address is in use',
+    next: 'Choose another with --port, or let --port 0 pick one.',
+  },
+  bad_installation: {
+    status: 500,
+    title: 'The installation cannot be used',
+    next: 'Put right what is named, or choose another directory with --data-dir.',
   },
   wrong_database: {
     status: 500,

@@ -22,6 +22,8 @@ export interface Engine {
   readonly messages: Messages
   readonly nodes: Nodes
   readonly observe: Observe
+  /** Loads every body anew: lanes are replaced between turns, call threads get a fresh module cache. Resolves when it is done. */
+  refreshModules(): Promise<void>
 }
 
 export interface Page {
