@@ -2,7 +2,7 @@
  * The grammar of names: flows, nodes, ports and messages are `[A-Za-z_][A-Za-z0-9_-]{0,63}`. A message of flow `f` is
  * written `m` inside `f` and `f.m` outside it; a node likewise.
  */
-export const NAME_PATTERN = '^[A-Za-z_][A-Za-z0-9_-]{0,63}$'
+export const NAME_PATTERN = '^(?!__proto__$)[A-Za-z_][A-Za-z0-9_-]{0,63}$'
 export const QUALIFIED_PATTERN = '^[A-Za-z_][A-Za-z0-9_-]{0,63}\\.[A-Za-z_][A-Za-z0-9_-]{0,63}$'
 /** A message as an input port may write it: its own flow's (`m`) or another flow's (`f.m`). */
 export const MESSAGE_REFERENCE_PATTERN = '^[A-Za-z_][A-Za-z0-9_-]{0,63}(\\.[A-Za-z_][A-Za-z0-9_-]{0,63})?$'
