@@ -78,7 +78,7 @@ export const limits = {
   HEADER_BYTES: 16 * KIB,
   HEADER_COUNT: 100,
   CONNECTIONS: 10_000,
-  BODY_MS: 60_000,
+  BODIES_BYTES: 128 * MIB,
   BODY_DRAIN_BYTES: 16 * MIB,
   PLACES_NAMED: 20,
   LIST_LIMIT: 1_000,
@@ -97,6 +97,10 @@ export const limits = {
   SOCKET_SLOW_BYTES: 256 * KIB,
   SOCKET_SWEEP_MS: 10,
   SOCKET_STALLED_MS: 30_000,
+  SOCKET_ERRORS: 100,
+  SOCKET_ERRORS_MS: 10_000,
+  SOCKET_UNREAD_BYTES: 16 * MIB,
+  FRONT_SLICE_MS: 2,
 
   // signing in
   LOGIN_FAILURES: 10,
@@ -139,6 +143,7 @@ export function assertLimits(): void {
     limits.SOCKET_BACKPRESSURE_BYTES > limits.SOCKET_SLOW_BYTES + 2 * limits.MESSAGE_VALUE_BYTES,
     'a slow socket is noticed before it is full',
   )
+  hold(limits.SOCKET_UNREAD_BYTES < limits.SOCKET_BACKPRESSURE_BYTES, 'unread answers end a socket before one is dropped')
   hold(limits.SOCKET_FRAME_BYTES > limits.MESSAGE_VALUE_BYTES, 'a frame carries a value of the largest size')
   hold(limits.FLOW_BODY_BYTES >= limits.SOURCE_BYTES, 'a flow document carries a source of the largest size')
   hold(limits.JOURNAL_RING_BYTES >= 8 * limits.MESSAGE_VALUE_BYTES, 'the ring takes a turn of large values')
