@@ -25,7 +25,6 @@ const table = {
     title: 'A websocket is wanted here',
     next: 'Open a websocket on this path with the subprotocol svc.v1.',
   },
-  body_timeout: { status: 408, title: 'The body took too long', next: 'Send the whole body without long pauses.' },
   not_found: { status: 404, title: 'Not found', next: 'Check the path; GET /openapi.json lists the routes.' },
   method_not_allowed: { status: 405, title: 'Method not allowed', next: 'Use a method named in the Allow header.' },
   internal: { status: 500, title: 'Internal error', next: 'Look into serve.log; this is a defect of the engine.' },
@@ -99,6 +98,13 @@ const table = {
     title: 'ctx.state is too large',
     next: 'Keep at most 64 KiB; store the rest as an artifact.',
   },
+  bad_state: {
+    status: 500,
+    title: 'ctx.state cannot be kept',
+    next: 'Keep plain data in it: what JSON can carry.',
+  },
+  bad_metric: { status: 500, title: 'Bad metric', next: 'Call ctx.metric(name, value, step).' },
+  bad_report: { status: 500, title: 'Bad report', next: 'Call ctx.report("ok" or "down", text).' },
   timeout: { status: 500, title: 'The body ran past its timeout', next: 'Raise the timeout or shorten the body.' },
   node_silent: {
     status: 500,

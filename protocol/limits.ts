@@ -127,6 +127,7 @@ export const limits = {
   SERVE_LOG_BYTES: 5 * MIB,
   RESTARTS_PER_MINUTE: 5,
   RESTART_AFTER_MS: 1_000,
+  STOP_GRACE_MS: 15_000,
   LANE_HEAP_MB: 1_024,
   CALL_HEAP_MB: 1_024,
   HEAP_WATCH_MS: 250,
@@ -143,7 +144,10 @@ export function assertLimits(): void {
     limits.SOCKET_BACKPRESSURE_BYTES > limits.SOCKET_SLOW_BYTES + 2 * limits.MESSAGE_VALUE_BYTES,
     'a slow socket is noticed before it is full',
   )
-  hold(limits.SOCKET_UNREAD_BYTES < limits.SOCKET_BACKPRESSURE_BYTES, 'unread answers end a socket before one is dropped')
+  hold(
+    limits.SOCKET_UNREAD_BYTES < limits.SOCKET_BACKPRESSURE_BYTES,
+    'unread answers end a socket before one is dropped',
+  )
   hold(limits.SOCKET_FRAME_BYTES > limits.MESSAGE_VALUE_BYTES, 'a frame carries a value of the largest size')
   hold(limits.FLOW_BODY_BYTES >= limits.SOURCE_BYTES, 'a flow document carries a source of the largest size')
   hold(limits.JOURNAL_RING_BYTES >= 8 * limits.MESSAGE_VALUE_BYTES, 'the ring takes a turn of large values')

@@ -1,0 +1,167 @@
+import { readdirSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { availableParallelism } from 'node:os'
+import { parseArgs } from 'node:util'
+import { ServiceError } from '../protocol/errors.ts'
+import { limits } from '../protocol/limits.ts'
+import { type SettingName, settings } from '../protocol/settings.ts'
+
+/** What `svc serve` runs with, checked. Nothing else in the server reads the environment. */
+export interface Config {
+  readonly max_runs: number
+  readonly max_cascades: number
+  readonly max_workers: number
+  readonly lanes: number
+  readonly cpus: number
+  readonly gpus: number
+  readonly host: string
+  /** 0 picks a free one. */
+  readonly port: number
+  /** `--data-dir` or DATA_DIR as given; null when the installation is to be searched for. */
+  readonly data_dir: string | null
+  readonly global: boolean
+  /** The path that DATABASE_URL names; null when it names none. The installation holds it against its own file. */
+  readonly database_path: string | null
+  readonly node_venv: 'auto' | 'managed'
+  readonly timezone: string
+  readonly trusted_proxies: readonly string[]
+  readonly plain: boolean
+  readonly example: boolean
+}
+
+export interface ConfigSource {
+  /** What follows `svc serve`. */
+  readonly argv: readonly string[]
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** The cores of this machine; counted when absent. */
+  readonly cores?: number
+  /** The cards of this machine; counted when absent. */
+  readonly countCards?: () => number
+}
+
+/** A setting as the user wrote it, with the name under which they wrote it: the flag when there is one, else the variable. */
+interface Given {
+  readonly text: string
+  readonly name: string
+}
+
+const refuse = (given: Given, expected: string): never => {
+  throw new ServiceError('bad_setting', `${given.name} is ${JSON.stringify(given.text)}: ${expected}.`)
+}
+
+/** Cards as the kernel shows them: `/dev/nvidia0`, `/dev/nvidia1`, and so on. */
+function countCards(): number {
+  try {
+    return readdirSync('/dev').filter(name => /^nvidia\d+$/.test(name)).length
+  } catch {
+    return 0
+  }
+}
+
+/** Throws ServiceError `bad_setting` or `wrong_database`, naming the variable or flag. Touches no file. */
+export function readConfig(source: ConfigSource): Config {
+  const flags = readFlags(source.argv)
+  const given = (name: SettingName): Given | null => {
+    const { variable, flag } = settings[name]
+    const byFlag = flags.get(name)
+    if (typeof byFlag === 'string') return { text: byFlag, name: flag! }
+    const text = variable === null ? undefined : source.environment[variable]
+    return text === undefined || text === '' ? null : { text, name: variable! }
+  }
+  const integer = (name: SettingName, least: number, most: number, byDefault: number): number => {
+    const it = given(name)
+    if (it === null) return byDefault
+    const expected = least === 1 ? `a positive integer of at most ${most} is needed` : `${least} to ${most} is needed`
+    const value = /^\d{1,15}$/.test(it.text) ? Number(it.text) : -1
+    return value < least || value > most
+      ? refuse(it, `${expected}; without it the default is used (${settings[name].default})`)
+      : value
+  }
+  const cores = source.cores ?? availableParallelism()
+  const global = flags.get('global') === true
+  const data_dir = given('data_dir')
+  if (global && data_dir?.name === '--data-dir') {
+    refuse(data_dir, '--global names the installation already, give one of the two')
+  }
+  const gpus = integer('gpus', 0, 1_024, 0)
+  return {
+    max_runs: integer('max_runs', 1, 10_000, 4),
+    max_cascades: integer('max_cascades', 1, 1_000_000, limits.MAX_CASCADES),
+    max_workers: integer('max_workers', 1, 1_024, Math.max(2, cores)),
+    lanes: integer('lanes', 1, limits.LANES, Math.min(limits.LANES, Math.max(2, cores - 1))),
+    cpus: integer('cpus', 1, 4_096, Math.max(1, cores - 2)),
+    gpus: gpus === 0 ? (source.countCards ?? countCards)() : gpus,
+    host: readHost(given('host')),
+    port: integer('port', 0, 65_535, 8_700),
+    data_dir: data_dir?.text ?? null,
+    global,
+    database_path: readDatabase(given('database_url')),
+    node_venv: readNodeVenv(given('node_venv')),
+    timezone: readTimezone(given('timezone')),
+    trusted_proxies: readProxies(given('trusted_proxies')),
+    plain: flags.get('plain') === true,
+    example: flags.get('example') === true,
+  }
+}
+
+function readFlags(argv: readonly string[]): Map<SettingName, string | boolean> {
+  const options: Record<string, { type: 'string' | 'boolean' }> = {}
+  const names = new Map<string, SettingName>()
+  for (const [name, { flag, argument }] of Object.entries(settings)) {
+    if (flag === null) continue
+    options[flag.slice(2)] = { type: argument === null ? 'boolean' : 'string' }
+    names.set(flag.slice(2), name as SettingName)
+  }
+  try {
+    const { values } = parseArgs({ args: [...argv], options, allowPositionals: false, strict: true })
+    return new Map(Object.entries(values).map(([flag, value]) => [names.get(flag)!, value as string | boolean]))
+  } catch (error) {
+    const [sentence] = (error as Error).message.split('. ')
+    throw new ServiceError('bad_setting', `${sentence!.replace(/\.$/, '')}. "svc serve --help" lists the flags.`)
+  }
+}
+
+function readHost(given: Given | null): string {
+  if (given === null) return '127.0.0.1'
+  const isHost = isIP(given.text) !== 0 || /^[A-Za-z0-9]([A-Za-z0-9.-]{0,252})$/.test(given.text)
+  return isHost ? given.text : refuse(given, 'an IP address or a host name of this machine is needed')
+}
+
+/** `sqlite:` alone names the embedded database whatever its file; with a path it has to be that file. */
+function readDatabase(given: Given | null): string | null {
+  if (given === null) return null
+  const match = /^(?:sqlite|file):(?:\/\/)?\/?(.*)$/.exec(given.text)
+  if (match !== null) return match[1] === '' ? null : match[1]!.replaceAll('%20', ' ')
+  const scheme = /^[A-Za-z][A-Za-z0-9+.-]*(?=:)/.exec(given.text)?.[0] ?? 'no known scheme'
+  // The address may carry a password, so only its scheme is shown.
+  throw new ServiceError('wrong_database', `${given.name} names another database engine (${scheme}).`)
+}
+
+function readNodeVenv(given: Given | null): 'auto' | 'managed' {
+  if (given === null) return 'auto'
+  return given.text === 'auto' || given.text === 'managed' ? given.text : refuse(given, 'auto or managed is needed')
+}
+
+function readTimezone(given: Given | null): string {
+  if (given === null) return 'UTC'
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: given.text.replace(/^:/, '') }).resolvedOptions().timeZone
+  } catch {
+    return refuse(given, 'a timezone such as Europe/Berlin is needed')
+  }
+}
+
+function readProxies(given: Given | null): string[] {
+  if (given === null) return []
+  const entries = given.text.split(',').map(entry => entry.trim())
+  for (const entry of entries.filter(Boolean)) {
+    const [address, bits, ...rest] = entry.split('/')
+    const family = isIP(address!)
+    const most = family === 4 ? 32 : 128
+    const isNetwork = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most)
+    if (family === 0 || !isNetwork || rest.length > 0) {
+      refuse(given, 'addresses or networks such as 10.0.0.0/8 are needed, separated by commas')
+    }
+  }
+  return entries.filter(Boolean)
+}

@@ -1,0 +1,94 @@
+import { type Config, readConfig } from './config.ts'
+import { Installation } from './installation.ts'
+import type { RunningEngine, StartEngine } from './running-engine.ts'
+import { ServeLog } from './serve-log.ts'
+
+export interface ServeOptions {
+  /** What follows `svc serve`. */
+  readonly argv: readonly string[]
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  /** `build.ts` when absent. */
+  readonly loadEngine?: () => Promise<StartEngine>
+  /** How the engine before this one ended, when the supervisor started it again. */
+  readonly restarted_after?: string
+}
+
+/** A served engine and what to tell the person who started it. */
+export interface Served {
+  readonly url: string
+  /** For stdout. */
+  readonly lines: readonly string[]
+  /** For stderr. */
+  readonly notes: readonly string[]
+  readonly log: ServeLog
+  close(): Promise<void>
+}
+
+/** Starts an engine in this process. Throws ServiceError with nothing left behind that runs or holds a lock. */
+export async function serve(options: ServeOptions): Promise<Served> {
+  const config = readConfig(options)
+  const installation = Installation.open({ ...config, cwd: options.cwd, environment: options.environment })
+  const log = new ServeLog({ path: `${installation.data_dir}/serve.log` })
+  let running: RunningEngine | null = null
+  const close = async (): Promise<void> => {
+    await running?.close()
+    log.info('engine_stopped')
+    log.close()
+    installation.close()
+  }
+  try {
+    if (options.restarted_after !== undefined) log.warn('engine_restarted', { after: options.restarted_after })
+    log.info('engine_starting', { pid: process.pid, node: process.version, data_dir: installation.data_dir })
+    const startEngine = await (options.loadEngine ?? loadEngine)()
+    running = await startEngine({ config, installation, log })
+    await installation.keepToken(running.mintToken, error => log.error('token_not_renewed', { error }))
+    installation.announce(running.url)
+    log.info('engine_ready', { url: running.url })
+    const examples = config.example ? await storeExamples(running) : []
+    return { url: running.url, ...greeting(config, installation, running.url, examples), log, close }
+  } catch (error) {
+    log.error('engine_not_started', { error })
+    await close().catch(() => {})
+    throw error
+  }
+}
+
+async function loadEngine(): Promise<StartEngine> {
+  const build = (await import(new URL('./build.ts', import.meta.url).href)) as { startEngine: StartEngine }
+  return build.startEngine
+}
+
+/** What `docs/examples/index.ts` exports; it lies outside the sources, so it is named by its address. */
+interface Examples {
+  examples(): { name: string; document: Parameters<RunningEngine['engine']['flows']['create']>[0]['document'] }[]
+}
+
+/** The names of the flows that were stored: none when the installation has any flow already. */
+async function storeExamples(running: RunningEngine): Promise<string[]> {
+  const { flows } = running.engine
+  if (flows.list({ limit: 1, offset: 0 }).count > 0) return []
+  const { examples } = (await import(new URL('../docs/examples/index.ts', import.meta.url).href)) as Examples
+  const stored = examples()
+  for (const { name, document } of stored) await flows.create({ name, document, message: 'example' }, 'admin')
+  return stored.map(({ name }) => name)
+}
+
+function greeting(config: Config, installation: Installation, url: string, examples: string[]) {
+  const { newAdmin, data_dir, tokenFile } = installation
+  const password = newAdmin === null ? [] : [`user        ${newAdmin.name}, password ${newAdmin.password} (shown once)`]
+  if (config.plain) return { lines: [`ready ${url}`], notes: password }
+  const { max_runs, max_cascades, max_workers, lanes, cpus, gpus } = config
+  return {
+    lines: [
+      `address     ${url}`,
+      `data        ${data_dir}`,
+      `numbers     runs ${max_runs}, cascades ${max_cascades}, workers ${max_workers}, lanes ${lanes}, cpus ${cpus}, gpus ${gpus}`,
+      `node code   runs on ${process.execPath} (${process.version})`,
+      ...password,
+      `token       ${tokenFile}`,
+      ...(examples.length === 0 ? [] : [`examples    ${examples.join(', ')}: look at them with "./svc tail"`]),
+    ],
+    notes: [],
+  }
+}
