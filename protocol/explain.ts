@@ -88,7 +88,10 @@ class Places {
 }
 
 function explain(schema: Schema, value: unknown, at: string, places: Places): void {
-  if (schema.anyOf) return explainUnion(schema.anyOf, value, at, places)
+  if (schema.anyOf) {
+    explainUnion(schema.anyOf, value, at, places)
+    return
+  }
   if ('const' in schema) {
     if (value !== schema.const) places.add(at, `must be ${describe(schema.const)}, not ${describe(value)}`)
     return
@@ -138,8 +141,7 @@ function mayMean(branch: Schema, value: unknown): boolean {
 
 function explainObject(schema: Schema, value: Record<string, unknown>, at: string, places: Places): void {
   const properties = schema.properties ?? {}
-  for (const key of schema.required ?? [])
-    if (own(value, key) === undefined) places.add(place(at, key), 'is missing')
+  for (const key of schema.required ?? []) if (own(value, key) === undefined) places.add(place(at, key), 'is missing')
   for (const [key, inner] of Object.entries(properties)) {
     const item = own(value, key)
     if (item !== undefined) explain(inner, item, place(at, key), places)
@@ -162,8 +164,11 @@ function explainObject(schema: Schema, value: Record<string, unknown>, at: strin
 
 function explainArray(schema: Schema, value: unknown[], at: string, places: Places): void {
   const { minItems = 0, maxItems = Number.POSITIVE_INFINITY } = schema
-  if (value.length > maxItems) return places.add(at, `has ${value.length} items; at most ${maxItems} are allowed`)
-  if (value.length < minItems) return places.add(at, `has ${value.length} items; at least ${minItems} are needed`)
+  if (value.length > maxItems) {
+    places.add(at, `has ${value.length} items; at most ${maxItems} are allowed`)
+    return
+  }
+  if (value.length < minItems) places.add(at, `has ${value.length} items; at least ${minItems} are needed`)
   for (let index = 0; index < value.length && !places.full; index++)
     if (schema.items) explain(schema.items, value[index], place(at, index), places)
 }

@@ -64,6 +64,7 @@ export const limits = {
   TIMEOUT_S_MAX: 31_536_000,
   INJECT_EVERY_S_MIN: 0.001,
   INJECT_EVERY_S_MAX: 31_536_000,
+  CRON_CHARACTERS: 256,
 
   // the journal between threads and the store
   JOURNAL_RING_BYTES: 8 * MIB,

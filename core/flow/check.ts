@@ -1,0 +1,195 @@
+import { agrees, type Dtype } from '../../protocol/dtype.ts'
+import type { ErrorCode } from '../../protocol/errors.ts'
+import { createChecker, describe } from '../../protocol/explain.ts'
+import { FlowDocument, type NormalDocument, type NormalNode } from '../../protocol/flow-document.ts'
+import type { Issue } from '../../protocol/issue.ts'
+import { Budget, type Refusal, refuseUnlessJson } from '../../protocol/json-like.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { World } from './facts.ts'
+import { issuesOf } from './issues.ts'
+import { normalize } from './normalize.ts'
+import { Refusals } from './refusals.ts'
+
+/** What a type of node allows. */
+export interface NodeType {
+  /** Adds what it refuses; returns the body to run, or null for a type without one. Called with the shape of the node checked. */
+  check(node: NormalNode, refuse: RefuseAt): Body | null
+}
+export type NodeTypes = Readonly<Record<string, NodeType>>
+
+/** `loc` is within the node: `settings.cron`, `source:3:14`. */
+export type RefuseAt = (code: ErrorCode, loc: string, msg: string) => void
+
+/** A node's body as it runs: types stripped, positions kept. */
+export interface Body {
+  code: string
+  /** SHA-256 of the code, hex. */
+  digest: string
+}
+
+/** What the check cannot know by itself. */
+export interface Rules {
+  types: NodeTypes
+  /** May a message of the dtype carry the value? */
+  fits(value: unknown, dtype: Dtype): Refusal | null
+}
+
+export interface CheckedDocument {
+  document: NormalDocument
+  issues: Issue[]
+  /** By node id; only nodes that have one. */
+  bodies: Map<string, Body>
+}
+
+const shape = createChecker(FlowDocument)
+
+/**
+ * Document in, checked document out; everything that is refused is thrown at once, as one `ServiceError` that names each place.
+ *
+ *   shape -> names and producers -> wiring -> each node by its type
+ *
+ * What is only doubtful, such as a message of a flow that is not there yet, comes back as an issue.
+ */
+export function checkDocument(name: string, raw: unknown, world: World, rules: Rules): CheckedDocument {
+  const refusals = new Refusals()
+  for (const { loc, msg } of shape.refusals(raw)) refusals.add('validation', loc, msg)
+  refusals.throwIfAny()
+
+  const document = normalize(raw as FlowDocument, name)
+  checkFreeValues(document, refusals)
+  refusals.throwIfAny()
+
+  checkNames(document, refusals)
+  const dtypes = checkProducers(document, refusals)
+  checkWiring(name, document, dtypes, world, refusals)
+  checkDefaults(document, rules, refusals)
+  const bodies = checkNodes(document, rules, refusals)
+  refusals.throwIfAny()
+  return { document, issues: issuesOf(name, document, world), bodies }
+}
+
+/** Settings, env and defaults may hold anything that JSON can carry, within a depth and a size. */
+function checkFreeValues(document: NormalDocument, refusals: Refusals): void {
+  document.nodes.forEach((node, index) => {
+    const refusal = refuseUnlessJson(node.settings, new Budget(limits.SETTINGS_BYTES))
+    if (refusal) refusals.add('bad_settings', `nodes[${index}].settings`, `node "${node.id}": ${refusal.text}`)
+  })
+  document.inputs.forEach((input, index) => {
+    if (input.default === undefined) return
+    const refusal = refuseUnlessJson(input.default, new Budget(limits.MESSAGE_VALUE_BYTES))
+    if (refusal) refusals.add(refusal.code, `inputs[${index}].default`, refusal.text)
+  })
+}
+
+function checkNames(document: NormalDocument, refusals: Refusals): void {
+  const ids = new Map<string, number>()
+  document.nodes.forEach((node, index) => {
+    const first = ids.get(node.id)
+    if (first === undefined) ids.set(node.id, index)
+    else refusals.add('duplicate_name', `nodes[${index}].id`, `"${node.id}" is the id of nodes[${first}] already`)
+    for (const side of ['inputs', 'outputs'] as const) {
+      const names = new Set<string>()
+      node.ports[side].forEach((port, at) => {
+        if (names.has(port.name))
+          refusals.add(
+            'duplicate_name',
+            `nodes[${index}].ports.${side}[${at}].name`,
+            `node "${node.id}" has another ${side === 'inputs' ? 'input' : 'output'} port "${port.name}"`,
+          )
+        names.add(port.name)
+      })
+    }
+  })
+}
+
+interface Producer {
+  dtype: Dtype
+  /** For sentences: `node "a"`, `the flow's inputs`. */
+  by: string
+}
+
+/** Each message is produced once: by one output port, or from outside. */
+function checkProducers(document: NormalDocument, refusals: Refusals): Map<string, Producer> {
+  const producers = new Map<string, Producer>()
+  document.inputs.forEach((input, index) => {
+    if (producers.has(input.message))
+      refusals.add('duplicate_name', `inputs[${index}].message`, `"${input.message}" is a flow input already`)
+    else producers.set(input.message, { dtype: input.dtype, by: "the flow's inputs" })
+  })
+  document.nodes.forEach((node, index) => {
+    node.ports.outputs.forEach((port, at) => {
+      const first = producers.get(port.message)
+      if (first === undefined) producers.set(port.message, { dtype: port.dtype, by: `node "${node.id}"` })
+      else
+        refusals.add(
+          'second_producer',
+          `nodes[${index}].ports.outputs[${at}].message`,
+          `"${port.message}" is produced by ${first.by} already`,
+        )
+    })
+  })
+  return producers
+}
+
+/** Both ends of each wire carry the same, as far as the producing end is known. */
+function checkWiring(
+  flow: string,
+  document: NormalDocument,
+  producers: ReadonlyMap<string, Producer>,
+  world: World,
+  refusals: Refusals,
+): void {
+  document.nodes.forEach((node, index) => {
+    node.ports.inputs.forEach((port, at) => {
+      const dot = port.message.indexOf('.')
+      const owner = dot === -1 ? flow : port.message.slice(0, dot)
+      const source =
+        dot === -1
+          ? producers.get(port.message)?.dtype
+          : world.flow(owner)?.messages.get(port.message.slice(dot + 1))?.dtype
+      if (source === undefined || agrees(source, port.dtype)) return
+      refusals.add(
+        'dtype_mismatch',
+        `nodes[${index}].ports.inputs[${at}].dtype`,
+        `port "${port.name}" of node "${node.id}" expects ${port.dtype}, but "${port.message}" carries ${source}`,
+      )
+    })
+  })
+}
+
+function checkDefaults(document: NormalDocument, rules: Rules, refusals: Refusals): void {
+  document.inputs.forEach((input, index) => {
+    if (input.default === undefined) return
+    const refusal = rules.fits(input.default, input.dtype)
+    if (refusal) refusals.add(refusal.code, `inputs[${index}].default`, refusal.text)
+  })
+}
+
+function checkNodes(document: NormalDocument, rules: Rules, refusals: Refusals): Map<string, Body> {
+  const bodies = new Map<string, Body>()
+  document.nodes.forEach((node, index) => {
+    const at = `nodes[${index}]`
+    const type = Object.hasOwn(rules.types, node.type) ? rules.types[node.type] : undefined
+    if (type === undefined) {
+      const known = Object.keys(rules.types).join(', ')
+      refusals.add('unknown_node_type', `${at}.type`, `${describe(node.type)} is no node type; known are ${known}`)
+      return
+    }
+    checkResources(node, at, refusals)
+    const body = type.check(node, (code, loc, msg) => refusals.add(code, `${at}.${loc}`, `node "${node.id}": ${msg}`))
+    if (body !== null) bodies.set(node.id, body)
+  })
+  return bodies
+}
+
+/** Node rule 1: a flavor and a number for the same dimension. */
+function checkResources(node: NormalNode, at: string, refusals: Refusals): void {
+  if (node.resources.flavor === null) return
+  for (const dimension of ['cpus', 'gpus', 'ram'] as const)
+    if (node.resources[dimension] !== null)
+      refusals.add(
+        'flavor_conflict',
+        `${at}.resources.${dimension}`,
+        `node "${node.id}" names the flavor "${node.resources.flavor}" and a number for ${dimension}`,
+      )
+}

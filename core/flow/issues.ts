@@ -1,0 +1,35 @@
+import { agrees } from '../../protocol/dtype.ts'
+import type { NormalDocument } from '../../protocol/flow-document.ts'
+import type { Issue } from '../../protocol/issue.ts'
+import type { World } from './facts.ts'
+
+/**
+ * What is doubtful about a flow's wiring while the other flows are as they are now. Derived on read: an issue goes away by
+ * itself when the flow or message that was missing appears.
+ */
+export function issuesOf(flow: string, document: NormalDocument, world: World): Issue[] {
+  const issues: Issue[] = []
+  const declared = new Set(document.inputs.map(input => input.message))
+  for (const node of document.nodes) for (const port of node.ports.outputs) declared.add(port.message)
+  for (const node of document.nodes)
+    for (const port of node.ports.inputs) {
+      const add = (code: string, message: string): void => {
+        issues.push({ code, advisory: false, message, node: node.id, since: null })
+      }
+      const dot = port.message.indexOf('.')
+      const owner = dot === -1 ? flow : port.message.slice(0, dot)
+      const name = port.message.slice(dot + 1)
+      const reads = `Port "${port.name}" of node "${node.id}" reads "${port.message}"`
+      if (owner === flow) {
+        if (!declared.has(name)) add('unknown_message', `${reads}, which nothing in this flow produces.`)
+        continue
+      }
+      const facts = world.flow(owner)
+      const message = facts?.messages.get(name)
+      if (!facts) add('unknown_flow', `${reads}, but there is no flow "${owner}".`)
+      else if (!message) add('unknown_message', `${reads}, but flow "${owner}" has no message "${name}".`)
+      else if (!agrees(message.dtype, port.dtype))
+        add('dtype_mismatch', `${reads} as ${port.dtype}, but it carries ${message.dtype}.`)
+    }
+  return issues
+}

@@ -1,0 +1,20 @@
+import type { NodeTypes, Rules } from '../../core/flow/check.ts'
+import { codeType } from './code.ts'
+import { injectType } from './inject.ts'
+import type { Strip } from './strip.ts'
+
+export const NODE_TYPES = ['code', 'inject'] as const
+export type NodeTypeName = (typeof NODE_TYPES)[number]
+
+/** Every node type, with what it allows. */
+export function nodeTypes(options: {
+  /** IANA name; cron expressions are read in it. */
+  timezone: string
+  strip: Strip
+  fits: Rules['fits']
+}): NodeTypes {
+  return {
+    code: codeType(options.strip),
+    inject: injectType(options.timezone, options.fits),
+  } satisfies Record<NodeTypeName, NodeTypes[string]>
+}
