@@ -1,0 +1,112 @@
+import type { Publisher, Socket } from '../../server/socket.ts'
+
+/** A front in memory: topics, and sockets whose client can stop reading. */
+export class FrontDouble implements Publisher {
+  readonly #sockets = new Set<SocketDouble>()
+  #ids = 0
+
+  connect(): SocketDouble {
+    const socket = new SocketDouble(++this.#ids, () => this.#sockets.delete(socket))
+    this.#sockets.add(socket)
+    return socket
+  }
+
+  publish(topic: string, text: string): boolean {
+    let anybody = false
+    for (const socket of this.#sockets) {
+      if (!socket.topics.has(topic)) continue
+      anybody = true
+      socket.send(text)
+    }
+    return anybody
+  }
+
+  publishBinary(): boolean {
+    return false
+  }
+
+  subscribers(topic: string): number {
+    return [...this.#sockets].filter(socket => socket.topics.has(topic)).length
+  }
+}
+
+export class SocketDouble implements Socket {
+  readonly id: number
+  readonly user = { kind: 'user', name: 'ada', superuser: false } as const
+  readonly topics = new Set<string>()
+  /** Frames that the client has read. */
+  readonly received: Record<string, unknown>[] = []
+  readonly #waiting: string[] = []
+  readonly #left: () => void
+  isOpen = true
+  /** The client reads nothing while this is false. */
+  reads = true
+  ended: { code: number; reason: string } | null = null
+
+  constructor(id: number, left: () => void) {
+    this.id = id
+    this.#left = left
+  }
+
+  send(text: string | Uint8Array): 'sent' | 'queued' | 'dropped' {
+    if (!this.isOpen) return 'dropped'
+    if (this.reads) this.received.push(JSON.parse(text as string))
+    else this.#waiting.push(text as string)
+    return this.reads ? 'sent' : 'queued'
+  }
+
+  sendBinary(): 'sent' {
+    return 'sent'
+  }
+
+  subscribe(topic: string): boolean {
+    if (this.isOpen) this.topics.add(topic)
+    return this.isOpen
+  }
+
+  unsubscribe(topic: string): boolean {
+    return this.topics.delete(topic)
+  }
+
+  bufferedAmount(): number {
+    return this.#waiting.reduce((bytes, text) => bytes + text.length, 0)
+  }
+
+  /** Frames that were sent and not read. */
+  get unread(): number {
+    return this.#waiting.length
+  }
+
+  cork(work: () => void): void {
+    work()
+  }
+
+  end(code: number, reason: string): void {
+    this.ended ??= { code, reason }
+    this.isOpen = false
+    this.topics.clear()
+    this.#left()
+  }
+
+  /** The client reads what waits (at most `frames` of it). Whoever calls it tells the fan-out that the socket drained. */
+  read(frames = Number.POSITIVE_INFINITY): void {
+    this.reads = frames === Number.POSITIVE_INFINITY
+    for (let count = 0; count < frames && this.#waiting.length > 0; count++)
+      this.received.push(JSON.parse(this.#waiting.shift()!))
+  }
+
+  /** The values of one message, as the client has them. */
+  values(name: string): { version: number; value: unknown; missed: number }[] {
+    return this.received
+      .filter(frame => frame['type'] === 'message_value' && frame['name'] === name)
+      .map(frame => ({
+        version: frame['version'] as number,
+        value: frame['value'],
+        missed: (frame['missed'] as number | undefined) ?? 0,
+      }))
+  }
+
+  frames(type: string): Record<string, unknown>[] {
+    return this.received.filter(frame => frame['type'] === type)
+  }
+}

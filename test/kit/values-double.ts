@@ -1,0 +1,92 @@
+import { KIND } from '../../protocol/encoded.ts'
+import type { Fanout, MessageDirectory, NewestValue, NewestValues } from '../../server/fanout.ts'
+
+interface Published {
+  message: number
+  version: number
+  ts: number
+  number: number
+}
+
+/** Float messages without shared memory: a table of newest values, and a journal that runs behind it until it is delivered. */
+export class ValuesDouble implements NewestValues, MessageDirectory {
+  readonly #names: string[] = []
+  readonly #removed = new Set<number>()
+  readonly #newest: (Published | undefined)[] = []
+  /** Published, and not yet seen by the fan-out. */
+  readonly journal: Published[] = []
+  /** How often a value was copied out of the table. */
+  reads = 0
+  #ts = 1_767_225_600_000_000
+
+  /** Declares messages by qualified name; answers the index of the first. */
+  declare(...names: string[]): number {
+    const first = this.#names.length
+    this.#names.push(...names)
+    return first
+  }
+
+  remove(message: number): void {
+    this.#removed.add(message)
+  }
+
+  indexOf(name: string): number {
+    const message = this.#names.lastIndexOf(name)
+    return this.#removed.has(message) ? -1 : message
+  }
+
+  nameOf(message: number): string {
+    return this.#names[message]!
+  }
+
+  messagesOf(flow: string): readonly number[] | null {
+    const messages = this.#names.flatMap((name, message) =>
+      name.startsWith(`${flow}.`) && !this.#removed.has(message) ? [message] : [],
+    )
+    return messages.length === 0 ? null : messages
+  }
+
+  version(message: number): number {
+    return this.#newest[message]?.version ?? 0
+  }
+
+  read(message: number, out: NewestValue): boolean {
+    const newest = this.#newest[message]
+    if (newest === undefined) return false
+    this.reads++
+    Object.assign(out, { kind: KIND.float, number: newest.number, length: 8, version: newest.version, ts: newest.ts })
+    return true
+  }
+
+  publish(message: number, number: number): number {
+    const version = this.version(message) + 1
+    const published = { message, version, ts: this.#ts++, number }
+    this.#newest[message] = published
+    this.journal.push(published)
+    return version
+  }
+
+  /** Hands the oldest `count` values of the journal to the fan-out. */
+  deliver(fanout: Fanout, count = Number.POSITIVE_INFINITY): void {
+    for (let left = Math.min(count, this.journal.length); left > 0; left--) {
+      const { message, version, ts, number } = this.journal.shift()!
+      fanout.value(message, version, ts, KIND.float, number, NOTHING, 0, 8)
+    }
+  }
+
+  /** The oldest `count` values are overwritten before the fan-out saw them. */
+  lose(count: number): void {
+    this.journal.splice(0, count)
+  }
+}
+
+const NOTHING = Buffer.alloc(0)
+
+export const newestScratch = (): NewestValue => ({
+  kind: KIND.none,
+  number: 0,
+  bytes: Buffer.alloc(64),
+  length: 0,
+  version: 0,
+  ts: 0,
+})
