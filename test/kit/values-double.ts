@@ -15,6 +15,7 @@ export class ValuesDouble implements NewestValues, MessageDirectory {
   readonly #newest: (Published | undefined)[] = []
   /** Published, and not yet seen by the fan-out. */
   readonly journal: Published[] = []
+  #begun: Published | null = null
   /** How often a value was copied out of the table. */
   reads = 0
   #ts = 1_767_225_600_000_000
@@ -58,12 +59,25 @@ export class ValuesDouble implements NewestValues, MessageDirectory {
     return true
   }
 
+  /** In the journal first and in the table an instant later, as publishers do it. */
   publish(message: number, number: number): number {
-    const version = this.version(message) + 1
-    const published = { message, version, ts: this.#ts++, number }
-    this.#newest[message] = published
+    this.begin(message, number)
+    this.flip()
+    return this.version(message)
+  }
+
+  /** Publishes as far as the journal. */
+  begin(message: number, number: number): void {
+    this.flip()
+    const published = { message, version: this.version(message) + 1, ts: this.#ts++, number }
+    this.#begun = published
     this.journal.push(published)
-    return version
+  }
+
+  /** The table follows. */
+  flip(): void {
+    if (this.#begun !== null) this.#newest[this.#begun.message] = this.#begun
+    this.#begun = null
   }
 
   /** Hands the oldest `count` values of the journal to the fan-out. */

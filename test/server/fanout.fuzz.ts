@@ -96,6 +96,7 @@ function play(roundSeed: number): void {
     const dice = random()
     if (client === null || (dice < 0.04 && clients.length < 12)) connect(new Map())
     else if (dice < 0.4) for (let left = random() * 8; left > 0; left--) values.publish(pick([...NAMES.keys()]), step)
+    else if (dice < 0.42) values.begin(pick([...NAMES.keys()]), step)
     else if (dice < 0.6) values.deliver(fanout, Math.floor(random() * 12))
     else if (dice < 0.62) {
       values.lose(Math.floor(random() * values.journal.length))
@@ -111,6 +112,7 @@ function play(roundSeed: number): void {
     else tick(random() < 0.5 ? 1 : 10)
   }
 
+  values.flip()
   values.deliver(fanout)
   fanout.refreshAll()
   for (let left = 50; left > 0; left--) {

@@ -137,6 +137,23 @@ test('a newcomer that saw the table ahead of the journal gets nothing twice and 
   )
 })
 
+test('a newcomer between the journal and the table gets the newest value as soon as it is there', () => {
+  const { values, fanout, join } = room()
+  const raw = values.declare('boiler.raw')
+  join('boiler.raw')
+  values.publish(raw, 1)
+  values.begin(raw, 2)
+  values.deliver(fanout)
+  const { socket } = join('boiler.raw')
+  assert.deepEqual(versions(socket), [1])
+  values.flip()
+  turn()
+  assert.deepEqual(versions(socket), [1, 2])
+  values.publish(raw, 3)
+  values.deliver(fanout)
+  assert.deepEqual(versions(socket), [1, 2, 3])
+})
+
 test('a newcomer ahead of a journal that was lapped learns what it missed itself', () => {
   const { values, fanout, join } = room()
   const raw = values.declare('boiler.raw')
