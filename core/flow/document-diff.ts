@@ -1,4 +1,4 @@
-import type { NormalDocument } from '../../protocol/flow-document.ts'
+import type { NormalDocument, NormalInputPort, NormalOutputPort } from '../../protocol/flow-document.ts'
 import { canonical } from './canonical.ts'
 
 /** One place where two documents differ. `before` is absent for what was added, `after` for what was removed. */
@@ -28,7 +28,13 @@ export function documentDiff(before: NormalDocument | null, after: NormalDocumen
       const { ports, ...rest } = node
       compareValues(path, oldRest, rest, found)
       for (const side of ['inputs', 'outputs'] as const)
-        compareKeyed(`${path}/ports/${side}`, oldPorts[side], ports[side], port => port.name, found)
+        compareKeyed<NormalInputPort | NormalOutputPort>(
+          `${path}/ports/${side}`,
+          oldPorts[side],
+          ports[side],
+          port => port.name,
+          found,
+        )
     },
   )
   compareKeyed('/inputs', before.inputs, after.inputs, input => input.message, found)
