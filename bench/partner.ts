@@ -6,6 +6,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 
 type Told = { id: number; value?: unknown; error?: string }
 
+const STOP_TIMEOUT_MS = 3_000
+
 /** Every partner that runs; `endPartners` ends what a failed bench left behind. */
 const running = new Set<Partner>()
 
@@ -18,6 +20,7 @@ export class Partner {
   private constructor(child: ChildProcess, name: string) {
     this.#child = child
     child.stderr?.setEncoding('utf8').on('data', text => (this.#said = (this.#said + text).slice(-4000)))
+    child.on('error', error => (this.#said += error.message))
     child.on('message', (told: Told) => {
       const ask = this.#waiting.get(told.id)
       this.#waiting.delete(told.id)
@@ -65,12 +68,16 @@ export class Partner {
     })
   }
 
-  /** Ends the process and waits for its end. */
+  /** Closes the channel, upon which the process ends by itself; kills it when it does not. Waits for its end. */
   stop(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return Promise.resolve()
     return new Promise(resolve => {
-      this.#child.once('exit', () => resolve())
-      this.#child.kill('SIGKILL')
+      const killing = setTimeout(() => this.#child.kill('SIGKILL'), STOP_TIMEOUT_MS)
+      this.#child.once('exit', () => {
+        clearTimeout(killing)
+        resolve()
+      })
+      if (this.#child.connected) this.#child.disconnect()
     })
   }
 }
