@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import type { ErrorPlace } from './errors.ts'
 import { limits } from './limits.ts'
+import { MESSAGE_REFERENCE_PATTERN, NAME_PATTERN, QUALIFIED_PATTERN } from './names.ts'
 
 /**
  * Says what is wrong with a value, one readable sentence a place. Checking is TypeBox's compiled validator; only a value that
@@ -177,8 +178,20 @@ function explainString(schema: Schema, value: string, at: string, places: Places
   const { minLength = 0, maxLength = Number.POSITIVE_INFINITY } = schema
   if (value.length > maxLength) places.add(at, `has ${value.length} characters; at most ${maxLength} are allowed`)
   else if (value.length < minLength) places.add(at, minLength === 1 ? 'must not be empty' : `is too short`)
-  else if (schema.pattern && !new RegExp(schema.pattern).test(value))
-    places.add(at, `${describe(value)} does not match ${schema.pattern}`)
+  else if (schema.pattern && !new RegExp(schema.pattern).test(value)) {
+    const meaning = MEANINGS[schema.pattern]
+    places.add(
+      at,
+      meaning ? `${describe(value)} is not ${meaning}` : `${describe(value)} does not match ${schema.pattern}`,
+    )
+  }
+}
+
+const NAME = 'letters, digits, _ and -, at most 64, no digit or - first'
+const MEANINGS: Readonly<Record<string, string>> = {
+  [NAME_PATTERN]: `a name (${NAME})`,
+  [QUALIFIED_PATTERN]: `a name with its flow, "flow.name" (each ${NAME})`,
+  [MESSAGE_REFERENCE_PATTERN]: `a message, "name" or "flow.name" (each ${NAME})`,
 }
 
 function explainNumber(schema: Schema, value: number, at: string, places: Places): void {

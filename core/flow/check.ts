@@ -118,6 +118,8 @@ function checkProducers(document: NormalDocument, refusals: Refusals): Map<strin
   })
   document.nodes.forEach((node, index) => {
     node.ports.outputs.forEach((port, at) => {
+      // A port name used twice is refused as such; its message is not a second fault.
+      if (node.ports.outputs.findIndex(other => other.name === port.name) !== at) return
       const first = producers.get(port.message)
       if (first === undefined) producers.set(port.message, { dtype: port.dtype, by: `node "${node.id}"` })
       else

@@ -11,6 +11,7 @@ import { type Strip, stripHere } from './strip.ts'
  *   source -> types stripped, positions kept -> parsed as a module -> its default export is a body
  */
 export function codeType(strip: Strip): NodeType {
+  const checked = new CheckedBodies()
   return {
     check(node, refuse) {
       if (node.language === 'python') {
@@ -27,13 +28,35 @@ export function codeType(strip: Strip): NodeType {
         return null
       }
       try {
-        return checkSource(node.language, node.source, strip)
+        const known = checked.get(node.language, node.source)
+        return known ?? checked.keep(node.language, node.source, checkSource(node.language, node.source, strip))
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error
         for (const { loc, msg } of error.errors) refuse(error.code, loc, msg)
         return null
       }
     },
+  }
+}
+
+/** The bodies checked last, so that saving a large flow again costs only what changed in it. The oldest goes first. */
+class CheckedBodies {
+  readonly #bodies = new Map<string, Body>()
+  #characters = 0
+
+  get(language: string, source: string): Body | undefined {
+    return this.#bodies.get(`${language}:${source}`)
+  }
+
+  keep(language: string, source: string, body: Body): Body {
+    this.#bodies.set(`${language}:${source}`, body)
+    this.#characters += source.length
+    for (const [key] of this.#bodies) {
+      if (this.#characters <= limits.CHECKED_BODIES_CHARACTERS) break
+      this.#bodies.delete(key)
+      this.#characters -= key.length - key.indexOf(':') - 1
+    }
+    return body
   }
 }
 
