@@ -1,0 +1,32 @@
+import type { Command } from 'commander'
+import { Connection } from './connection.ts'
+import { findEngine } from './find-engine.ts'
+import type { Output } from './output.ts'
+
+/** What a command works with. */
+export interface Context {
+  readonly output: Output
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  readonly stdin: NodeJS.ReadStream
+}
+
+/** The options that every command takes. */
+export interface EngineOptions {
+  readonly url?: string
+  readonly dataDir?: string
+  readonly global?: boolean
+}
+
+export function connect(context: Context, command: Command): Connection {
+  const { url, dataDir, global } = command.optsWithGlobals<EngineOptions>()
+  return new Connection(
+    findEngine({
+      environment: context.environment,
+      cwd: context.cwd,
+      ...(url === undefined ? {} : { url }),
+      ...(dataDir === undefined ? {} : { dataDir }),
+      ...(global === undefined ? {} : { global }),
+    }),
+  )
+}

@@ -1,0 +1,97 @@
+import { readFileSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { ENGINE_FILE, type EngineFile, installationPlace, TOKEN_FILE } from '../../protocol/installation.ts'
+import { noEngine, usage } from './failure.ts'
+import { KeptLogins } from './kept-logins.ts'
+
+export interface FoundEngine {
+  /** Without a slash at its end. */
+  readonly url: string
+  readonly token: string | null
+  readonly by: '--url' | 'SVC_URL' | 'installation' | 'login'
+}
+
+export interface Search {
+  readonly url?: string
+  readonly dataDir?: string
+  readonly global?: boolean
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+}
+
+/**
+ * `--url`, then SVC_URL and SVC_TOKEN, then the installation's `engine.json` and token, then the newest login that was kept.
+ * A token goes only to the address that it was given for.
+ */
+export function findEngine(search: Search): FoundEngine {
+  const { environment } = search
+  const logins = new KeptLogins(environment)
+  const installation = readInstallation(search)
+  const tokenFor = (url: string): string | null =>
+    environment['SVC_TOKEN'] || (installation?.url === url ? installation.token : (logins.find(url)?.token ?? null))
+
+  if (search.url !== undefined) {
+    const url = engineAddress(search.url, '--url')
+    return { url, token: tokenFor(url), by: '--url' }
+  }
+  if (environment['SVC_URL']) {
+    const url = engineAddress(environment['SVC_URL'], 'SVC_URL')
+    return { url, token: tokenFor(url), by: 'SVC_URL' }
+  }
+  if (installation !== null) {
+    const { url, pid } = installation
+    if (url === null) throw noEngine(`The engine of ${installation.data_dir} (process ${pid}) is still starting.`)
+    return { url, token: environment['SVC_TOKEN'] || installation.token, by: 'installation' }
+  }
+  const [newest] = logins.list()
+  if (newest !== undefined && search.dataDir === undefined && !search.global) {
+    return { url: newest.url, token: environment['SVC_TOKEN'] || newest.token, by: 'login' }
+  }
+  throw noEngine(`No engine runs for ${placeOf(search).data_dir}.`)
+}
+
+/** `http://host:port`; a path, a query or a user name in it is a mistake. */
+export function engineAddress(text: string, source: string): string {
+  const url = URL.parse(text)
+  const isPlain = url !== null && url.search === '' && url.hash === '' && url.username === '' && url.pathname === '/'
+  if (!isPlain || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+    throw usage(`${source} is ${JSON.stringify(text)}: an address such as http://127.0.0.1:8700 is needed.`)
+  }
+  return url.origin
+}
+
+function placeOf(search: Search) {
+  if (search.global && search.dataDir !== undefined) throw usage('Give --global or --data-dir, not both.')
+  return installationPlace({
+    data_dir: search.dataDir ?? (search.environment['DATA_DIR'] || null),
+    global: search.global ?? false,
+    cwd: search.cwd,
+    home: homedir(),
+    xdg_data_home: search.environment['XDG_DATA_HOME'],
+    isDirectory: path => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false,
+  })
+}
+
+interface RunningInstallation extends EngineFile {
+  data_dir: string
+  token: string | null
+}
+
+function readInstallation(search: Search): RunningInstallation | null {
+  const { data_dir } = placeOf(search)
+  try {
+    const file = JSON.parse(readFileSync(join(data_dir, ENGINE_FILE), 'utf8')) as EngineFile
+    return { ...file, data_dir, token: readToken(join(data_dir, TOKEN_FILE)) }
+  } catch {
+    return null
+  }
+}
+
+function readToken(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8').trim() || null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,36 @@
+import type { Command } from 'commander'
+import type { FlowSummary } from '../../protocol/flow.ts'
+import { type Context, connect } from './context.ts'
+import { shortTime } from './figures.ts'
+import { countOf, readPages } from './pages.ts'
+import { table } from './table.ts'
+
+export function addFlowsList(flows: Command, context: Context): void {
+  flows
+    .command('list')
+    .description('the flows of the engine, the newest first')
+    .option('--limit <count>', 'print at most this many', countOf('--limit'))
+    .option('--json', 'print JSON')
+    .action(async (options: { limit?: number; json?: boolean }, command: Command) => {
+      const { output } = context
+      const most = options.limit ?? Number.MAX_SAFE_INTEGER
+      const list = await readPages<FlowSummary>(connect(context, command), '/flows', {}, most)
+      if (options.json) return output.json(list)
+      if (list.items.length === 0) return output.note('there are no flows; save one with "svc flows put <name> <file>"')
+      output.table(
+        table(
+          list.items,
+          [
+            { title: 'flow', cell: flow => flow.name },
+            { title: 'version', align: 'right', cell: flow => String(flow.version) },
+            { title: 'nodes', align: 'right', cell: flow => String(flow.nodes) },
+            { title: 'enabled', cell: flow => (flow.enabled ? 'yes' : 'no') },
+            { title: 'issues', align: 'right', cell: flow => String(flow.issues.length) },
+            { title: 'saved', cell: flow => shortTime(flow.updated_at) },
+            { title: 'by', cell: flow => flow.updated_by },
+          ],
+          output.width,
+        ),
+      )
+    })
+}

@@ -1,0 +1,167 @@
+import { WebSocket } from 'ws'
+import type { Problem } from '../../protocol/errors.ts'
+import { EXIT } from '../../protocol/settings.ts'
+import { SUBPROTOCOL } from '../../protocol/socket-frames.ts'
+import { Failure, noEngine, notSignedIn } from './failure.ts'
+import type { FoundEngine } from './find-engine.ts'
+
+/** A value as it arrives, `{type: 'message_value', …}`. */
+export interface ValueFrame {
+  type: 'message_value'
+  name: string
+  version: number
+  ts: string
+  value: unknown
+  /** Values of this name that were not sent since the one before. */
+  missed?: number
+}
+
+export interface LiveSocketOptions {
+  /** Asked again for each connection: a restarted engine may be elsewhere and have another token. */
+  readonly find: () => FoundEngine
+  readonly names: readonly string[]
+  /** Every message of these flows. */
+  readonly flows: readonly string[]
+  /** Follow flows that are made or renamed later, too. */
+  readonly newFlows: boolean
+  onValue(frame: ValueFrame): void
+  /** `url` of the engine that answers; null while there is none. */
+  onLink(url: string | null): void
+  onFailure(failure: Failure): void
+}
+
+const HANDSHAKE_TIMEOUT_MS = 5_000
+const PING_MS = 15_000
+const RETRY_MS_MIN = 250
+const RETRY_MS_MAX = 5_000
+const FLOW_EVENTS = ['flow_saved', 'flow_renamed']
+const FRAME_BYTES = 64 * 1024 * 1024
+
+/**
+ * Follows messages for as long as it lives. The first connection has to work; one that is lost later is made again (after
+ * 0.25 s, doubling to 5 s) and goes on from the versions that are already here.
+ */
+export class LiveSocket {
+  readonly #options: LiveSocketOptions
+  readonly #versions = new Map<string, number>()
+  readonly #flows: Set<string>
+  #socket: WebSocket | null = null
+  #retry_ms = RETRY_MS_MIN
+  #wasLive = false
+  #isLive = false
+  #isClosed = false
+
+  constructor(options: LiveSocketOptions) {
+    this.#options = options
+    this.#flows = new Set(options.flows)
+    this.#connect()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#socket?.terminate()
+  }
+
+  #connect(): void {
+    if (this.#isClosed) return
+    let engine: FoundEngine
+    try {
+      engine = this.#options.find()
+    } catch (error) {
+      if (!this.#wasLive) return this.#options.onFailure(error as Failure)
+      return this.#retry()
+    }
+    const url = `${engine.url.replace(/^http/, 'ws')}/ws/flows`
+    const headers = engine.token === null ? {} : { authorization: `Bearer ${engine.token}` }
+    const socket = new WebSocket(url, [SUBPROTOCOL], {
+      headers,
+      handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+      maxPayload: FRAME_BYTES,
+      perMessageDeflate: false,
+    })
+    this.#socket = socket
+    let hasPonged = true
+    const pinging = setInterval(() => {
+      if (!hasPonged) return socket.terminate()
+      if (socket.readyState !== WebSocket.OPEN) return
+      hasPonged = false
+      socket.ping()
+    }, PING_MS)
+    socket.on('pong', () => (hasPonged = true))
+    socket.on('open', () => this.#open(socket, engine))
+    socket.on('message', (data, isBinary) => {
+      if (!isBinary) this.#hear(String(data), engine)
+    })
+    socket.on('unexpected-response', (_request, response) => {
+      response.resume()
+      socket.terminate()
+      this.#refused(response.statusCode!, engine)
+    })
+    socket.on('error', error => {
+      // Once an answer with another status came, the refusal has been dealt with.
+      if (this.#wasLive || this.#isClosed) return
+      this.#fail(noEngine(`No engine answers at ${engine.url} (${error.message || 'no connection'}).`))
+    })
+    socket.on('close', () => {
+      clearInterval(pinging)
+      if (this.#isClosed) return
+      if (this.#isLive) this.#options.onLink(null)
+      this.#isLive = false
+      this.#retry()
+    })
+  }
+
+  #open(socket: WebSocket, engine: FoundEngine): void {
+    this.#wasLive = true
+    this.#isLive = true
+    this.#retry_ms = RETRY_MS_MIN
+    this.#options.onLink(engine.url)
+    // First what is here already: a subscription would bring its newest value once more.
+    if (this.#versions.size > 0) {
+      socket.send(JSON.stringify({ type: 'have', versions: Object.fromEntries(this.#versions) }))
+    }
+    const names = this.#options.names.filter(name => !this.#versions.has(name))
+    socket.send(JSON.stringify({ type: 'subscribe', names, flows: [...this.#flows], events: this.#options.newFlows }))
+  }
+
+  #hear(text: string, engine: FoundEngine): void {
+    const frame = JSON.parse(text) as
+      | ValueFrame
+      | { type: string; flow?: string | null; to?: string; problem?: Problem }
+    if (frame.type === 'message_value') {
+      const value = frame as ValueFrame
+      this.#versions.set(value.name, value.version)
+      this.#options.onValue(value)
+    } else if ('problem' in frame && frame.problem) {
+      this.#fail(new Failure(EXIT.refused, `${engine.url} refused: ${frame.problem.detail}`))
+    } else if (this.#options.newFlows && FLOW_EVENTS.includes(frame.type)) {
+      const { flow, to } = frame as { flow?: string | null; to?: string }
+      for (const name of [flow, to]) if (name) this.#followNew(name)
+    }
+  }
+
+  #followNew(flow: string): void {
+    if (this.#flows.has(flow)) return
+    this.#flows.add(flow)
+    this.#socket?.send(JSON.stringify({ type: 'subscribe', flows: [flow] }))
+  }
+
+  #refused(status: number, engine: FoundEngine): void {
+    if (status === 401) return this.#fail(notSignedIn(`${engine.url} does not know the token.`))
+    if (status === 403)
+      return this.#fail(new Failure(EXIT.refused, `${engine.url} does not allow this user to follow.`))
+    if (this.#wasLive) return
+    this.#fail(new Failure(EXIT.failed, `${engine.url} answered ${status} to a websocket. Is it an engine?`))
+  }
+
+  #fail(failure: Failure): void {
+    if (this.#isClosed) return
+    this.close()
+    this.#options.onFailure(failure)
+  }
+
+  #retry(): void {
+    setTimeout(() => this.#connect(), this.#retry_ms)
+    this.#retry_ms = Math.min(RETRY_MS_MAX, this.#retry_ms * 2)
+  }
+}

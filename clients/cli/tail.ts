@@ -1,0 +1,128 @@
+import type { Command } from 'commander'
+import type { FlowSummary } from '../../protocol/flow.ts'
+import { isName, isQualified } from '../../protocol/names.ts'
+import type { Connection } from './connection.ts'
+import { type Context, connect } from './context.ts'
+import { usage } from './failure.ts'
+import type { LiveSocket, ValueFrame } from './live-socket.ts'
+import { countOf, readPages } from './pages.ts'
+import { Screen } from './screen.ts'
+import { Series } from './series.ts'
+import { tailTable } from './tail-table.ts'
+
+const REDRAW_MS = 100
+
+interface TailOptions {
+  readonly count?: number
+  readonly json?: boolean
+}
+
+/** Where the values go: the table on a terminal, else a line each. */
+interface View {
+  value(frame: ValueFrame): void
+  link(url: string | null): void
+}
+
+export function addTail(program: Command, context: Context): void {
+  program
+    .command('tail')
+    .description('follow messages live: a table on a terminal, else a line for each value')
+    .argument('[names...]', 'messages (<flow>.<message>) and flows; every flow when none is given')
+    .option('--count <count>', 'end after this many values', countOf('--count'))
+    .option('--json', 'print a JSON document for each value, one a line')
+    .action(async (names: string[], options: TailOptions, command: Command) => {
+      const bad = names.find(name => !isName(name) && !isQualified(name))
+      if (bad !== undefined) throw usage(`${bad} is neither a flow nor a <flow>.<message>.`)
+      const connection = connect(context, command)
+      const { output } = context
+      const isTable = output.isTerminal && !options.json && context.environment['TERM'] !== 'dumb'
+      const view = isTable ? tableView(context) : options.json ? jsonView(context) : lineView(context)
+      await follow(view, connection, names, options, () => connect(context, command).engine)
+    })
+}
+
+/** Ends only by `--count`, Ctrl-C or a failure. */
+async function follow(
+  view: View,
+  connection: Connection,
+  given: readonly string[],
+  options: TailOptions,
+  find: () => Connection['engine'],
+): Promise<void> {
+  const names = given.filter(isQualified)
+  const flows = given.length > 0 ? given.filter(isName) : await everyFlow(connection)
+  const { LiveSocket: Live } = await import('./live-socket.ts')
+  let left = options.count ?? Number.POSITIVE_INFINITY
+  const ended = Promise.withResolvers<void>()
+  const socket: LiveSocket = new Live({
+    find,
+    names,
+    flows,
+    newFlows: given.length === 0,
+    onLink: url => view.link(url),
+    onFailure: failure => ended.reject(failure),
+    onValue: frame => {
+      if (left <= 0) return
+      view.value(frame)
+      if (--left <= 0) ended.resolve()
+    },
+  })
+  await ended.promise
+  socket.close()
+}
+
+async function everyFlow(connection: Connection): Promise<string[]> {
+  const { items } = await readPages<FlowSummary>(connection, '/flows', {}, Number.MAX_SAFE_INTEGER)
+  return items.map(({ name }) => name)
+}
+
+const jsonView = ({ output }: Context): View => ({ value: frame => output.jsonLine(frame), link: linkNotes(output) })
+
+function lineView({ output }: Context): View {
+  return {
+    value: ({ ts, name, value, missed = 0 }) => {
+      if (missed > 0) output.note(`${name}: ${missed} values before this one were missed`)
+      output.raw(`${ts} ${name} ${JSON.stringify(value)}`)
+    },
+    link: linkNotes(output),
+  }
+}
+
+function linkNotes(output: Context['output']): View['link'] {
+  let wasLost = false
+  return url => {
+    if (url === null) output.note('the connection is lost; trying again')
+    else if (wasLost) output.note(`connected again to ${url}`)
+    wasLost = url === null
+  }
+}
+
+function tableView({ output }: Context): View {
+  const byName = new Map<string, Series>()
+  let sorted: Series[] = []
+  let link = 'connecting'
+  const now_ms = () => performance.now()
+  const draw = (rows: number): string[] => {
+    const state = `${link} · ${sorted.length} messages · Ctrl-C ends`
+    return tailTable(sorted, state, { columns: screen.columns, rows }, output, now_ms())
+  }
+  const lastWords = () => (sorted.length === 0 ? [] : draw(screen.rows).slice(0, -1))
+  const screen: Screen = new Screen(process.stdout, () => (screen === undefined ? [] : draw(screen.rows)), lastWords)
+  // Rates fall while nothing arrives, so it is drawn on time and not on values. Unref'd: the socket decides how long this lives.
+  setInterval(() => screen.redraw(), REDRAW_MS).unref()
+  return {
+    value: ({ name, value, missed = 0 }) => {
+      let series = byName.get(name)
+      if (series === undefined) {
+        series = new Series(name)
+        byName.set(name, series)
+        sorted = [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+      }
+      series.add(value, missed, now_ms())
+    },
+    link: url => {
+      link = url ?? 'connection lost, trying again'
+      screen.redraw()
+    },
+  }
+}
