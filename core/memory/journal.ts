@@ -1,0 +1,14 @@
+/** The journal as the other parts see it: the words of its records, its two ends, and what is done after a writer died. */
+export { JournalReader, type JournalVisitor } from './journal-reader.ts'
+export {
+  CASCADE_STATUS,
+  JOURNAL,
+  JOURNAL_HEADER,
+  JOURNAL_RECORD,
+  journalOffset,
+  longestRecord,
+  travelsByRef,
+  VALUE_FLAG,
+} from './journal-record.ts'
+export { type JournalWakes, JournalWriter } from './journal-writer.ts'
+export { recoverJournal } from './recover-journal.ts'

@@ -1,0 +1,214 @@
+/**
+ * The one SharedArrayBuffer of the engine, cut into regions. It is reserved large and touched lazily: the kernel gives a
+ * page on its first write, so nothing here may fill what nobody uses. Total stays under 2 GiB so that byte offsets are
+ * small integers.
+ */
+import { limits } from '../../protocol/limits.ts'
+import { arenaBytes } from './arena.ts'
+import { NODE_ROW } from './counters.ts'
+import { HELD_ROW } from './held.ts'
+import { JOURNAL_HEADER } from './journal-record.ts'
+import { layout } from './layout.ts'
+import { MESSAGE_ROW } from './messages.ts'
+import { THREAD_ROW } from './threads.ts'
+
+export interface MemorySizes {
+  flows: number
+  messages: number
+  nodes: number
+  /** Thread slots, at most 64. */
+  threads: number
+  /** Journal rings: slots 0 .. rings - 1 can write one. */
+  rings: number
+  /** A power of two. */
+  ring_bytes: number
+  queue_segments: number
+  /** Rounded up to whole blocks. */
+  arena_bytes: number
+}
+
+export const productionSizes: MemorySizes = {
+  flows: limits.FLOWS,
+  messages: limits.MESSAGES,
+  nodes: limits.NODES,
+  threads: limits.THREADS,
+  rings: 8 + limits.LANE_SLOTS,
+  ring_bytes: limits.JOURNAL_RING_BYTES,
+  queue_segments: limits.QUEUE_SEGMENTS,
+  arena_bytes: limits.ARENA_BYTES,
+}
+
+/** What core/cascade may use; its layouts are held against these when its tables are built. */
+export const ROOM = {
+  /** Bytes of the flow region for each flow. */
+  FLOW_BYTES: 256,
+  /** Bytes at the start of the queue region, before the rows. */
+  QUEUE_HEADER_BYTES: 4096,
+  /** Bytes of the queue region for the row of a segment; the segments follow the rows, on a page boundary. */
+  QUEUE_ROW_BYTES: 64,
+} as const
+
+const PAGE = 4096
+const NAMES = [
+  'control',
+  'threads',
+  'flows',
+  'messages',
+  'held',
+  'nodes',
+  'ready',
+  'queue',
+  'arena',
+  'journals',
+] as const
+export type RegionName = (typeof NAMES)[number]
+const SIZE_NAMES = [
+  'flows',
+  'messages',
+  'nodes',
+  'threads',
+  'rings',
+  'ring_bytes',
+  'queue_segments',
+  'arena_bytes',
+] as const
+
+export interface Region {
+  /** Bytes from the start of the buffer. */
+  readonly offset: number
+  readonly size: number
+}
+
+export interface Memory {
+  readonly sab: SharedArrayBuffer
+  readonly i32: Int32Array
+  readonly f64: Float64Array
+  readonly u8: Uint8Array
+  /** Over the whole buffer, for everything that wants a Buffer. */
+  readonly bytes: Buffer
+  readonly regions: { readonly [name in RegionName]: Region }
+  readonly sizes: Readonly<MemorySizes>
+}
+
+export const CONTROL = layout(
+  'CONTROL',
+  [
+    ['magic', 'i32', 'MAGIC once the directory is whole'],
+    ['format', 'i32', 'FORMAT'],
+    ['directory', `bytes:${(NAMES.length * 8) as 80}`, 'offset and size of each region, i32 pairs'],
+    ['sizes', `bytes:${(SIZE_NAMES.length * 4) as 32}`, 'MemorySizes in order, i32'],
+    ['engine_epoch', 'f64', 'number of this engine start, from the store'],
+    ['started_us', 'f64', 'when the engine started, microseconds since 1970'],
+    ['cascade_seq', 'f64', 'free for whoever numbers cascades'],
+    ['stopping', 'i32', '1 once the engine ends'],
+    ['plan_epoch', 'i32', 'counts posted plans'],
+    ['lanes', 'i32', 'active lanes'],
+    ['lane_slots', 'i32', 'bit i: lane slot SLOT.lane + i is active'],
+    ['spare', 'bytes:256', 'free for words of the threads'],
+  ],
+  64,
+)
+
+const MAGIC = 0x464c4f57
+const FORMAT = 1
+
+/** Bytes of one ready set: a bit a flow, a bit for each 32 of them, and one for each 1024; see core/cascade/ready.ts. */
+export const readySetBytes = (flows: number): number =>
+  up((Math.ceil(flows / 32) + Math.ceil(flows / 1024) + Math.ceil(flows / 32_768)) * 4 + 64, 64)
+
+const up = (bytes: number, unit: number): number => Math.ceil(bytes / unit) * unit
+export const queueHeadBytes = (sizes: Readonly<MemorySizes>): number =>
+  up(ROOM.QUEUE_HEADER_BYTES + sizes.queue_segments * ROOM.QUEUE_ROW_BYTES, PAGE)
+
+function bytesOf(name: RegionName, sizes: Readonly<MemorySizes>): number {
+  switch (name) {
+    case 'control':
+      return CONTROL.size
+    case 'threads':
+      return sizes.threads * THREAD_ROW.size
+    case 'flows':
+      return sizes.flows * ROOM.FLOW_BYTES
+    case 'messages':
+      return sizes.messages * MESSAGE_ROW.size
+    case 'held':
+      return sizes.messages * HELD_ROW.size
+    case 'nodes':
+      return sizes.nodes * NODE_ROW.size
+    case 'ready':
+      return (sizes.threads + 1) * readySetBytes(sizes.flows)
+    case 'queue':
+      return queueHeadBytes(sizes) + sizes.queue_segments * limits.QUEUE_SEGMENT_BYTES
+    case 'arena':
+      return arenaBytes(sizes)
+    case 'journals':
+      return sizes.rings * (JOURNAL_HEADER.size + sizes.ring_bytes)
+  }
+}
+
+export function createMemory(sizes: MemorySizes): Memory {
+  if (!Number.isInteger(Math.log2(sizes.ring_bytes)) || sizes.ring_bytes < PAGE)
+    throw new RangeError('ring_bytes is a power of two, at least a page')
+  if (sizes.threads > limits.THREADS || sizes.rings > sizes.threads) throw new RangeError('more slots than owner words')
+  let at = 0
+  const cut = NAMES.map(name => {
+    const size = bytesOf(name, sizes)
+    const offset = at
+    at = up(offset + size, PAGE)
+    return { offset, size }
+  })
+  if (at >= 2 ** 31) throw new RangeError(`${at} bytes of shared memory: offsets would not be small integers`)
+  const sab = new SharedArrayBuffer(at)
+  const i32 = new Int32Array(sab)
+  cut.forEach(({ offset, size }, i) => {
+    i32[(CONTROL.offset.directory >> 2) + 2 * i] = offset
+    i32[(CONTROL.offset.directory >> 2) + 2 * i + 1] = size
+  })
+  const first = CONTROL.offset.sizes >> 2
+  SIZE_NAMES.forEach((name, i) => {
+    i32[first + i] = sizes[name]
+  })
+  i32[CONTROL.word.format] = FORMAT
+  i32[CONTROL.word.magic] = MAGIC
+  return attachMemory(sab)
+}
+
+export function attachMemory(sab: SharedArrayBuffer): Memory {
+  const i32 = new Int32Array(sab)
+  if (i32[CONTROL.word.magic] !== MAGIC || i32[CONTROL.word.format] !== FORMAT)
+    throw new TypeError('not the memory of this engine')
+  const directory = CONTROL.offset.directory >> 2
+  const regions = {} as { [name in RegionName]: Region }
+  NAMES.forEach((name, i) => {
+    regions[name] = { offset: i32[directory + 2 * i]!, size: i32[directory + 2 * i + 1]! }
+  })
+  const sizes = {} as MemorySizes
+  SIZE_NAMES.forEach((name, i) => {
+    sizes[name] = i32[(CONTROL.offset.sizes >> 2) + i]!
+  })
+  return {
+    sab,
+    i32,
+    f64: new Float64Array(sab),
+    u8: new Uint8Array(sab),
+    bytes: Buffer.from(sab),
+    regions,
+    sizes,
+  }
+}
+
+/** The regions of a memory as a table for people. */
+export function drawMemory(memory: Memory): string {
+  const rows = NAMES.map(name => {
+    const { offset, size } = memory.regions[name]
+    return `| ${String(offset).padStart(10)} | ${String(size).padStart(10)} | ${name.padEnd(8)} |`
+  })
+  const line = `+${'-'.repeat(12)}+${'-'.repeat(12)}+${'-'.repeat(10)}+`
+  return [
+    `memory, ${memory.sab.byteLength} bytes`,
+    line,
+    `| ${'at'.padStart(10)} | ${'bytes'.padStart(10)} | region   |`,
+    line,
+    ...rows,
+    line,
+  ].join('\n')
+}

@@ -1,0 +1,42 @@
+/** A small shared memory for tests. */
+import { KIND } from '../../core/memory/encoded.ts'
+import type { ReadValue } from '../../core/memory/messages.ts'
+import { createMemory, type Memory, type MemorySizes } from '../../core/memory/region.ts'
+
+export const smallSizes: MemorySizes = {
+  flows: 64,
+  messages: 64,
+  nodes: 16,
+  threads: 24,
+  rings: 12,
+  ring_bytes: 64 * 1024,
+  queue_segments: 32,
+  arena_bytes: 4 * 1024 * 1024,
+}
+
+export const smallMemory = (sizes: Partial<MemorySizes> = {}): Memory => createMemory({ ...smallSizes, ...sizes })
+
+export const newValue = (bytes = 4096): ReadValue => ({
+  version: 0,
+  ts: 0,
+  kind: KIND.none,
+  number: 0,
+  bytes: Buffer.alloc(bytes),
+  length: 0,
+})
+
+export function float(value: ReadValue, number: number): ReadValue {
+  value.kind = KIND.float
+  value.number = number
+  value.length = 8
+  return value
+}
+
+/** A str of `length` bytes, all of them `fill`. */
+export function text(value: ReadValue, length: number, fill: number): ReadValue {
+  if (value.bytes.length < length) value.bytes = Buffer.alloc(length)
+  value.kind = KIND.str
+  value.bytes.fill(fill, 0, length)
+  value.length = length
+  return value
+}
