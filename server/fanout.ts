@@ -31,7 +31,6 @@ export interface MessageDirectory {
 }
 
 export interface FanoutOptions {
-  front: Publisher
   values: NewestValues
   directory: MessageDirectory
   decoder: ValueDecoder
@@ -61,6 +60,8 @@ export interface FanoutCounts {
   stalled: number
 }
 
+/** Before the front is there, nobody is. */
+const NOBODY: Publisher = { publish: () => false, publishBinary: () => false, subscribers: () => 0 }
 const EVENTS_TOPIC = 'events'
 const EVENTS_KEPT = 256
 /** How often the clock is looked at while a socket is brought up to date. */
@@ -77,7 +78,7 @@ const LOOK_EVERY = 16
  * The cost of a value that nobody follows is two array reads and a write.
  */
 export class Fanout {
-  readonly #front: Publisher
+  #front: Publisher = NOBODY
   readonly #values: NewestValues
   readonly #directory: MessageDirectory
   readonly #text: ValueText
@@ -108,7 +109,6 @@ export class Fanout {
   #dropped = 0
 
   constructor(options: FanoutOptions) {
-    this.#front = options.front
     this.#values = options.values
     this.#directory = options.directory
     this.#text = new ValueText(options.decoder)
@@ -127,6 +127,11 @@ export class Fanout {
       takeOff: follower => this.#takeOff(follower),
       giveUp: follower => this.close(follower.socket),
     })
+  }
+
+  /** The front is built with the handlers of its sockets, which are built with this: so it comes last. */
+  attach(front: Publisher): void {
+    this.#front = front
   }
 
   counts(): FanoutCounts {

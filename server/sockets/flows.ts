@@ -181,13 +181,23 @@ export class FlowsSocket implements SocketHandlers {
       connection.refusals = 0
     }
     if (++connection.refusals > limits.SOCKET_ERRORS)
-      socket.end(1008, `more than ${limits.SOCKET_ERRORS} refused frames in ${limits.SOCKET_ERRORS_MS / 1000} s`)
+      this.#cutOff(
+        socket,
+        1008,
+        `more than ${limits.SOCKET_ERRORS} refused frames in ${limits.SOCKET_ERRORS_MS / 1000} s`,
+      )
   }
 
   /** An answer is never left out; a client that reads none of them is cut off before its buffer is full. */
   #answer(socket: Socket, text: string): void {
     if (socket.send(text) === 'sent') return
     if (socket.isOpen && socket.bufferedAmount() > limits.SOCKET_UNREAD_BYTES)
-      socket.end(1013, 'this connection does not read its answers')
+      this.#cutOff(socket, 1013, 'this connection does not read its answers')
+  }
+
+  /** Frames that are on their way already are not answered any more. */
+  #cutOff(socket: Socket, code: number, reason: string): void {
+    this.close(socket)
+    socket.end(code, reason)
   }
 }

@@ -43,7 +43,6 @@ function play(roundSeed: number): void {
   values.declare(...NAMES)
   const clock = { ms: 0 }
   const fanout = new Fanout({
-    front,
     values,
     directory: values,
     decoder: createCodec(),
@@ -53,6 +52,7 @@ function play(roundSeed: number): void {
     sweep_ms: 10,
     stalled_ms: 1e9,
   })
+  fanout.attach(front)
   let clients: Client[] = []
   const tick = (ms: number): void => {
     clock.ms += ms

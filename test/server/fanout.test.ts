@@ -19,7 +19,6 @@ function room(options: Partial<FanoutOptions> = {}) {
   const values = new ValuesDouble()
   const clock = { ms: 0 }
   const fanout = new Fanout({
-    front,
     values,
     directory: values,
     decoder: createCodec(),
@@ -30,6 +29,7 @@ function room(options: Partial<FanoutOptions> = {}) {
     stalled_ms: 30_000,
     ...options,
   })
+  fanout.attach(front)
   const join = (...names: string[]): { socket: SocketDouble; follower: Follower } => {
     const socket = front.connect()
     const follower = fanout.open(socket)

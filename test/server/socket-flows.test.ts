@@ -17,13 +17,13 @@ function room() {
   values.declare('boiler.raw', 'boiler.smooth', 'tank.level')
   const clock = { ms: 0 }
   const fanout = new Fanout({
-    front,
     values,
     directory: values,
     decoder: createCodec(),
     scratch: newestScratch(),
     now_ms: () => clock.ms,
   })
+  fanout.attach(front)
   const defects: unknown[] = []
   const handlers = new FlowsSocket({
     fanout,

@@ -1,0 +1,21 @@
+import { TrustedProxies } from '../../server/auth/client-address.ts'
+import type { Admission } from '../../server/auth/gatekeeper.ts'
+import { createFront, type Front } from '../../server/front.ts'
+import type { Log } from '../../server/serve-log.ts'
+import type { SocketHandlers } from '../../server/socket.ts'
+
+export const TOKEN = 'token-of-ada'
+const ADMISSION: Admission = { principal: { kind: 'user', name: 'ada', superuser: false }, expires_ms: 1e15 }
+const SILENT: Log = { info: () => {}, warn: () => {}, error: () => {} }
+
+/** A real front that serves nothing but one websocket path, and lets anybody in. */
+export async function startFlowsFront(sockets: SocketHandlers): Promise<{ front: Front; port: number }> {
+  const front = await createFront({
+    routes: [],
+    sockets,
+    admissions: { known: () => ADMISSION, admit: () => Promise.resolve(ADMISSION) },
+    proxies: new TrustedProxies([]),
+    log: SILENT,
+  })
+  return { front, port: await front.listen('127.0.0.1', 0) }
+}
