@@ -7,7 +7,7 @@ import type { Plan, PlanNode, PlanOutputPort } from '../flow/plan.ts'
 import { Fifo } from './fifo.ts'
 import { type OutputValues, Packed, PlanRun, type Values } from './plan-run.ts'
 import type { TakenItem } from './queue.ts'
-import { type Arrival, Arrived, Execution, Seat, type Waiting } from './seat.ts'
+import { type Arrival, Arrived, Execution, type Seat, type Waiting } from './seat.ts'
 import { type BackEdgeCount, Cascade, Wave } from './wave.ts'
 
 /** What ended an execution without a result. */
@@ -33,6 +33,7 @@ export interface Host extends Values {
   call(seat: Seat, inputs: Record<string, unknown>): unknown
   thrown(): Failure
   failureOf(error: unknown): Failure
+  newSeat(node: PlanNode): Seat
   /** Makes the body of a seat ready and answers through `FlowRun.bodyReady`. */
   load(flow: FlowRun, seat: Seat): void
   /** True when the body is not to run on this thread. */
@@ -76,6 +77,8 @@ export class FlowRun {
   clock = 0
   /** Items taken from the queue since the last turn's end was marked. */
   taken = 0
+  /** Version of the carry that this thread left behind: another one means that another thread ran the flow since. */
+  version = -1
   /** Bodies away: while there are any, the flow stays with its thread. */
   away = 0
 
@@ -685,7 +688,8 @@ export class FlowRun {
     const after = this.#prepare(plan, replaced)
     for (const [position, message] of plan.messages.entries()) {
       const old = before.plan.by_message.get(message.index)
-      if (old !== undefined && before.value[old] !== undefined) after.value[position] = before.value[old]
+      // What nobody here read was not followed: the table has it, and the new plan has just looked there.
+      if (old !== undefined && before.plan.messages[old]!.queued) after.value[position] = before.value[old]
     }
     if (this.#open_waves > 0 || this.away > 0) before.successor = after
     this.run = after
@@ -715,7 +719,7 @@ export class FlowRun {
   #seatFor(node: PlanNode, replaced: Map<Seat, Seat | null>): Seat {
     const before = this.#seats.get(node.id)
     if (before !== undefined && before.node.change_key === node.change_key) return before
-    const seat = new Seat(node)
+    const seat = this.#host.newSeat(node)
     if (before !== undefined) {
       before.current = false
       if (before.busy) {

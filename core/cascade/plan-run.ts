@@ -180,7 +180,7 @@ export interface OutputValues {
   keys: number
 }
 
-function compileOutputs(node: PlanNode): ReadOutputs {
+export function compileOutputs(node: PlanNode): ReadOutputs {
   const reads = node.outputs.map(
     (output, at) =>
       `const v${at} = result[${JSON.stringify(output.port)}]; value[${at}] = v${at}; if (v${at} !== undefined) found++;`,

@@ -29,7 +29,7 @@ export const NODE_ROW = layout(
     ['dropped', 'f64', 'items dropped at the hard bound'],
     ['replaced', 'f64', 'values replaced while held by rate_hz'],
     ['placement', 'i32', 'PLACEMENT'],
-    ['flags', 'i32', 'free for the owner of the flow'],
+    ['state_ref', 'i32', 'arena slab with the durable state of the node, 0: none'],
     ['last_error_ms', 'f64', 'when a body last failed'],
     ['wait', `bytes:${(BUCKETS * 4) as 1088}`, 'queue wait, i32 buckets'],
     ['execution', `bytes:${(BUCKETS * 4) as 1088}`, 'execution time, i32 buckets'],

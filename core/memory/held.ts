@@ -19,7 +19,7 @@ export const HELD_ROW = layout(
     ['spare', 'i32', ''],
     ['due_ms', 'f64', 'when the value is to be published, ms since 1970'],
     ['replaced', 'f64', 'values replaced so far'],
-    ['more', 'bytes:8', ''],
+    ['passed_us', 'f64', 'when the port last let a value through, microseconds since 1970'],
     ['first', `bytes:${VALUE_SLOT.size as 112}`, 'VALUE_SLOT 0 (its version stays 0)'],
     ['second', `bytes:${VALUE_SLOT.size as 112}`, 'VALUE_SLOT 1'],
   ],
@@ -127,6 +127,15 @@ export class HeldTable {
   due(index: number): number {
     const row = this.#row(index)
     return atomics.acquire(this.#i32, row >> 2) === 0 ? 0 : this.#f64[(row >> 3) + HELD_ROW.word.due_ms]!
+  }
+
+  /** When the port last let a value through, microseconds since 1970; 0: never. Under the flow's publish word. */
+  passed(index: number): number {
+    return this.#f64[(this.#row(index) >> 3) + HELD_ROW.word.passed_us]!
+  }
+
+  setPassed(index: number, ts_us: number): void {
+    this.#f64[(this.#row(index) >> 3) + HELD_ROW.word.passed_us] = ts_us
   }
 
   replaced(index: number): number {

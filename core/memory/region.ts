@@ -102,7 +102,7 @@ export const CONTROL = layout(
     ['cascade_seq', 'f64', 'free for whoever numbers cascades'],
     ['stopping', 'i32', '1 once the engine ends'],
     ['plan_epoch', 'i32', 'counts posted plans'],
-    ['lanes', 'i32', 'active lanes'],
+    ['cascades_in_flight', 'i32', 'cascades that outlived the turn that began them'],
     ['lane_slots', 'i32', 'bit i: lane slot SLOT.lane + i is active'],
     ['spare', 'bytes:256', 'free for words of the threads'],
   ],

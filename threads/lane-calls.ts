@@ -1,0 +1,111 @@
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import type { Failure, FlowRun } from '../core/cascade/flow-run.ts'
+import type { Execution } from '../core/cascade/seat.ts'
+import { type ErrorCode, ServiceError } from '../protocol/errors.ts'
+import type { CallRequest, FromCall, Note, ToCall } from './lane-messages.ts'
+import type { LaneSeat } from './lane-seat.ts'
+import { failure } from './node-call.ts'
+import type { NodeState } from './node-context.ts'
+
+interface Away {
+  readonly flow: FlowRun
+  readonly execution: Execution
+  readonly port: MessagePort
+}
+
+export interface LaneCallsParts {
+  stateOf(seat: LaneSeat): NodeState
+  post(request: CallRequest, port: MessagePort): void
+  note(note: Note): void
+  executed(seat: LaneSeat, ms: number): void
+}
+
+/** Bodies of this lane's flows that run in call slots: what they send back goes to their flow as arrivals. */
+export class LaneCalls {
+  readonly #parts: LaneCallsParts
+  readonly #away = new Map<number, Away>()
+  #ids = 0
+
+  constructor(parts: LaneCallsParts) {
+    this.#parts = parts
+  }
+
+  dispatch(flow: FlowRun, execution: Execution): void {
+    const call = ++this.#ids
+    const seat = execution.seat as LaneSeat
+    const { port1, port2 } = new MessageChannel()
+    this.#away.set(call, { flow, execution, port: port1 })
+    port1.on('message', (message: FromCall) => this.#receive(call, message))
+    execution.abort = {
+      signal: null,
+      abort: () => port1.postMessage({ type: 'abort', reason: 'The node was changed or removed.' } satisfies ToCall),
+    }
+    const state = this.#parts.stateOf(seat).object
+    this.#parts.post({ call, flow: flow.name, node: seat.node, inputs: execution.inputs, state, port: port2 }, port2)
+  }
+
+  /** The front says that the call's thread is gone, or that no slot took it. */
+  lost(call: number, code: ErrorCode, message: string): void {
+    const away = this.#away.get(call)
+    if (away === undefined) return
+    this.#end(call, away, failure(code, `${away.execution.seat.node.qualified}: ${message}`))
+  }
+
+  #receive(call: number, message: FromCall): void {
+    const away = this.#away.get(call)
+    if (away === undefined) return
+    const { flow, execution, port } = away
+    switch (message.type) {
+      case 'emit':
+        flow.arrive(execution, {
+          type: 'emitted',
+          outputs: message.outputs,
+          processed: () => port.postMessage({ type: 'processed' } satisfies ToCall),
+        })
+        break
+      case 'returned':
+        this.#takeState(execution, message.state)
+        this.#parts.executed(execution.seat as LaneSeat, message.ms)
+        flow.arrive(execution, { type: 'returned', value: message.outputs })
+        this.#forget(call, away)
+        break
+      case 'threw':
+        this.#takeState(execution, message.state)
+        this.#parts.executed(execution.seat as LaneSeat, message.ms)
+        this.#end(call, away, message.failure)
+        break
+      case 'note':
+        this.#parts.note(message.note)
+        break
+      default:
+        message satisfies never
+    }
+  }
+
+  #takeState(execution: Execution, object: Record<string, unknown>): void {
+    if (!execution.seat.current) return
+    const state = this.#parts.stateOf(execution.seat as LaneSeat)
+    state.object = object
+    state.touched = true
+  }
+
+  #end(call: number, away: Away, reason: Failure): void {
+    this.#forget(call, away)
+    away.flow.arrive(away.execution, { type: 'threw', error: new CallFailure(reason) })
+  }
+
+  #forget(call: number, away: Away): void {
+    this.#away.delete(call)
+    away.port.close()
+  }
+}
+
+/** A failure that was made on another thread; carried as it is. */
+export class CallFailure extends ServiceError {
+  readonly failure: Failure
+
+  constructor(reason: Failure) {
+    super(reason.code)
+    this.failure = reason
+  }
+}

@@ -1,0 +1,85 @@
+import type { Failure } from '../core/cascade/flow-run.ts'
+import type { Cascade } from '../core/cascade/wave.ts'
+import { JOURNAL, type JournalWriter } from '../core/memory/journal.ts'
+import type { Codec } from '../protocol/codec.ts'
+import { limits } from '../protocol/limits.ts'
+import type { Note } from './lane-messages.ts'
+
+const INPUT_BYTES = 16 * 1024
+
+/** What a thread writes into its journal beside values: errors with their inputs, log lines, gauges, reports. Floods are counted, not written. */
+export class LaneNotes {
+  readonly #journal: JournalWriter
+  readonly #codec: Codec
+  readonly #errors = new Map<string, { second: number; written: number }>()
+  /** The newest of each gauge; written when the lane has time. */
+  readonly #gauges = new Map<string, Note>()
+
+  /** By flow and reason; written as counts when the lane has time. */
+  readonly #dropped = new Map<string, { flow: string; reason: string; count: number }>()
+
+  constructor(journal: JournalWriter, codec: Codec) {
+    this.#journal = journal
+    this.#codec = codec
+  }
+
+  write(note: Note): void {
+    if (note.type === 'gauge') {
+      this.#gauges.set(`${note.node} ${note.name}`, note)
+      return
+    }
+    this.#blob(note)
+  }
+
+  dropped(flow: string, reason: string): void {
+    const key = `${flow} ${reason}`
+    const seen = this.#dropped.get(key)
+    if (seen === undefined) this.#dropped.set(key, { flow, reason, count: 1 })
+    else seen.count++
+  }
+
+  /** Gauges and counts, which wait for a moment without work or for half a second. */
+  flush(ts: number): void {
+    if (this.#gauges.size === 0 && this.#dropped.size === 0) return
+    for (const note of this.#gauges.values()) this.#blob(note)
+    this.#gauges.clear()
+    for (const drop of this.#dropped.values()) this.#blob({ type: 'dropped', ...drop, ts })
+    this.#dropped.clear()
+    this.#journal.mark()
+  }
+
+  error(node: string, failure: Failure, inputs: unknown, cascade: Cascade, ts: number): void {
+    const second = Math.floor(ts / 1e6)
+    let seen = this.#errors.get(node)
+    if (seen === undefined) this.#errors.set(node, (seen = { second, written: 0 }))
+    if (seen.second !== second) {
+      seen.second = second
+      seen.written = 0
+    }
+    if (++seen.written > limits.NODE_ERRORS_RECORDED_PER_S) return
+    this.#blob({
+      type: 'error',
+      node,
+      code: failure.code,
+      message: failure.message,
+      stack: failure.stack,
+      ts,
+      inputs: this.#shortened(inputs),
+      cascade_seq: cascade.seq,
+      cascade_ts: cascade.started_us,
+    })
+  }
+
+  #shortened(inputs: unknown): unknown {
+    if (this.#codec.checkPlain(inputs) !== null) return null
+    const bytes = this.#codec.encodePlain(inputs).length
+    if (bytes <= INPUT_BYTES) return inputs
+    return { shortened: `${bytes} bytes`, start: JSON.stringify(inputs).slice(0, 4000) }
+  }
+
+  #blob(note: Note): void {
+    const bytes = this.#codec.encodePlain(note)
+    if (!this.#journal.hasRoom(bytes.length + 64) && !this.#journal.waitForRoom(bytes.length + 64, () => false)) return
+    this.#journal.blob(JOURNAL.note, 0, note.ts, bytes, bytes.length)
+  }
+}

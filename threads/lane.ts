@@ -1,0 +1,589 @@
+import { receiveMessageOnPort } from 'node:worker_threads'
+import { type Failure, FlowRun, type Host } from '../core/cascade/flow-run.ts'
+import { FlowTable } from '../core/cascade/flows.ts'
+import { Packed, type PlanRun } from '../core/cascade/plan-run.ts'
+import { Publisher } from '../core/cascade/publish.ts'
+import { IngressQueue, type TakenItem } from '../core/cascade/queue.ts'
+import { ReadySet, SHARED_SET, setOf } from '../core/cascade/ready.ts'
+import type { Execution, Seat } from '../core/cascade/seat.ts'
+import type { Cascade } from '../core/cascade/wave.ts'
+import type { Plan, PlanNode, PlanOutputPort } from '../core/flow/plan.ts'
+import { Arena } from '../core/memory/arena.ts'
+import * as atomics from '../core/memory/atomics.ts'
+import { NodeCounters, PLACEMENT } from '../core/memory/counters.ts'
+import { HeldTable } from '../core/memory/held.ts'
+import { CASCADE_STATUS, JournalWriter } from '../core/memory/journal.ts'
+import { MessageTable, type ReadValue } from '../core/memory/messages.ts'
+import { attachMemory, CONTROL, type Memory } from '../core/memory/region.ts'
+import { THREAD_KIND, THREAD_ROW, ThreadTable } from '../core/memory/threads.ts'
+import { Sleeper, wakeThread } from '../core/memory/wait.ts'
+import { type Codec, createCodec, newEncoded } from '../protocol/codec.ts'
+import { type EncodedValue, KIND } from '../protocol/encoded.ts'
+import { limits } from '../protocol/limits.ts'
+import { journalWakes } from './journal-wakes.ts'
+import { CallFailure, LaneCalls } from './lane-calls.ts'
+import type { FromLane, HeldNotice, LaneTask, Note, ToLane } from './lane-messages.ts'
+import { LaneNotes } from './lane-notes.ts'
+import { LaneSeat } from './lane-seat.ts'
+import { LaneStates } from './lane-states.ts'
+import { failureOf, loadBody, NodeDoor } from './node-call.ts'
+import { NodeContext } from './node-context.ts'
+import { InlineContextHost } from './node-host.ts'
+import { RateLimit } from './rate-limit.ts'
+
+/** A lane: one long task of a pool thread that runs live flows until it is told to retire. */
+export default async function lane(task: LaneTask): Promise<void> {
+  await new Lane(task).run()
+}
+
+/** Journal bytes that a turn may need at its start; it waits for the store until they are free. */
+const TURN_ROOM_BYTES = limits.JOURNAL_RING_BYTES / 4
+/** Unmarked bytes at which a turn marks early, so that the store can go on. */
+const MARK_EARLY_BYTES = limits.JOURNAL_RING_BYTES / 4
+const OPEN_RECORD_AFTER_US = 1_000_000
+/** The longest sleep: what is looked at by the clock (open records, clock drift, gauges) is looked at this often. */
+const SLEEP_MS = 500
+/** Sleep while the bound on cascades in flight holds the ingress back. */
+const CAPPED_SLEEP_MS = 2
+
+const NO_INGRESS = { take: () => false }
+
+class Lane implements Host {
+  readonly codec: Codec = createCodec()
+  origin_us = performance.timeOrigin * 1000
+
+  readonly #task: LaneTask
+  readonly #memory: Memory
+  readonly #owner: number
+  readonly #threads: ThreadTable
+  readonly #flows: FlowTable
+  readonly #ready: ReadySet
+  readonly #queue: IngressQueue
+  readonly #messages: MessageTable
+  readonly #counters: NodeCounters
+  readonly #journal: JournalWriter
+  readonly #publisher: Publisher
+  readonly #sleeper: Sleeper
+  readonly #states: LaneStates
+  readonly #notes: LaneNotes
+  readonly #calls: LaneCalls
+  readonly #rate: RateLimit
+  readonly #door = new NodeDoor()
+
+  /** The newest plan of each flow index. */
+  readonly #plans = new Map<number, Plan>()
+  readonly #runs = new Map<number, FlowRun>()
+  /** Flows that this lane owns at present. */
+  readonly #owned = new Set<FlowRun>()
+  /** Owned flows with something to do, oldest first. */
+  readonly #wanting = new Set<FlowRun>()
+  readonly #drains = new Map<FlowRun, PromiseWithResolvers<void>>()
+  /** Seats whose state a body may have changed in the present turn. */
+  readonly #touched: LaneSeat[] = []
+  readonly #scratch: EncodedValue[] = []
+  readonly #read: ReadValue = { ...newEncoded(), version: 0, ts: 0 }
+  readonly #item: TakenItem = {
+    message: 0,
+    depth: 0,
+    version: 0,
+    ts: 0,
+    parent_seq: 0,
+    parent_ts: 0,
+    value: newEncoded(),
+  }
+  readonly #current_node: number
+  readonly #executions: number
+  readonly #in_flight: number
+
+  #seq = 0
+  #cursor = 0
+  #retire_at = Number.POSITIVE_INFINITY
+  #looked_at = 0
+  #capped = false
+  #prefers_free = false
+  #sleeping = false
+
+  constructor(task: LaneTask) {
+    this.#task = task
+    const memory = attachMemory(task.sab)
+    this.#memory = memory
+    this.#threads = new ThreadTable(memory)
+    this.#owner = this.#threads.enter(task.slot, THREAD_KIND.lane)
+    const owner = this.#owner
+    const arena = new Arena(memory, owner)
+    const journal = new JournalWriter(memory, task.slot, journalWakes(memory))
+    const flows = new FlowTable(memory)
+    this.#flows = flows
+    this.#journal = journal
+    this.#ready = new ReadySet(memory, flows)
+    this.#queue = new IngressQueue({ memory, owner, arena, flows })
+    this.#messages = new MessageTable(memory)
+    this.#counters = new NodeCounters(memory)
+    this.#publisher = new Publisher({
+      memory,
+      owner,
+      arena,
+      journal,
+      flows,
+      queue: this.#queue,
+      ready: this.#ready,
+      messages: this.#messages,
+      dropped: flow => this.#notes.dropped(this.#plans.get(flow)?.flow ?? String(flow), 'hard_cap'),
+    })
+    this.#sleeper = new Sleeper(memory, task.slot)
+    this.#states = new LaneStates({ memory, arena, codec: this.codec, journal })
+    this.#notes = new LaneNotes(journal, this.codec)
+    this.#calls = new LaneCalls({
+      stateOf: seat => this.#stateOf(seat),
+      post: (request, port) => task.control.postMessage({ type: 'dispatch', request } satisfies FromLane, [port]),
+      note: note => this.note(note),
+      executed: (seat, ms) => this.executed(seat, ms),
+    })
+    this.#rate = new RateLimit({
+      memory,
+      owner,
+      arena,
+      flows,
+      held: new HeldTable(memory, arena),
+      journal,
+      notice: (message, due_ms) => {
+        task.timer.postMessage({ message, due_ms } satisfies HeldNotice)
+      },
+    })
+    const row = this.#threads.row(task.slot)
+    this.#current_node = (row >> 2) + THREAD_ROW.word.current_node
+    this.#executions = (row >> 3) + THREAD_ROW.word.executions
+    this.#in_flight = (memory.regions.control.offset >> 2) + CONTROL.word.cascades_in_flight
+  }
+
+  // ---- the loop
+
+  async run(): Promise<void> {
+    this.#ready.enterLane(this.#task.slot)
+    this.#post({ type: 'entered', owner: this.#owner })
+    let served_at = this.clock()
+    for (;;) {
+      this.#receive()
+      const now = this.clock()
+      if (now - this.#looked_at > SLEEP_MS) this.#lookByTheClock(now)
+      if (now >= this.#retire_at || (this.#retire_at !== Number.POSITIVE_INFINITY && this.#owned.size === 0)) break
+      const flow = this.#next()
+      if (flow === null) {
+        await this.#idle()
+        served_at = this.clock()
+        continue
+      }
+      this.#turn(flow)
+      // Promises, timers and posted messages of bodies are served at least this often.
+      if (this.#owned.size > 0 && this.clock() - served_at >= limits.TURN_MS) {
+        await new Promise(setImmediate)
+        served_at = this.clock()
+      }
+    }
+    this.#leave()
+  }
+
+  #receive(): void {
+    const { control } = this.#task
+    for (let got = receiveMessageOnPort(control); got !== undefined; got = receiveMessageOnPort(control)) {
+      const message = got.message as ToLane
+      switch (message.type) {
+        case 'plan':
+          this.#plans.set(message.plan.flow_index, message.plan)
+          break
+        case 'drop':
+          this.#plans.delete(message.flow)
+          this.#runs.delete(message.flow)
+          break
+        case 'retire':
+          this.#retire_at = this.clock() + message.grace_ms
+          break
+        case 'call_lost':
+          this.#calls.lost(message.call, message.code, message.message)
+          break
+        default:
+          message satisfies never
+      }
+    }
+  }
+
+  /** Owned flows that want a turn, and free flows that are ready, take turns. */
+  #next(): FlowRun | null {
+    const set = setOf(this.#task.slot)
+    for (let flow = this.#ready.take(set, 0); flow >= 0; flow = this.#ready.take(set, 0)) {
+      const run = this.#runs.get(flow)
+      if (run !== undefined && this.#owned.has(run)) this.#wanting.add(run)
+      else this.#ready.markReady(flow)
+    }
+    this.#prefers_free = !this.#prefers_free
+    if (this.#prefers_free || this.#wanting.size === 0) {
+      const free = this.#claim()
+      if (free !== null) return free
+    }
+    for (const run of this.#wanting) {
+      this.#wanting.delete(run)
+      return run
+    }
+    return null
+  }
+
+  #claim(): FlowRun | null {
+    if (this.#retire_at !== Number.POSITIVE_INFINITY) return null
+    for (;;) {
+      const flow = this.#ready.take(SHARED_SET, this.#cursor)
+      if (flow < 0) return null
+      this.#cursor = flow + 1
+      const plan = this.#plans.get(flow)
+      // A disabled flow keeps what waits; a plan that is still on its way here comes with a mark of its own.
+      if (plan === undefined || !plan.enabled) continue
+      if (!this.#flows.claim(flow, this.#owner)) {
+        this.#ready.markReady(flow)
+        continue
+      }
+      const run = this.#runOf(flow, plan)
+      this.#owned.add(run)
+      return run
+    }
+  }
+
+  /** The flow as this lane left it, unless another lane ran it since. */
+  #runOf(flow: number, plan: Plan): FlowRun {
+    const known = this.#runs.get(flow)
+    if (known !== undefined && known.version === this.#flows.carryVersion(flow)) return known
+    const run = new FlowRun(plan, this, this.#item)
+    this.#runs.set(flow, run)
+    const carry = this.#flows.carry(flow)
+    if (carry !== 0) this.#states.takeCarry(run, carry)
+    return run
+  }
+
+  #turn(flow: FlowRun): void {
+    const plan = this.#plans.get(flow.index)
+    if (plan !== undefined && plan !== flow.run.plan) flow.replan(plan)
+    if (!this.#journal.waitForRoom(TURN_ROOM_BYTES, () => this.#stopping())) {
+      this.#wanting.add(flow)
+      return
+    }
+    const enabled = plan?.enabled ?? false
+    const more = flow.turn(enabled ? this.#queue : NO_INGRESS, this.clock() + limits.TURN_MS)
+    this.#endTurn(flow)
+    const waiting = enabled && !this.#capped && this.#queue.length(flow.index) > 0
+    if (more || (waiting && (this.#wanting.size === 0 || !flow.isAtRest))) this.#wanting.add(flow)
+    else if (flow.isAtRest) this.#release(flow)
+  }
+
+  /** Values, state and what was taken, then the mark: the store commits up to a mark, so all of it comes from one point. */
+  #endTurn(flow: FlowRun): void {
+    this.#keepStates(flow)
+    if (flow.taken > 0) {
+      this.#journal.taken(flow.index, flow.taken)
+      flow.taken = 0
+    }
+    this.#journal.mark()
+    this.#flows.setInner(flow.index, flow.inner, 0)
+    const drain = this.#drains.get(flow)
+    if (drain !== undefined && flow.inner === 0 && this.#flows.share(flow.index) < 1) {
+      this.#drains.delete(flow)
+      drain.resolve()
+    }
+  }
+
+  #keepStates(flow: FlowRun): void {
+    if (flow.away > 0) this.#touchActive(flow)
+    for (const seat of this.#touched) {
+      if (!seat.state!.touched || !seat.current) continue
+      const refusal = this.#states.keep(seat, this.now_us())
+      if (refusal === null) continue
+      this.#counters.error(seat.node.index, Date.now())
+      this.#notes.error(seat.node.qualified, failureOf(refusal), null, seat.execution.cascade, this.now_us())
+    }
+    this.#touched.length = 0
+  }
+
+  /** A body that stays away may hold its state object and write into it at any time. */
+  #touchActive(flow: FlowRun): void {
+    for (const seat of flow.seats.values()) {
+      const { active, state } = seat as LaneSeat
+      if (active === null || active.dispatched || state === null || !(state.used || state.touched)) continue
+      state.touched = true
+      this.#touched.push(seat as LaneSeat)
+    }
+  }
+
+  #release(flow: FlowRun): void {
+    this.#wanting.delete(flow)
+    this.#owned.delete(flow)
+    const queued = this.#queue.length(flow.index)
+    this.#states.release(this.#flows.setCarry(flow.index, this.#states.carryOf(flow, queued)))
+    flow.version = this.#flows.carryVersion(flow.index)
+    this.#flows.release(flow.index, this.#owner)
+    if (this.#queue.length(flow.index) > 0) this.#ready.markReady(flow.index)
+  }
+
+  async #idle(): Promise<void> {
+    this.#notes.flush(this.now_us())
+    const ticket = this.#sleeper.announce()
+    if (this.#hasWork()) {
+      this.#sleeper.cancel()
+      return
+    }
+    const ms = this.#capped ? CAPPED_SLEEP_MS : SLEEP_MS
+    if (this.#owned.size === 0 && !hasHandles()) {
+      this.#sleeper.sleep(ticket, ms)
+    } else {
+      this.#sleeping = true
+      await this.#sleeper.sleepAsync(ticket, ms)
+      this.#sleeping = false
+    }
+    if (this.#capped && this.mayBegin()) {
+      this.#capped = false
+      for (const flow of this.#owned) this.#wanting.add(flow)
+    }
+  }
+
+  #hasWork(): boolean {
+    if (this.#wanting.size > 0 || this.#ready.mayHold(setOf(this.#task.slot))) return true
+    return this.#retire_at === Number.POSITIVE_INFINITY && this.#ready.mayHold(SHARED_SET)
+  }
+
+  #stopping(): boolean {
+    return this.#memory.i32[(this.#memory.regions.control.offset >> 2) + CONTROL.word.stopping] !== 0
+  }
+
+  #lookByTheClock(now: number): void {
+    this.#looked_at = now
+    const origin_us = (Date.now() - now) * 1000
+    if (Math.abs(origin_us - this.origin_us) > 2_000) this.origin_us = origin_us
+    for (const flow of this.#owned) {
+      for (const cascade of flow.openCascades) {
+        if (cascade.recorded || this.now_us() - cascade.started_us < OPEN_RECORD_AFTER_US) continue
+        cascade.recorded = true
+        this.#record(flow, cascade, CASCADE_STATUS.running)
+      }
+    }
+    this.#journal.mark()
+    this.#notes.flush(this.now_us())
+  }
+
+  /** What is still away is told to end and recorded as interrupted; what waits in the queues stays for other lanes. */
+  #leave(): void {
+    for (const flow of [...this.#owned]) {
+      for (const seat of flow.seats.values()) seat.active?.abort?.abort()
+      for (const cascade of flow.openCascades) {
+        this.#record(flow, cascade, CASCADE_STATUS.interrupted)
+        this.inFlight(-1)
+      }
+      this.#endTurn(flow)
+      this.#release(flow)
+    }
+    this.#notes.flush(this.now_us())
+    this.#ready.leaveLane(this.#task.slot)
+    this.#threads.leave(this.#owner)
+    this.#post({ type: 'left' })
+    this.#task.control.close()
+    this.#task.timer.close()
+  }
+
+  #post(message: FromLane): void {
+    this.#task.control.postMessage(message)
+  }
+
+  // ---- Host: values
+
+  newest(message: number): unknown {
+    const read = this.#read
+    if (!this.#messages.read(message, read)) return undefined
+    if (read.kind === KIND.json) return new Packed(KIND.json, Buffer.from(read.bytes.subarray(0, read.length)))
+    return this.codec.decode(read.kind, read.number, read.bytes, 0, read.length)
+  }
+
+  unpack(packed: Packed): unknown {
+    return this.codec.decode(packed.kind, 0, packed.bytes, 0, packed.bytes.length)
+  }
+
+  scratch(at: number): EncodedValue {
+    return (this.#scratch[at] ??= newEncoded())
+  }
+
+  clock(): number {
+    return performance.now()
+  }
+
+  now_us(): number {
+    return Math.floor(this.origin_us + this.clock() * 1000)
+  }
+
+  nextSeq(): number {
+    return this.#task.slot * 2 ** 40 + ++this.#seq
+  }
+
+  publish(run: PlanRun, message: number, value: EncodedValue, ts_us: number, depth: number, cascade: Cascade): number {
+    if (this.#journal.unmarked() > MARK_EARLY_BYTES) this.#journal.mark()
+    this.#journal.waitForRoom(limits.JOURNAL_INLINE_BYTES + 128, () => this.#stopping())
+    return this.#publisher.publishInner(run.routes[message]!, value, ts_us, depth, cascade.seq, cascade.started_us)
+  }
+
+  passes(run: PlanRun, output: PlanOutputPort, value: EncodedValue, ts_us: number): boolean {
+    return this.#rate.passes(run.plan.flow_index, run.plan.messages[output.message]!, output.rate_hz!, value, ts_us)
+  }
+
+  // ---- Host: bodies
+
+  newSeat(node: PlanNode): Seat {
+    return new LaneSeat(node)
+  }
+
+  call(seat: Seat, inputs: Record<string, unknown>): unknown {
+    const here = seat as LaneSeat
+    if (here.speaker!.execution?.away) this.#renewContext(here, this.#runOfSeat(here))
+    here.speaker!.execution = seat.execution
+    this.#memory.i32[this.#current_node] = seat.node.index + 1
+    const result = this.#door.enter(seat.body!, inputs, seat.context)
+    this.#memory.i32[this.#current_node] = 0
+    this.#memory.f64[this.#executions]!++
+    return result
+  }
+
+  thrown(): Failure {
+    const thrown = this.#door.thrown
+    this.#door.thrown = null
+    return failureOf(thrown)
+  }
+
+  failureOf(error: unknown): Failure {
+    return error instanceof CallFailure ? error.failure : failureOf(error)
+  }
+
+  load(flow: FlowRun, seat: Seat): void {
+    const here = seat as LaneSeat
+    loadBody(this.#task.bodies, seat.node.digest ?? '', seat.node.qualified).then(
+      body => {
+        seat.body = body
+        this.#renewContext(here, flow)
+        flow.bodyReady(seat)
+      },
+      error => {
+        seat.broken = error
+        flow.bodyReady(seat)
+      },
+    )
+  }
+
+  #runOfSeat(seat: LaneSeat): FlowRun {
+    return (seat.speaker as InlineContextHost).flow
+  }
+
+  /** An execution that went away keeps the context that it has; the next one gets its own. */
+  #renewContext(seat: LaneSeat, flow: FlowRun): void {
+    const speaker = new InlineContextHost(this, flow, seat)
+    const { id, qualified, settings } = seat.node
+    seat.speaker = speaker
+    seat.context = new NodeContext(
+      { flow: flow.name, id, qualified, settings },
+      speaker,
+      this.#stateOf(seat),
+      seat.lines,
+    )
+  }
+
+  #stateOf(seat: LaneSeat) {
+    return this.#states.of(seat)
+  }
+
+  dispatched(seat: Seat): boolean {
+    return seat.node.dispatch || this.#counters.placement(seat.node.index) === PLACEMENT.dispatch
+  }
+
+  dispatch(flow: FlowRun, execution: Execution): void {
+    this.#calls.dispatch(flow, execution)
+  }
+
+  executed(seat: Seat, ms: number): void {
+    this.#counters.execution(seat.node.index, ms * 1e6)
+    if ((seat as LaneSeat).state?.touched) this.#touched.push(seat as LaneSeat)
+    if (!(seat as LaneSeat).isSlowAfter(ms) || this.dispatched(seat)) return
+    this.#counters.setPlacement(seat.node.index, PLACEMENT.dispatch)
+    this.note({ type: 'promoted', node: seat.node.qualified, median_ms: limits.SLOW_BODY_MS, ts: this.now_us() })
+  }
+
+  waitedForInput(seat: Seat): void {
+    this.#counters.waitingForInput(seat.node.index)
+  }
+
+  queueWait(seat: Seat, us: number): void {
+    this.#counters.wait(seat.node.index, us * 1000)
+  }
+
+  failed(_flow: FlowRun, seat: Seat, reason: Failure, inputs: unknown, cascade: Cascade): void {
+    this.#counters.error(seat.node.index, Date.now())
+    this.#notes.error(seat.node.qualified, reason, inputs, cascade, this.now_us())
+  }
+
+  planChanged(flow: FlowRun, _seat: Seat | null, _cascade: Cascade): void {
+    this.#notes.dropped(flow.name, 'plan_changed')
+  }
+
+  cycle(flow: FlowRun, run: PlanRun, position: number, reason: string): void {
+    const node = run.plan.nodes[position]?.qualified ?? flow.name
+    this.note({ type: 'cycle', flow: flow.name, node, text: reason, ts: this.now_us() })
+  }
+
+  note(note: Note): void {
+    this.#notes.write(note)
+  }
+
+  // ---- Host: cascades
+
+  ended(flow: FlowRun, cascade: Cascade, _ms: number): void {
+    this.#record(flow, cascade, cascade.errors > 0 ? CASCADE_STATUS.failed : CASCADE_STATUS.succeeded)
+  }
+
+  #record(flow: FlowRun, cascade: Cascade, status: number): void {
+    this.#journal.waitForRoom(256, () => this.#stopping())
+    const duration_us = Math.max(0, this.now_us() - cascade.started_us)
+    this.#journal.cascade(
+      flow.index,
+      cascade.message,
+      cascade.root_version,
+      cascade.seq,
+      cascade.started_us,
+      duration_us,
+      status,
+      cascade.executions,
+      cascade.errors,
+      cascade.parent_seq,
+      cascade.parent_ts,
+    )
+  }
+
+  mayBegin(): boolean {
+    if (atomics.load(this.#memory.i32, this.#in_flight) < this.#task.max_cascades) return true
+    this.#capped = true
+    return false
+  }
+
+  inFlight(change: 1 | -1): void {
+    atomics.add(this.#memory.i32, this.#in_flight, change)
+  }
+
+  wants(flow: FlowRun): void {
+    this.#wanting.add(flow)
+    if (this.#sleeping) wakeThread(this.#memory, this.#task.slot)
+  }
+
+  drained(flow: FlowRun): Promise<void> {
+    if (flow.inside !== null) return DONE
+    let drain = this.#drains.get(flow)
+    if (drain === undefined) {
+      drain = Promise.withResolvers<void>()
+      this.#drains.set(flow, drain)
+    }
+    return drain.promise
+  }
+}
+
+const DONE = Promise.resolve()
+
+/** Does the event loop hold anything of a body's: a timer, a socket, a file? The lane then must not sleep deaf. */
+const hasHandles = (): boolean =>
+  process.getActiveResourcesInfo().some(kind => kind !== 'MessagePort' && kind !== 'TTYWrap' && kind !== 'PipeWrap')

@@ -1,0 +1,144 @@
+import { ServiceError } from '../protocol/errors.ts'
+import { limits } from '../protocol/limits.ts'
+import type { LogLevel, Note } from './lane-messages.ts'
+
+/** What stands behind a body's `ctx`: the lane for a body that runs inline, the call slot for one that does not. */
+export interface ContextHost {
+  /** Throws a ServiceError when the outputs are refused; the promise resolves when the body may go on. */
+  emit(outputs: unknown): Promise<void>
+  signal(): AbortSignal
+  note(note: Note): void
+  now_us(): number
+}
+
+/** A node's durable state while its thread holds it. */
+export class NodeState {
+  object: Record<string, unknown>
+  /** A body may have changed it since it was last kept. */
+  touched = false
+  /** Some body has asked for it since it was loaded. */
+  used = false
+
+  constructor(object: Record<string, unknown>) {
+    this.object = object
+  }
+}
+
+export interface NodeIdentity {
+  readonly flow: string
+  readonly id: string
+  readonly qualified: string
+  readonly settings: Record<string, unknown>
+}
+
+/** The `ctx` that a body receives beside its inputs. docs/bodies.md describes it for those who write bodies. */
+export class NodeContext {
+  readonly flow: string
+  readonly node: string
+  /** The batch run; null in live execution. */
+  readonly run: null = null
+  readonly settings: Record<string, unknown>
+  readonly #qualified: string
+  readonly #host: ContextHost
+  readonly #state: NodeState
+  readonly #lines: LineBudget
+
+  constructor(identity: NodeIdentity, host: ContextHost, state: NodeState, lines = new LineBudget()) {
+    this.flow = identity.flow
+    this.node = identity.id
+    this.settings = identity.settings
+    this.#qualified = identity.qualified
+    this.#host = host
+    this.#state = state
+    this.#lines = lines
+  }
+
+  /** A plain object that the engine keeps: at most 64 KiB encoded, durable, handed on when the body moves between threads. */
+  get state(): Record<string, unknown> {
+    this.#state.touched = true
+    this.#state.used = true
+    return this.#state.object
+  }
+
+  set state(value: Record<string, unknown>) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      throw new ServiceError(
+        'bad_state',
+        `ctx.state of ${this.#qualified} was set to something that is no plain object.`,
+      )
+    }
+    this.#state.touched = true
+    this.#state.object = value
+  }
+
+  /** Aborted when the node is changed or removed, when its timeout has passed, or when the engine ends. */
+  get signal(): AbortSignal {
+    return this.#host.signal()
+  }
+
+  /** Publishes one emission; its wave starts by itself. Await it to go no faster than its readers. */
+  emit(outputs: Record<string, unknown>): Promise<void> {
+    return this.#host.emit(outputs)
+  }
+
+  /** A gauge of the node, seen at `/metrics`. A number that is not finite is refused. */
+  metric(name: string, value: number, step: number | null = null): void {
+    if (typeof name !== 'string' || name.length === 0 || name.length > 64) {
+      throw new ServiceError('bad_metric', `A metric of ${this.#qualified} needs a name of 1 to 64 characters.`)
+    }
+    if (!Number.isFinite(value))
+      throw new ServiceError('not_finite', `Metric "${name}" of ${this.#qualified} is ${value}.`)
+    this.#host.note({ type: 'gauge', node: this.#qualified, name, value, step, ts: this.#host.now_us() })
+  }
+
+  /** A line for `node_log` events and serve.log; lines past 100 a second of one node are counted, not kept. */
+  log(text: unknown, level: LogLevel = 'info'): void {
+    const ts = this.#host.now_us()
+    const missed = this.#lines.take(ts)
+    if (missed < 0) return
+    const line = (typeof text === 'string' ? text : JSON.stringify(text)) ?? String(text)
+    const kept = line.length > limits.LOG_LINE_BYTES ? `${line.slice(0, limits.LOG_LINE_BYTES)}…` : line
+    const note = missed === 0 ? kept : `${kept} (${missed} lines of this node were left out before it)`
+    this.#host.note({ type: 'log', node: this.#qualified, level, text: note, ts })
+  }
+
+  /** Says that what the node stands for is well or down; shown in the flow's issues until it reports well again. */
+  report(status: 'ok' | 'down', text = ''): void {
+    if (status !== 'ok' && status !== 'down') {
+      throw new ServiceError(
+        'bad_report',
+        `ctx.report of ${this.#qualified} takes "ok" or "down", not ${JSON.stringify(status)}.`,
+      )
+    }
+    this.#host.note({
+      type: 'report',
+      node: this.#qualified,
+      status,
+      text: String(text).slice(0, 1000),
+      ts: this.#host.now_us(),
+    })
+  }
+}
+
+/** So many log lines a second of one node. */
+export class LineBudget {
+  #second = 0
+  #lines = 0
+  #missed = 0
+
+  /** Lines left out since the last one that was kept, or -1: this one is left out too. */
+  take(ts_us: number): number {
+    const second = Math.floor(ts_us / 1e6)
+    if (second !== this.#second) {
+      this.#second = second
+      this.#lines = 0
+    }
+    if (++this.#lines > limits.LOG_LINES_PER_NODE_PER_S) {
+      this.#missed++
+      return -1
+    }
+    const missed = this.#missed
+    this.#missed = 0
+    return missed
+  }
+}
