@@ -2,9 +2,11 @@ import Type, { type Static } from 'typebox'
 
 /** What a port or message carries. Messages never carry bytes; image, audio, video and artifact are references. */
 export const DTYPES = ['bool', 'int', 'float', 'str', 'json', 'image', 'audio', 'video', 'artifact'] as const
-export const Dtype = Type.Union(
-  DTYPES.map(dtype => Type.Literal(dtype)),
-  { description: 'What the port or message carries.' },
+export const Dtype = Type.Unsafe<Dtype>(
+  Type.Union(
+    DTYPES.map(dtype => Type.Literal(dtype)),
+    { description: 'What the port or message carries.' },
+  ),
 )
 export type Dtype = (typeof DTYPES)[number]
 

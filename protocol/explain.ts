@@ -179,11 +179,9 @@ function explainString(schema: Schema, value: string, at: string, places: Places
   if (value.length > maxLength) places.add(at, `has ${value.length} characters; at most ${maxLength} are allowed`)
   else if (value.length < minLength) places.add(at, minLength === 1 ? 'must not be empty' : `is too short`)
   else if (schema.pattern && !new RegExp(schema.pattern).test(value)) {
+    const hint = schema.description ? ` (${schema.description})` : ''
     const meaning = MEANINGS[schema.pattern]
-    places.add(
-      at,
-      meaning ? `${describe(value)} is not ${meaning}` : `${describe(value)} does not match ${schema.pattern}`,
-    )
+    places.add(at, `${describe(value)} ${meaning ? `is not ${meaning}` : `does not match ${schema.pattern}${hint}`}`)
   }
 }
 

@@ -68,11 +68,14 @@ export function checkDocument(name: string, raw: unknown, world: World, rules: R
   return { document, issues: issuesOf(name, document, world), bodies }
 }
 
-/** Settings, env and defaults may hold anything that JSON can carry, within a depth and a size. */
+/** Settings and defaults may hold anything that JSON can carry, within a depth and a size. */
 function checkFreeValues(document: NormalDocument, refusals: Refusals): void {
   document.nodes.forEach((node, index) => {
     const refusal = refuseUnlessJson(node.settings, new Budget(limits.SETTINGS_BYTES))
     if (refusal) refusals.add('bad_settings', `nodes[${index}].settings`, `node "${node.id}": ${refusal.text}`)
+    // The shape lets every name of a variable pass.
+    if (Object.hasOwn(node.resources.env, '__proto__'))
+      refusals.add('validation', `nodes[${index}].resources.env.__proto__`, 'is no name that a variable may have')
   })
   document.inputs.forEach((input, index) => {
     if (input.default === undefined) return
