@@ -1,0 +1,184 @@
+import * as atomics from '#atomics'
+import { limits } from '../../protocol/limits.ts'
+import { layout } from '../memory/layout.ts'
+import type { Memory } from '../memory/region.ts'
+import { slotOf } from '../memory/threads.ts'
+import { holderOf, lockWord, unlockWord } from '../memory/wait.ts'
+
+/**
+ * Two cache lines: the first is written by publishers under the publish word, the second by the thread that has claimed
+ * the flow, so that neither side's stores take the line away from the other. Positions and byte counters stand twice; the
+ * low bit of the counter beside them says which copy counts, so that one store of the counter changes them all.
+ */
+export const FLOW_ROW = layout(
+  'flow row',
+  [
+    ['publish', 'i32', 'owner word of the publisher inside, 0: nobody'],
+    ['appended', 'i32', 'items ever appended (wraps); this store commits an append'],
+    ['tail_even', 'i32', 'where the next item goes while appended is even, 0: no segment'],
+    ['tail_odd', 'i32', 'the same while appended is odd'],
+    ['appended_bytes_even', 'i32', 'bytes ever appended (wraps) while appended is even'],
+    ['appended_bytes_odd', 'i32', 'the same while appended is odd'],
+    ['first', 'i32', 'position of the first item after the queue had no segment'],
+    ['before', 'i32', 'appended as the publisher inside found it'],
+    ['dropped', 'f64', 'items dropped because the flow stood at its hard cap'],
+    ['publisher_line', 'bytes:24', 'fills the cache line'],
+    ['owner', 'i32', 'owner word of the thread that claimed the flow, 0: free'],
+    ['last_lane', 'i32', 'thread slot of the last claim, woken first'],
+    ['taken', 'i32', 'items ever taken (wraps); this store commits a take'],
+    ['head_even', 'i32', 'where the next take reads while taken is even, 0: at first'],
+    ['head_odd', 'i32', 'the same while taken is odd'],
+    ['taken_bytes_even', 'i32', 'bytes ever taken (wraps) while taken is even'],
+    ['taken_bytes_odd', 'i32', 'the same while taken is odd'],
+    ['inner_items', 'i32', 'waiting in mailboxes, children and held waves of the owner'],
+    ['inner_bytes', 'i32', 'their bytes'],
+    ['carry_ref', 'i32', 'arena slab with the state of the nodes, 0: none'],
+    ['carry_version', 'i32', 'goes up with every carry'],
+    ['plan_version', 'i32', 'version of the plan that the last owner ran'],
+    ['owner_line', 'bytes:16', 'fills the cache line'],
+  ],
+  128,
+)
+
+const ROW_WORDS = FLOW_ROW.size >> 2
+const { word } = FLOW_ROW
+
+/** Who may touch a flow, how much waits in it, and what its nodes carry from one owner to the next. */
+export class FlowTable {
+  readonly #memory: Memory
+  readonly #i32: Int32Array
+  readonly #f64: Float64Array
+  readonly #base: number
+  readonly size: number
+
+  constructor(memory: Memory) {
+    this.#memory = memory
+    this.#i32 = memory.i32
+    this.#f64 = memory.f64
+    this.#base = memory.regions.flows.offset >> 2
+    this.size = memory.sizes.flows
+    if (this.size * FLOW_ROW.size > memory.regions.flows.size) throw new RangeError('the flow region is too small')
+  }
+
+  /** Index of the row's first i32 word; add a `FLOW_ROW.word`. */
+  row(flow: number): number {
+    return this.#base + flow * ROW_WORDS
+  }
+
+  /** For a row that no thread uses yet. */
+  reset(flow: number): void {
+    const row = this.row(flow)
+    this.#i32.fill(0, row, row + ROW_WORDS)
+  }
+
+  /** One CAS from free. False when another thread, or this one already, owns the flow. */
+  claim(flow: number, owner: number): boolean {
+    const row = this.row(flow)
+    if (atomics.compareExchange(this.#i32, row + word.owner, 0, owner) !== 0) return false
+    this.#i32[row + word.last_lane] = slotOf(owner)
+    return true
+  }
+
+  /** After it, an item that was appended while the flow was owned has its mark in the owner's own ready set. */
+  release(flow: number, owner: number): void {
+    const found = atomics.compareExchange(this.#i32, this.row(flow) + word.owner, owner, 0)
+    if (found !== owner) throw new RangeError(`flow ${flow} is released by ${owner} and owned by ${found}`)
+  }
+
+  ownerOf(flow: number): number {
+    return atomics.acquire(this.#i32, this.row(flow) + word.owner)
+  }
+
+  lastLane(flow: number): number {
+    return this.#i32[this.row(flow) + word.last_lane]
+  }
+
+  /** Spins, then waits. False when the word could not be had within `patience_ms` (its holder died and is not recovered yet). */
+  lockPublish(flow: number, owner: number, patience_ms = Infinity): boolean {
+    return lockWord(this.#memory, this.row(flow) + word.publish, owner, patience_ms)
+  }
+
+  tryLockPublish(flow: number, owner: number): boolean {
+    return atomics.compareExchange(this.#i32, this.row(flow) + word.publish, 0, owner) === 0
+  }
+
+  unlockPublish(flow: number, owner: number): void {
+    unlockWord(this.#memory, this.row(flow) + word.publish, owner)
+  }
+
+  publisherOf(flow: number): number {
+    return holderOf(atomics.load(this.#i32, this.row(flow) + word.publish))
+  }
+
+  /** Items in the queue. `taken` is read first, so that a take in between makes it too large, never negative. */
+  queued(flow: number): number {
+    const row = this.row(flow)
+    const taken = atomics.acquire(this.#i32, row + word.taken)
+    return (atomics.acquire(this.#i32, row + word.appended) - taken) | 0
+  }
+
+  queuedBytes(flow: number): number {
+    const row = this.row(flow)
+    const taken = atomics.acquire(this.#i32, row + word.taken)
+    const taken_bytes = this.#i32[row + word.taken_bytes_even + (taken & 1)]
+    const appended = atomics.acquire(this.#i32, row + word.appended)
+    return (this.#i32[row + word.appended_bytes_even + (appended & 1)] - taken_bytes) | 0
+  }
+
+  /** Items over queue, mailboxes and children. */
+  waiting(flow: number): number {
+    return this.queued(flow) + this.#i32[this.row(flow) + word.inner_items]
+  }
+
+  waitingBytes(flow: number): number {
+    return this.queuedBytes(flow) + this.#i32[this.row(flow) + word.inner_bytes]
+  }
+
+  /** By the owner: what waits inside it. */
+  setInner(flow: number, items: number, bytes: number): void {
+    const row = this.row(flow)
+    this.#i32[row + word.inner_items] = items
+    this.#i32[row + word.inner_bytes] = bytes
+  }
+
+  /** How full the flow is, as a share of its bound; `limits.FLOW_WAITING_HARD_FACTOR` is the hard cap. */
+  share(flow: number): number {
+    return Math.max(this.waiting(flow) / limits.FLOW_WAITING_ITEMS, this.waitingBytes(flow) / limits.FLOW_WAITING_BYTES)
+  }
+
+  /** Items dropped since the engine started, at the hard cap or because no segment was free. */
+  dropped(flow: number): number {
+    return this.#f64[(this.row(flow) >> 1) + word.dropped]
+  }
+
+  /** Under the publish word of the flow. */
+  countDropped(flow: number): void {
+    this.#f64[(this.row(flow) >> 1) + word.dropped]++
+  }
+
+  /** Arena slab with what the nodes carry from owner to owner, 0: nothing. */
+  carry(flow: number): number {
+    return this.#i32[this.row(flow) + word.carry_ref]
+  }
+
+  carryVersion(flow: number): number {
+    return this.#i32[this.row(flow) + word.carry_version]
+  }
+
+  /** By the owner; takes over the reference and returns the one it displaced, for the caller to release. */
+  setCarry(flow: number, ref: number): number {
+    const row = this.row(flow)
+    const displaced = this.#i32[row + word.carry_ref]
+    this.#i32[row + word.carry_ref] = ref
+    this.#i32[row + word.carry_version]++
+    return displaced
+  }
+
+  planVersion(flow: number): number {
+    return this.#i32[this.row(flow) + word.plan_version]
+  }
+
+  setPlanVersion(flow: number, version: number): void {
+    this.#i32[this.row(flow) + word.plan_version] = version
+  }
+}

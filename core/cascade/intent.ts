@@ -1,0 +1,32 @@
+import { layout } from '../memory/layout.ts'
+import type { Memory } from '../memory/region.ts'
+
+/**
+ * What a thread is in the middle of: one row for each thread slot, written by the thread and read by the front after its
+ * death. The fields come before the step that they describe, so whoever sees the step sees its row. A cache line of its own.
+ */
+export const INTENT_ROW = layout(
+  'intent row',
+  [
+    ['doing', 'i32', 'index + 1 of the message being published; -1: taking an item that lies in a slab; 0: neither'],
+    ['flow', 'i32', 'flow of the message, or of the item'],
+    ['ref', 'i32', 'slab with the value, 0: none'],
+    ['mark', 'i32', 'publishing: position of the journal before the record; taking: taken once it is done'],
+    ['version', 'f64', 'publishing: the version, which the table has from the flip on; taking: generation of the slab'],
+    ['ts', 'f64', 'microseconds since 1970'],
+    ['parent_seq', 'f64', 'cascade that publishes, 0: none'],
+    ['parent_ts', 'f64', 'its start'],
+    ['depth', 'i32', 'depth of the items'],
+    ['record', 'i32', 'flags of the journal record, and INTENT'],
+    ['displaced', 'i32', 'slab that the value pushes out of the table, 0: none; cleared when it is released'],
+    ['displaced_generation', 'i32', 'its generation'],
+  ],
+  64,
+)
+
+/** Beside the flags of the journal record. */
+export const INTENT = { no_record: 1 << 8, queued: 1 << 9 } as const
+
+/** Index of the first i32 word of a thread's row. The rows stand at the start of the queue region. */
+export const intentWord = (memory: Memory, slot: number): number =>
+  (memory.regions.queue.offset + slot * INTENT_ROW.size) >> 2

@@ -1,0 +1,352 @@
+import * as atomics from '#atomics'
+import { limits } from '../../protocol/limits.ts'
+import type { Arena } from '../memory/arena.ts'
+import { copyBytes } from '../memory/copy.ts'
+import type { EncodedValue } from '../memory/encoded.ts'
+import {
+  JOURNAL_HEADER,
+  JOURNAL_RECORD,
+  type JournalWriter,
+  journalOffset,
+  travelsByRef,
+  VALUE_FLAG,
+} from '../memory/journal.ts'
+import type { MessageTable } from '../memory/messages.ts'
+import type { Memory } from '../memory/region.ts'
+import { slotOf } from '../memory/threads.ts'
+import { FLOW_ROW, type FlowTable } from './flows.ts'
+import { INTENT, INTENT_ROW, intentWord } from './intent.ts'
+import type { IngressQueue } from './queue.ts'
+import type { ReadySet } from './ready.ts'
+
+/** Where a message goes. Flow indexes are engine-wide. */
+export interface Route {
+  readonly message: number
+  /** The flow that the message belongs to. */
+  readonly flow: number
+  /** A node of that flow reads it. */
+  readonly queued: boolean
+  /** Other flows that read it, ascending. */
+  readonly foreign: readonly number[]
+  /** The flow itself and every flow that can be reached from it. */
+  readonly downstream: readonly number[]
+}
+
+/** Why a publish was refused: nothing changed and no version was used. */
+export const REFUSED = {
+  /** A flow downstream stands at its bound. */
+  backlogged: -1,
+  /** No slab for the value. */
+  arena_full: -2,
+  /** No segment for the item. */
+  queue_full: -3,
+  /** The store is behind. */
+  journal_full: -4,
+  /** A publisher holds one of the flows for longer than the patience: it died and is not recovered yet. */
+  held: -5,
+} as const
+
+/** Bounds of a flow. */
+export interface Bounds {
+  items: number
+  bytes: number
+  /** Children of inner publishes are dropped at this many times the bound. */
+  hard_factor: number
+}
+
+const BOUNDS: Bounds = {
+  items: limits.FLOW_WAITING_ITEMS,
+  bytes: limits.FLOW_WAITING_BYTES,
+  hard_factor: limits.FLOW_WAITING_HARD_FACTOR,
+}
+/** The front lets go after so long, so that it hears of the death of the thread that it waits for. */
+const PATIENCE_MS = 100
+/** New values may fill this share of the arena; the rest is for cascades that run. */
+const INGRESS_SHARE = 7 / 8
+/** Flags of a publish's journal record. */
+const RECORD = { none: -1, inner: 0, ...VALUE_FLAG } as const
+const NO_FLOWS: readonly number[] = []
+
+const { word } = FLOW_ROW
+const intent = INTENT_ROW.word
+
+export interface PublisherParts {
+  memory: Memory
+  owner: number
+  arena: Arena
+  journal: JournalWriter
+  flows: FlowTable
+  queue: IngressQueue
+  ready: ReadySet
+  messages: MessageTable
+  /** An inner publish found a reading flow at its hard cap, or no segment for it. Called under the publish word: count, do not throw. */
+  dropped?: (flow: number, message: number) => void
+  bounds?: Bounds
+}
+
+/**
+ * The one station that every publisher passes. Under the publish words of the flow and of the flows that read the message:
+ * write the intent, fill the other slot, flip the version, append the items, journal. The flip commits: a thread that dies
+ * before it has published nothing, and what one that dies after it left undone is finished from its intent (`recover.ts`).
+ * So the table has a version before any queue has it, and version order is queue order in every flow.
+ */
+export class Publisher {
+  readonly #memory: Memory
+  readonly #i32: Int32Array
+  readonly #f64: Float64Array
+  readonly #owner: number
+  readonly #intent: number
+  readonly #arena: Arena
+  readonly #journal: JournalWriter
+  readonly #journal_tail: number
+  readonly #flows: FlowTable
+  readonly #queue: IngressQueue
+  readonly #ready: ReadySet
+  readonly #messages: MessageTable
+  readonly #dropped: (flow: number, message: number) => void
+  readonly #bounds: Bounds
+
+  constructor(parts: PublisherParts) {
+    this.#memory = parts.memory
+    this.#i32 = parts.memory.i32
+    this.#f64 = parts.memory.f64
+    this.#owner = parts.owner
+    this.#intent = intentWord(parts.memory, slotOf(parts.owner))
+    this.#arena = parts.arena
+    this.#journal = parts.journal
+    this.#journal_tail = (journalOffset(parts.memory, slotOf(parts.owner)) >> 2) + JOURNAL_HEADER.word.tail
+    this.#flows = parts.flows
+    this.#queue = parts.queue
+    this.#ready = parts.ready
+    this.#messages = parts.messages
+    this.#dropped = parts.dropped ?? (() => {})
+    this.#bounds = parts.bounds ?? BOUNDS
+  }
+
+  /**
+   * By the front and the timer: the value starts a cascade. Returns the version, or one of `REFUSED`.
+   * `journal.mark()` is the caller's, once for all that belongs together.
+   */
+  publish(route: Route, value: EncodedValue, ts: number): number {
+    if (this.#backlogged(route)) return REFUSED.backlogged
+    if (!this.#journal.hasRoom(journalBytes(value))) return REFUSED.journal_full
+    const ref = this.#slab(value, INGRESS_SHARE)
+    if (ref < 0) return ref
+    if (!this.#lock(route, PATIENCE_MS)) return this.#refuse(ref, REFUSED.held)
+    // Again, now that nobody else can append here: the flow's own bound is exact, those further down are soft.
+    const refused = this.#backlogged(route) ? REFUSED.backlogged : this.#reserveAll(route, value, ref)
+    if (refused < 0) {
+      this.#unlock(route)
+      return this.#refuse(ref, refused)
+    }
+    const version = this.#messages.version(route.message) + 1
+    this.#commit(route, version, ts, value, ref, route.queued, 0, 0, 0, route.queued ? RECORD.queued : RECORD.inner)
+    this.#unlock(route)
+    this.#tell(route, route.queued)
+    return version
+  }
+
+  /**
+   * By a lane, inside a cascade: the table, the journal, and children one level deeper in the flows that read the message.
+   * Readers in the flow itself are the lane's own work. Never refused for back pressure; a child that finds its flow at the
+   * hard cap is dropped and counted. The lane has made sure of room in the journal (`JournalWriter.waitForRoom`).
+   * Returns the version, or `REFUSED.arena_full`: the value is large and no slab is left.
+   */
+  publishInner(
+    route: Route,
+    value: EncodedValue,
+    ts: number,
+    depth: number,
+    parent_seq: number,
+    parent_ts: number,
+  ): number {
+    if (!this.#journal.hasRoom(journalBytes(value)))
+      throw new RangeError('a lane publishes without room in its journal')
+    const ref = value.length > limits.SLOT_INLINE_BYTES ? this.#slab(value, 1) : 0
+    if (ref < 0) return ref
+    const children = route.foreign.length > 0
+    this.#lock(route, Number.POSITIVE_INFINITY)
+    const version = this.#messages.version(route.message) + 1
+    if (children) this.#reserveOrDrop(route, value, ref)
+    this.#commit(route, version, ts, value, ref, false, depth + 1, parent_seq, parent_ts, RECORD.inner)
+    this.#unlock(route)
+    if (children) this.#tell(route, false)
+    return version
+  }
+
+  /**
+   * A value that wakes nobody: a flow input's default, or, with its `version`, a value that the store brought back. The
+   * store has the latter, so only the former is journalled. Returns the version, or one of `REFUSED`.
+   */
+  seed(route: Route, value: EncodedValue, ts: number, version = 0): number {
+    const restored = version !== 0
+    if (!restored && !this.#journal.hasRoom(journalBytes(value))) return REFUSED.journal_full
+    const ref = this.#slab(value, 1)
+    if (ref < 0) return ref
+    const silent = { message: route.message, flow: route.flow, queued: false, foreign: NO_FLOWS, downstream: NO_FLOWS }
+    if (!this.#lock(silent, PATIENCE_MS)) return this.#refuse(ref, REFUSED.held)
+    if (!restored) version = this.#messages.version(route.message) + 1
+    this.#commit(silent, version, ts, value, ref, false, 0, 0, 0, restored ? RECORD.none : RECORD.seeded)
+    this.#unlock(silent)
+    return version
+  }
+
+  /** Under the words of `route`, with room for everything. */
+  #commit(
+    route: Route,
+    version: number,
+    ts: number,
+    value: EncodedValue,
+    ref: number,
+    queued: boolean,
+    depth: number,
+    parent_seq: number,
+    parent_ts: number,
+    record: number,
+  ): void {
+    const { message, flow, foreign } = route
+    const i32 = this.#i32
+    const row = this.#intent
+    const row_f64 = row >> 1
+    const appends = queued || foreign.length > 0
+    i32[row + intent.flow] = flow
+    i32[row + intent.ref] = ref
+    i32[row + intent.mark] = i32[this.#journal_tail]
+    i32[row + intent.record] = (record === RECORD.none ? INTENT.no_record : record) | (queued ? INTENT.queued : 0)
+    const displaced = this.#messages.previousRef(message)
+    i32[row + intent.displaced] = displaced
+    if (displaced !== 0) i32[row + intent.displaced_generation] = this.#arena.generation(displaced)
+    this.#f64[row_f64 + intent.version] = version
+    this.#f64[row_f64 + intent.ts] = ts
+    if (appends) {
+      i32[row + intent.depth] = depth
+      this.#f64[row_f64 + intent.parent_seq] = parent_seq
+      this.#f64[row_f64 + intent.parent_ts] = parent_ts
+    }
+    if (ref !== 0) this.#shareSlab(route, value, ref, queued)
+    atomics.release(i32, row + intent.doing, message + 1)
+    this.#messages.write(message, version, ts, value, ref)
+    this.#messages.flip(message, version)
+    // From here on the publish stands: recovery would finish it.
+    if (ref !== 0) this.#arena.commit(ref)
+    if (appends) {
+      const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
+      if (queued) this.#queue.append(flow, message, depth, version, ts, parent_seq, parent_ts, value, queue_ref)
+      for (let i = 0; i < foreign.length; i++) {
+        if (!this.#isReserved(foreign[i])) continue
+        this.#queue.append(foreign[i], message, depth, version, ts, parent_seq, parent_ts, value, queue_ref)
+      }
+    }
+    if (record !== RECORD.none) {
+      this.#journal.value(message, version, ts, record, value, ref)
+    }
+    atomics.release(i32, row + intent.doing, 0)
+    if (displaced !== 0) {
+      this.#arena.release(displaced)
+      i32[row + intent.displaced] = 0
+    }
+  }
+
+  /** One reference for the message slot and one for each item, counted while nobody else knows the slab. The journal counts its own. */
+  #shareSlab(route: Route, value: EncodedValue, ref: number, queued: boolean): void {
+    if (value.length <= limits.QUEUE_INLINE_BYTES) return
+    if (queued) this.#arena.retain(ref)
+    for (let i = 0; i < route.foreign.length; i++) if (this.#isReserved(route.foreign[i])) this.#arena.retain(ref)
+  }
+
+  /** Slab with the payload, 0: it lies in the slot, `REFUSED.arena_full`: none, or the arena is over `share` of its cap. */
+  #slab(value: EncodedValue, share: number): number {
+    if (value.length <= limits.SLOT_INLINE_BYTES) return 0
+    if (share < 1 && this.#arena.used() + value.length > share * this.#memory.sizes.arena_bytes)
+      return REFUSED.arena_full
+    const ref = this.#arena.allocate(value.length)
+    if (ref === 0) return REFUSED.arena_full
+    copyBytes(value.bytes, 0, this.#memory.bytes, this.#arena.offset(ref), value.length)
+    return ref
+  }
+
+  #refuse(ref: number, code: number): number {
+    if (ref !== 0) this.#arena.release(ref)
+    return code
+  }
+
+  #backlogged(route: Route): boolean {
+    const { downstream } = route
+    for (let i = 0; i < downstream.length; i++) if (this.#isFull(downstream[i], 1)) return true
+    return false
+  }
+
+  #isFull(flow: number, factor: number): boolean {
+    return (
+      this.#flows.waiting(flow) >= factor * this.#bounds.items ||
+      this.#flows.waitingBytes(flow) >= factor * this.#bounds.bytes
+    )
+  }
+
+  /** Room in every queue that the value goes to, or a refusal. */
+  #reserveAll(route: Route, value: EncodedValue, ref: number): number {
+    const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
+    if (route.queued && !this.#reserve(route.flow, value, queue_ref)) return REFUSED.queue_full
+    for (let i = 0; i < route.foreign.length; i++) {
+      if (!this.#reserve(route.foreign[i], value, queue_ref)) return REFUSED.queue_full
+    }
+    return 0
+  }
+
+  #reserveOrDrop(route: Route, value: EncodedValue, ref: number): void {
+    const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
+    for (let i = 0; i < route.foreign.length; i++) {
+      const flow = route.foreign[i]
+      if (!this.#isFull(flow, this.#bounds.hard_factor) && this.#reserve(flow, value, queue_ref)) continue
+      const row = this.#flows.row(flow)
+      this.#i32[row + word.before] = this.#i32[row + word.appended] - 1
+      this.#flows.countDropped(flow)
+      this.#dropped(flow, route.message)
+    }
+  }
+
+  #reserve(flow: number, value: EncodedValue, ref: number): boolean {
+    if (!this.#queue.reserve(flow, value, ref)) return false
+    const row = this.#flows.row(flow)
+    this.#i32[row + word.before] = this.#i32[row + word.appended]
+    return true
+  }
+
+  /** True until the item of the publish at hand is appended; never for a child that is dropped. */
+  #isReserved(flow: number): boolean {
+    const row = this.#flows.row(flow)
+    return this.#i32[row + word.before] === this.#i32[row + word.appended]
+  }
+
+  /** In ascending order of flows, so that no two publishers wait for each other. */
+  #lock(route: Route, patience_ms: number): boolean {
+    const { flow, foreign } = route
+    if (foreign.length === 0) return this.#flows.lockPublish(flow, this.#owner, patience_ms)
+    let place = 0
+    while (place < foreign.length && foreign[place] < flow) place++
+    for (let i = 0; i <= foreign.length; i++) {
+      const next = i < place ? foreign[i] : i === place ? flow : foreign[i - 1]
+      if (this.#flows.lockPublish(next, this.#owner, patience_ms)) continue
+      for (let held = 0; held < i; held++) {
+        this.#flows.unlockPublish(held < place ? foreign[held] : held === place ? flow : foreign[held - 1], this.#owner)
+      }
+      return false
+    }
+    return true
+  }
+
+  #unlock(route: Route): void {
+    for (let i = 0; i < route.foreign.length; i++) this.#flows.unlockPublish(route.foreign[i], this.#owner)
+    this.#flows.unlockPublish(route.flow, this.#owner)
+  }
+
+  /** After the unlock, whose full barrier puts the appends before the looks at who owns and who sleeps. */
+  #tell(route: Route, queued: boolean): void {
+    if (queued) this.#ready.markReady(route.flow)
+    for (let i = 0; i < route.foreign.length; i++) this.#ready.markReady(route.foreign[i])
+  }
+}
+
+/** Bytes of a value's record in the journal, never too few. */
+const journalBytes = (value: EncodedValue): number =>
+  JOURNAL_RECORD.size + 8 + (travelsByRef(value.length) ? 0 : value.length)

@@ -1,0 +1,355 @@
+import * as atomics from '#atomics'
+import type { Arena } from '../memory/arena.ts'
+import { copyBytes } from '../memory/copy.ts'
+import { type EncodedValue, isNumeric, type Kind } from '../memory/encoded.ts'
+import { layout } from '../memory/layout.ts'
+import type { Memory } from '../memory/region.ts'
+import { slotOf } from '../memory/threads.ts'
+import { FLOW_ROW, type FlowTable } from './flows.ts'
+import { INTENT_ROW, intentWord } from './intent.ts'
+import { SEGMENT_HEAD, SEGMENT_ITEM_UNITS, SEGMENT_UNITS, SegmentPool } from './segments.ts'
+
+export const ITEM_HEAD = layout('queue item', [
+  ['size', 'i32', 'units of 8 bytes, head and payload'],
+  ['message', 'i32', 'index of the message that was published'],
+  ['kind', 'i32', 'kind of the value'],
+  ['depth', 'i32', 'back edges and child cascades since the root publish'],
+  ['version', 'f64', 'version of the message'],
+  ['ts', 'f64', 'microseconds since 1970'],
+  ['parent_seq', 'f64', 'cascade that published, 0: none'],
+  ['parent_ts', 'f64', 'its start'],
+  ['length', 'i32', 'payload bytes'],
+  ['ref', 'i32', 'arena slab with the payload, 0: it follows here'],
+])
+
+const HEAD_UNITS = ITEM_HEAD.size >> 3
+const SEGMENT_MASK = ~(SEGMENT_UNITS - 1)
+const SEGMENT_SHIFT = Math.log2(SEGMENT_UNITS)
+const FIRST_UNIT = SEGMENT_HEAD.size >> 3
+/** Most flows whose last, empty segment this thread leaves in place for their next item; a power of two. */
+const WARM_FLOWS = 256
+
+const { word } = FLOW_ROW
+const item = ITEM_HEAD.word
+const intent = INTENT_ROW.word
+const NEXT = SEGMENT_HEAD.word.next
+const END = SEGMENT_HEAD.word.end
+
+export interface TakenItem {
+  message: number
+  depth: number
+  version: number
+  ts: number
+  parent_seq: number
+  parent_ts: number
+  /** `bytes` is replaced by a larger buffer when the payload asks for it. */
+  value: EncodedValue
+}
+
+/** Units that an item with this payload takes in a queue. */
+const unitsOf = (value: EncodedValue, ref: number): number =>
+  HEAD_UNITS + (ref !== 0 ? 0 : isNumeric(value.kind) ? 1 : (value.length + 7) >> 3)
+
+/**
+ * The queue of a flow: a chain of segments. Publishers append under the flow's publish word, the thread that has claimed
+ * the flow takes. The two never touch the same word but `appended` and `taken`, each written by one side.
+ */
+export class IngressQueue {
+  readonly #i32: Int32Array
+  readonly #f64: Float64Array
+  readonly #bytes: Buffer
+  readonly #flows: FlowTable
+  readonly #arena: Arena
+  readonly #owner: number
+  readonly #intent: number
+  readonly #start_i32: number
+  readonly #start_f64: number
+  readonly #warm: Int32Array
+  readonly pool: SegmentPool
+
+  constructor(parts: { memory: Memory; owner: number; arena: Arena; flows: FlowTable }) {
+    this.#i32 = parts.memory.i32
+    this.#f64 = parts.memory.f64
+    this.#bytes = parts.memory.bytes
+    this.#flows = parts.flows
+    this.#arena = parts.arena
+    this.#owner = parts.owner
+    this.#intent = intentWord(parts.memory, slotOf(parts.owner))
+    this.pool = new SegmentPool(parts.memory, slotOf(parts.owner))
+    this.#start_i32 = this.pool.start >> 2
+    this.#start_f64 = this.pool.start >> 3
+    // All lanes together keep at most a quarter of the pool warm.
+    let warm = WARM_FLOWS
+    while (warm > 1 && warm * 32 > this.pool.size) warm >>= 1
+    this.#warm = new Int32Array(warm).fill(-1)
+  }
+
+  /** Under the flow's publish word. Takes over one reference on `ref`. False: no segment was free, nothing changed. */
+  append(
+    flow: number,
+    message: number,
+    depth: number,
+    version: number,
+    ts: number,
+    parent_seq: number,
+    parent_ts: number,
+    value: EncodedValue,
+    ref: number,
+  ): boolean {
+    const units = unitsOf(value, ref)
+    const position = this.#room(flow, units)
+    if (position === 0) return false
+    this.#write(position, units, message, depth, version, ts, parent_seq, parent_ts, value, ref)
+    const row = this.#flows.row(flow)
+    const appended = this.#i32[row + word.appended]
+    const now = appended & 1
+    const then = now ^ 1
+    this.#i32[row + word.tail_even + then] = position + units
+    this.#i32[row + word.appended_bytes_even + then] =
+      this.#i32[row + word.appended_bytes_even + now] + (units << 3) + (ref !== 0 ? value.length : 0)
+    atomics.release(this.#i32, row + word.appended, appended + 1)
+    return true
+  }
+
+  /** Makes sure, under the flow's publish word, that the next append of this value cannot fail. Changes nothing that others see. */
+  reserve(flow: number, value: EncodedValue, ref: number): boolean {
+    return this.#room(flow, unitsOf(value, ref)) !== 0
+  }
+
+  /**
+   * By the thread that has claimed the flow. False: empty. The item is taken when this returns: it will not come up again,
+   * whatever happens to the thread.
+   */
+  take(flow: number, out: TakenItem): boolean {
+    const row = this.#flows.row(flow)
+    const taken = this.#i32[row + word.taken]
+    if (atomics.acquire(this.#i32, row + word.appended) === taken) {
+      this.#keepWarm(flow)
+      return false
+    }
+    const now = taken & 1
+    const then = now ^ 1
+    let position = this.#i32[row + word.head_even + now] || this.#i32[row + word.first]
+    let emptied = -1
+    const segment = position & SEGMENT_MASK
+    const head = this.#start_i32 + (segment << 1)
+    if (this.#i32[head + END] === position - segment) {
+      emptied = segment >> SEGMENT_SHIFT
+      position = this.#i32[head + NEXT]
+    }
+    const ref = this.#read(position, out)
+    const units = this.#i32[this.#start_i32 + (position << 1) + item.size]
+    this.#i32[row + word.head_even + then] = position + units
+    this.#i32[row + word.taken_bytes_even + then] =
+      this.#i32[row + word.taken_bytes_even + now] + (units << 3) + (ref !== 0 ? out.value.length : 0)
+    if (ref === 0) {
+      atomics.release(this.#i32, row + word.taken, taken + 1)
+    } else {
+      this.#i32[this.#intent + intent.flow] = flow
+      this.#i32[this.#intent + intent.ref] = ref
+      this.#i32[this.#intent + intent.mark] = taken + 1
+      this.#f64[(this.#intent >> 1) + intent.version] = this.#arena.generation(ref)
+      atomics.release(this.#i32, this.#intent + intent.doing, -1)
+      atomics.release(this.#i32, row + word.taken, taken + 1)
+      this.#arena.release(ref)
+      this.#i32[this.#intent + intent.doing] = 0
+    }
+    if (emptied >= 0) this.pool.give(emptied)
+    return true
+  }
+
+  /** Time of the oldest item in microseconds since 1970, 0: empty. Anyone may ask; the answer may be one take old. */
+  oldest(flow: number): number {
+    const row = this.#flows.row(flow)
+    for (;;) {
+      const taken = atomics.acquire(this.#i32, row + word.taken)
+      if (atomics.acquire(this.#i32, row + word.appended) === taken) return 0
+      let position = this.#i32[row + word.head_even + (taken & 1)] || this.#i32[row + word.first]
+      const segment = position & SEGMENT_MASK
+      const head = this.#start_i32 + (segment << 1)
+      if (this.#i32[head + END] === position - segment) position = this.#i32[head + NEXT]
+      const ts = this.#f64[this.#start_f64 + position + item.ts]
+      if (atomics.recheck(this.#i32, row + word.taken) === taken) return ts
+    }
+  }
+
+  length(flow: number): number {
+    return this.#flows.queued(flow)
+  }
+
+  /** By the thread that has claimed the flow: gives the segments of an empty queue back, unless a publisher is inside. */
+  trim(flow: number): void {
+    const row = this.#flows.row(flow)
+    if (!this.#flows.tryLockPublish(flow, this.#owner)) return
+    const appended = this.#i32[row + word.appended]
+    const taken = this.#i32[row + word.taken]
+    if (appended === taken) {
+      let position = this.#i32[row + word.head_even + (taken & 1)] || this.#i32[row + word.first]
+      const tail = word.tail_even + (appended & 1)
+      if (this.#i32[row + tail] !== 0) {
+        this.#i32[row + word.head_even + (taken & 1)] = 0
+        atomics.release(this.#i32, row + tail, 0)
+        while (position !== 0) {
+          const segment = position & SEGMENT_MASK
+          position = this.#i32[this.#start_i32 + (segment << 1) + NEXT]
+          this.pool.give(segment >> SEGMENT_SHIFT)
+        }
+      }
+    }
+    this.#flows.unlockPublish(flow, this.#owner)
+  }
+
+  /**
+   * Trims a flow that is free, under a claim for a moment. Who is told of an item meanwhile is told through the ready set of
+   * a lane that calls this; any other caller looks at the flow again afterwards.
+   */
+  cool(flow: number): void {
+    const owner = this.#flows.row(flow) + word.owner
+    if (atomics.compareExchange(this.#i32, owner, 0, this.#owner) !== 0) return
+    this.trim(flow)
+    atomics.store(this.#i32, owner, 0)
+  }
+
+  /** By a holder of both claim and publish word, after the last one died inside: gives back what is not in the chain. */
+  sweep(flow: number): void {
+    const row = this.#flows.row(flow)
+    const appended = this.#i32[row + word.appended]
+    const taken = this.#i32[row + word.taken]
+    const chain = new Set<number>()
+    if (appended === taken) {
+      this.#i32[row + word.tail_even + (appended & 1)] = 0
+      this.#i32[row + word.head_even + (taken & 1)] = 0
+    } else {
+      let position = this.#i32[row + word.head_even + (taken & 1)] || this.#i32[row + word.first]
+      while (position !== 0) {
+        const segment = position & SEGMENT_MASK
+        chain.add(segment >> SEGMENT_SHIFT)
+        position = this.#i32[this.#start_i32 + (segment << 1) + NEXT]
+      }
+    }
+    for (let segment = 0; segment < this.pool.size; segment++) {
+      if (this.pool.flowOf(segment) === flow && !chain.has(segment)) this.pool.give(segment)
+    }
+  }
+
+  /** Under the publish word. True when `segment` is where the flow appends or will append next. */
+  isLinked(flow: number, segment: number): boolean {
+    const row = this.#flows.row(flow)
+    const tail = this.#i32[row + word.tail_even + (this.#i32[row + word.appended] & 1)]
+    if (tail === 0) return false
+    const last = tail & SEGMENT_MASK
+    const next = this.#i32[this.#start_i32 + (last << 1) + NEXT]
+    return last >> SEGMENT_SHIFT === segment || (next !== 0 && next >> SEGMENT_SHIFT === segment)
+  }
+
+  /** A guess for a flow that others use. */
+  holdsSegments(flow: number): boolean {
+    const row = this.#flows.row(flow)
+    return this.#i32[row + word.tail_even + (atomics.acquire(this.#i32, row + word.appended) & 1)] !== 0
+  }
+
+  /** Where the next item of so many units goes, 0: no segment is free. */
+  #room(flow: number, units: number): number {
+    const row = this.#flows.row(flow)
+    const tail = row + word.tail_even + (this.#i32[row + word.appended] & 1)
+    const position = this.#i32[tail]
+    if (position === 0) {
+      const fresh = this.#fresh(flow)
+      if (fresh < 0) return 0
+      const first = (fresh << SEGMENT_SHIFT) + FIRST_UNIT
+      this.#i32[row + word.first] = first
+      atomics.release(this.#i32, tail, first)
+      this.pool.settle(fresh, flow)
+      return first
+    }
+    const segment = position & SEGMENT_MASK
+    const head = this.#start_i32 + (segment << 1)
+    // A segment that an earlier publisher linked and did not use.
+    const next = this.#i32[head + NEXT]
+    if (next !== 0) return next
+    // Its publisher died between the end and the link: the segment is open again.
+    if (this.#i32[head + END] !== 0) this.#i32[head + END] = 0
+    if (position + units <= segment + FIRST_UNIT + SEGMENT_ITEM_UNITS) return position
+    const fresh = this.#fresh(flow)
+    if (fresh < 0) return 0
+    const first = (fresh << SEGMENT_SHIFT) + FIRST_UNIT
+    // The end is read only when an item lies beyond it.
+    this.#i32[head + END] = position - segment
+    atomics.release(this.#i32, head + NEXT, first)
+    this.pool.settle(fresh, flow)
+    return first
+  }
+
+  #fresh(flow: number): number {
+    const segment = this.pool.take(flow)
+    if (segment < 0) return -1
+    const head = this.#start_i32 + (segment << (SEGMENT_SHIFT + 1))
+    this.#i32[head + NEXT] = 0
+    this.#i32[head + END] = 0
+    return segment
+  }
+
+  #write(
+    position: number,
+    units: number,
+    message: number,
+    depth: number,
+    version: number,
+    ts: number,
+    parent_seq: number,
+    parent_ts: number,
+    value: EncodedValue,
+    ref: number,
+  ): void {
+    const at = this.#start_i32 + (position << 1)
+    const at_f64 = this.#start_f64 + position
+    this.#i32[at + item.size] = units
+    this.#i32[at + item.message] = message
+    this.#i32[at + item.kind] = value.kind
+    this.#i32[at + item.depth] = depth
+    this.#f64[at_f64 + item.version] = version
+    this.#f64[at_f64 + item.ts] = ts
+    this.#f64[at_f64 + item.parent_seq] = parent_seq
+    this.#f64[at_f64 + item.parent_ts] = parent_ts
+    this.#i32[at + item.length] = value.length
+    this.#i32[at + item.ref] = ref
+    if (ref !== 0) return
+    if (isNumeric(value.kind)) this.#f64[at_f64 + HEAD_UNITS] = value.number
+    else if (value.length > 0)
+      copyBytes(value.bytes, 0, this.#bytes, this.pool.start + ((position + HEAD_UNITS) << 3), value.length)
+  }
+
+  /** Returns the slab of the payload, 0: none. */
+  #read(position: number, out: TakenItem): number {
+    const at = this.#start_i32 + (position << 1)
+    const at_f64 = this.#start_f64 + position
+    const value = out.value
+    const length = this.#i32[at + item.length]
+    const ref = this.#i32[at + item.ref]
+    out.message = this.#i32[at + item.message]
+    out.depth = this.#i32[at + item.depth]
+    out.version = this.#f64[at_f64 + item.version]
+    out.ts = this.#f64[at_f64 + item.ts]
+    out.parent_seq = this.#f64[at_f64 + item.parent_seq]
+    out.parent_ts = this.#f64[at_f64 + item.parent_ts]
+    value.kind = this.#i32[at + item.kind] as Kind
+    value.length = length
+    if (isNumeric(value.kind)) {
+      value.number = this.#f64[at_f64 + HEAD_UNITS]
+    } else if (length > 0) {
+      if (value.bytes.length < length) value.bytes = Buffer.allocUnsafeSlow(length)
+      const from = ref !== 0 ? this.#arena.offset(ref) : this.pool.start + ((position + HEAD_UNITS) << 3)
+      copyBytes(this.#bytes, from, value.bytes, 0, length)
+    }
+    return ref
+  }
+
+  /** The queue ran empty. Its segment stays while this thread has few such flows; the flow that stood in its place is trimmed. */
+  #keepWarm(flow: number): void {
+    const place = flow & (this.#warm.length - 1)
+    const before = this.#warm[place]
+    if (before === flow || !this.holdsSegments(flow)) return
+    this.#warm[place] = flow
+    if (before >= 0) this.cool(before)
+  }
+}

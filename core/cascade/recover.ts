@@ -1,0 +1,253 @@
+import * as atomics from '#atomics'
+import { limits } from '../../protocol/limits.ts'
+import { ARENA_SLOT_ROW, type Arena, arenaPlace, BLOCK_ROW, SLAB_ROW, SLAB_STATE } from '../memory/arena.ts'
+import { KIND } from '../memory/encoded.ts'
+import {
+  JOURNAL,
+  JOURNAL_HEADER,
+  JOURNAL_RECORD,
+  type JournalWakes,
+  JournalWriter,
+  journalOffset,
+  recoverJournal,
+  travelsByRef,
+} from '../memory/journal.ts'
+import { MESSAGE_ROW, type MessageTable, type ReadValue, VALUE_SLOT } from '../memory/messages.ts'
+import { recoverArena } from '../memory/recover-arena.ts'
+import type { Memory } from '../memory/region.ts'
+import { SLOT, slotOf } from '../memory/threads.ts'
+import { recoverWord } from '../memory/wait.ts'
+import { FLOW_ROW, type FlowTable } from './flows.ts'
+import { INTENT, INTENT_ROW, intentWord } from './intent.ts'
+import type { IngressQueue } from './queue.ts'
+import { type ReadySet, setOf } from './ready.ts'
+
+const { word } = FLOW_ROW
+const intent = INTENT_ROW.word
+/** The front waits so long for a live publisher; a dead one is another recovery's work. */
+const PATIENCE_MS = 50
+
+/** What the recovering thread works with; all of it its own. */
+export interface RecoverParts {
+  memory: Memory
+  owner: number
+  arena: Arena
+  flows: FlowTable
+  queue: IngressQueue
+  ready: ReadySet
+  messages: MessageTable
+  wakes: JournalWakes
+}
+
+export interface Recovered {
+  /** False: another dead thread stands in the way. Recover that one, then call again. */
+  done: boolean
+  /** Flows that the thread owned; they are free again. What it had begun of them ended with it. */
+  flows: number[]
+  /** Message whose publish was finished on the thread's behalf, -1: none. */
+  finished: number
+}
+
+/**
+ * Everything that names the dead thread is repaired and freed: its publish, its take, the flows that it owned, its ready
+ * set, segments, slabs, journal. Its exit is confirmed and its slot is not entered again before this is done. Runs on the
+ * front while every other thread goes on; calling it again is harmless.
+ */
+export function recoverThread(dead_owner: number, parts: RecoverParts): Recovered {
+  const { memory, flows, queue, ready } = parts
+  const slot = slotOf(dead_owner)
+  if (slot >= SLOT.lane) ready.leaveLane(slot)
+
+  const held: number[] = []
+  const owned: number[] = []
+  for (let flow = 0; flow < flows.size; flow++) {
+    if (flows.publisherOf(flow) === dead_owner) held.push(flow)
+    if (flows.ownerOf(flow) === dead_owner) owned.push(flow)
+  }
+  const finished = finishIntent(dead_owner, held, parts)
+  // With what the publish was finished with; the store hears of it even when the dead thread had no time to tell it.
+  if (slot < memory.sizes.rings && recoverJournal(memory, slot)) parts.wakes.store()
+  settleSegments(held, parts)
+  // A flow that the thread was trimming is whole again only when its chain was gone through, below.
+  for (const flow of held) if (!owned.includes(flow)) recoverWord(memory, flows.row(flow) + word.publish, dead_owner)
+
+  const freed = owned.filter(flow => freeFlow(flow, dead_owner, parts))
+  if (slot >= SLOT.lane) {
+    const set = setOf(slot)
+    for (let flow = ready.take(set, 0); flow >= 0; flow = ready.take(set, flow + 1)) ready.markReady(flow)
+  }
+  queue.pool.repair()
+  ready.repair()
+  for (let flow = 0; flow < flows.size; flow++) {
+    if (flows.ownerOf(flow) !== 0) continue
+    // Segments that the thread kept warm.
+    if (flows.queued(flow) === 0 && queue.holdsSegments(flow)) queue.cool(flow)
+    // It may have died between an append and its mark.
+    if (flows.queued(flow) > 0) ready.markReady(flow)
+  }
+  const arena = recoverArena(memory, dead_owner, parts.owner)
+  ready.wakeAll()
+  return { done: arena && freed.length === owned.length, flows: freed, finished }
+}
+
+/** The publish or the take that the thread was in. Returns the message whose publish was finished, -1: none. */
+function finishIntent(dead_owner: number, held: readonly number[], parts: RecoverParts): number {
+  const { memory, messages } = parts
+  const { i32, f64 } = memory
+  const row = intentWord(memory, slotOf(dead_owner))
+  const doing = i32[row + intent.doing]
+  const ref = i32[row + intent.ref]
+  let finished = -1
+  if (doing > 0) {
+    const message = doing - 1
+    if (messages.version(message) === f64[(row >> 1) + intent.version]) {
+      finishPublish(dead_owner, message, row, held, parts)
+      finished = message
+    } else {
+      emptyOtherSlot(memory, message)
+    }
+  } else if (doing < 0) {
+    const flow = i32[row + intent.flow]
+    const done = i32[parts.flows.row(flow) + word.taken] === i32[row + intent.mark]
+    if (done) finishRelease(ref, f64[(row >> 1) + intent.version], parts)
+  }
+  // The table does not hold it any more, in either case.
+  const displaced = i32[row + intent.displaced]
+  if (displaced !== 0 && doing >= 0) finishRelease(displaced, i32[row + intent.displaced_generation], parts)
+  i32[row + intent.displaced] = 0
+  i32[row + intent.doing] = 0
+  return finished
+}
+
+/** The version stands: append what is missing, journal it if it is not, in the ring where it belongs. */
+function finishPublish(
+  dead_owner: number,
+  message: number,
+  row: number,
+  held: readonly number[],
+  parts: RecoverParts,
+): void {
+  const { memory, arena, flows, queue, messages } = parts
+  const { i32, f64 } = memory
+  const own = i32[row + intent.flow]
+  const ref = i32[row + intent.ref]
+  const record = i32[row + intent.record]
+  const depth = i32[row + intent.depth]
+  const parent_seq = f64[(row >> 1) + intent.parent_seq]
+  const parent_ts = f64[(row >> 1) + intent.parent_ts]
+  if (ref !== 0) arena.commit(ref)
+  const value: ReadValue = { kind: KIND.none, number: 0, bytes: Buffer.alloc(0), length: 0, version: 0, ts: 0 }
+  messages.read(message, value)
+  const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
+  for (const flow of held) {
+    const at = flows.row(flow)
+    if (i32[at + word.before] !== i32[at + word.appended]) continue
+    if (flow === own && (record & INTENT.queued) === 0) continue
+    queue.append(flow, message, depth, value.version, value.ts, parent_seq, parent_ts, value, queue_ref)
+  }
+  if ((record & INTENT.no_record) !== 0) return
+  const slot = slotOf(dead_owner)
+  if (isJournalled(memory, slot, i32[row + intent.mark], message, value.version)) return
+  const counted = travelsByRef(value.length) && isCounted(memory, slot, message, value.version, ref)
+  const writer = new JournalWriter(memory, slot, parts.wakes)
+  writer.value(message, value.version, value.ts, record & 0xff, value, ref)
+  if (counted) arena.release(ref)
+}
+
+/** The dead thread made sure of the record's room, so it lies between `from` and the tail or was never completed. */
+function isJournalled(memory: Memory, slot: number, from: number, message: number, version: number): boolean {
+  const head = journalOffset(memory, slot)
+  const tail = memory.i32[(head >> 2) + JOURNAL_HEADER.word.tail]
+  for (let position = from; position !== tail; ) {
+    const at = recordAt(memory, head, position)
+    if (isRecord(memory, at, message, version)) return true
+    position = (position + ((memory.i32[at >> 2] + 7) >> 3)) | 0
+  }
+  return false
+}
+
+/** The record at the tail was begun, and its reference to the slab was already taken: the generation is written after that. */
+function isCounted(memory: Memory, slot: number, message: number, version: number, ref: number): boolean {
+  const head = journalOffset(memory, slot)
+  const at = recordAt(memory, head, memory.i32[(head >> 2) + JOURNAL_HEADER.word.tail])
+  const payload = (at + JOURNAL_RECORD.size) >> 2
+  return (
+    isRecord(memory, at, message, version) &&
+    memory.i32[(at >> 2) + JOURNAL_RECORD.word.ref] === ref &&
+    memory.i32[payload + 1] === memory.i32[(ref << 2) + SLAB_ROW.word.generation]
+  )
+}
+
+const recordAt = (memory: Memory, head: number, position: number): number =>
+  head + JOURNAL_HEADER.size + ((position & ((memory.sizes.ring_bytes >> 3) - 1)) << 3)
+
+function isRecord(memory: Memory, at: number, message: number, version: number): boolean {
+  const kind = memory.i32[(at >> 2) + JOURNAL_RECORD.word.kind] & 0xff
+  return (
+    kind === JOURNAL.value &&
+    memory.i32[(at >> 2) + JOURNAL_RECORD.word.subject] === message &&
+    memory.f64[(at >> 3) + JOURNAL_RECORD.word.version] === version
+  )
+}
+
+/** The publish did not happen: what was filled is nobody's, and the slab in it dies with its thread. */
+function emptyOtherSlot(memory: Memory, message: number): void {
+  const at = (memory.regions.messages.offset + message * MESSAGE_ROW.size) >> 2
+  const other =
+    (memory.i32[at + MESSAGE_ROW.word.word] & 1) === 0 ? MESSAGE_ROW.offset.second : MESSAGE_ROW.offset.first
+  memory.i32[at + (other >> 2) + VALUE_SLOT.word.ref] = 0
+}
+
+/**
+ * A release that the thread had announced. Between the step that takes the reference away and the end of the announcement
+ * stands no other step, so a slab that is still held still has the thread's reference; one that nobody holds was left by
+ * the thread on its way home; another generation has gone that way.
+ */
+function finishRelease(ref: number, generation: number, parts: RecoverParts): void {
+  const { memory, arena } = parts
+  const { i32 } = memory
+  if (arena.generation(ref) !== generation) return
+  const at = ref << 2
+  if (i32[at + SLAB_ROW.word.references] > 0) {
+    arena.release(ref)
+    return
+  }
+  const state = i32[at + SLAB_ROW.word.state]
+  if (state === SLAB_STATE.free) return
+  const place = arenaPlace(memory)
+  const block = (((ref << 4) - place.first) >> 16) + 1
+  const home = i32[place.rows + block * (BLOCK_ROW.size >> 2) + BLOCK_ROW.word.owner]
+  i32[at + SLAB_ROW.word.state] = SLAB_STATE.returned
+  const list = place.slots + home * (ARENA_SLOT_ROW.size >> 2) + ARENA_SLOT_ROW.word.returned
+  for (;;) {
+    const head = atomics.load(i32, list)
+    i32[at + SLAB_ROW.word.next] = head
+    if (atomics.compareExchange(i32, list, head, ref) === head) return
+  }
+}
+
+/** Segments on their way into a chain when the thread died inside the publish word of their flow. */
+function settleSegments(held: readonly number[], parts: RecoverParts): void {
+  const { pool } = parts.queue
+  for (let segment = 0; segment < pool.size; segment++) {
+    if (!pool.isLoose(segment)) continue
+    const flow = pool.flowOf(segment)
+    if (!held.includes(flow)) continue
+    if (parts.queue.isLinked(flow, segment)) pool.settle(segment, flow)
+    else pool.give(segment)
+  }
+}
+
+/** False when a live or another dead publisher holds the flow for too long. */
+function freeFlow(flow: number, dead_owner: number, parts: RecoverParts): boolean {
+  const { memory, flows, queue, ready } = parts
+  const row = flows.row(flow)
+  if (flows.publisherOf(flow) !== dead_owner && !flows.lockPublish(flow, parts.owner, PATIENCE_MS)) return false
+  // Nobody appends and nobody takes: the chain stands still.
+  queue.sweep(flow)
+  flows.setInner(flow, 0, 0)
+  if (!recoverWord(memory, row + word.publish, dead_owner)) flows.unlockPublish(flow, parts.owner)
+  atomics.compareExchange(memory.i32, row + word.owner, dead_owner, 0)
+  if (flows.queued(flow) > 0) ready.markReady(flow)
+  return true
+}

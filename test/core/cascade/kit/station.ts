@@ -1,0 +1,96 @@
+import { FlowTable } from '../../../../core/cascade/flows.ts'
+import { type Bounds, Publisher, type Route } from '../../../../core/cascade/publish.ts'
+import { IngressQueue, type TakenItem } from '../../../../core/cascade/queue.ts'
+import { ReadySet } from '../../../../core/cascade/ready.ts'
+import { Arena } from '../../../../core/memory/arena.ts'
+import { type EncodedValue, KIND } from '../../../../core/memory/encoded.ts'
+import { JournalWriter } from '../../../../core/memory/journal.ts'
+import { MessageTable } from '../../../../core/memory/messages.ts'
+import { createMemory, type Memory, type MemorySizes } from '../../../../core/memory/region.ts'
+import { ThreadTable } from '../../../../core/memory/threads.ts'
+
+/** A memory that a test can look through. */
+export const smallSizes: MemorySizes = {
+  flows: 64,
+  messages: 64,
+  nodes: 64,
+  threads: 32,
+  rings: 24,
+  ring_bytes: 1 << 20,
+  queue_segments: 64,
+  arena_bytes: 4 << 20,
+}
+
+export const smallMemory = (sizes: Partial<MemorySizes> = {}): Memory => createMemory({ ...smallSizes, ...sizes })
+
+/** Everything that one thread needs to publish and to take, as the engine's threads put it together. */
+export class Station {
+  readonly memory: Memory
+  readonly slot: number
+  readonly owner: number
+  readonly arena: Arena
+  readonly journal: JournalWriter
+  readonly flows: FlowTable
+  readonly queue: IngressQueue
+  readonly ready: ReadySet
+  readonly messages: MessageTable
+  readonly publisher: Publisher
+  readonly dropped: { flow: number; message: number }[] = []
+  readonly wakes = { store: () => {}, front: () => {} }
+
+  constructor(memory: Memory, slot: number, bounds?: Bounds) {
+    this.memory = memory
+    this.slot = slot
+    this.owner = new ThreadTable(memory).enter(slot, 0)
+    this.arena = new Arena(memory, this.owner)
+    this.journal = new JournalWriter(memory, slot, this.wakes)
+    this.flows = new FlowTable(memory)
+    this.queue = new IngressQueue(this)
+    this.ready = new ReadySet(memory, this.flows)
+    this.messages = new MessageTable(memory)
+    this.publisher = new Publisher({
+      memory: this.memory,
+      owner: this.owner,
+      arena: this.arena,
+      journal: this.journal,
+      flows: this.flows,
+      queue: this.queue,
+      ready: this.ready,
+      messages: this.messages,
+      dropped: (flow, message) => this.dropped.push({ flow, message }),
+      bounds,
+    })
+  }
+}
+
+/** Message `m` of flow `f`, read there and in `foreign`. */
+export const route = (message: number, flow: number, foreign: number[] = [], queued = true): Route => ({
+  message,
+  flow,
+  queued,
+  foreign,
+  downstream: [flow, ...foreign],
+})
+
+export const float = (number: number): EncodedValue => ({ kind: KIND.float, number, bytes: Buffer.alloc(0), length: 8 })
+
+/** A text of so many bytes whose every byte tells its seed. */
+export const text = (seed: number, length: number): EncodedValue => {
+  const bytes = Buffer.alloc(length)
+  for (let i = 0; i < length; i++) bytes[i] = (seed * 31 + i * 7) & 0xff
+  return { kind: KIND.str, number: 0, bytes, length }
+}
+
+/** What a value says of itself, to be compared. */
+export const told = (value: EncodedValue): string =>
+  value.kind === KIND.float ? `${value.number}` : value.bytes.toString('base64', 0, value.length)
+
+export const emptyItem = (): TakenItem => ({
+  message: -1,
+  depth: 0,
+  version: 0,
+  ts: 0,
+  parent_seq: 0,
+  parent_ts: 0,
+  value: { kind: KIND.none, number: 0, bytes: Buffer.alloc(256), length: 0 },
+})
