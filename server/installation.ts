@@ -118,13 +118,18 @@ export class Installation {
   async keepToken(mint: () => Promise<MintedToken>, failed: (error: unknown) => void): Promise<void> {
     let renew_at_ms = 0
     const renew = async (): Promise<void> => {
+      renew_at_ms = Number.POSITIVE_INFINITY
       const { token, lifetime_s } = await mint()
       writePrivate(this.tokenFile, token)
       renew_at_ms = Date.now() + lifetime_s * 750
     }
     await renew()
     this.#renewal = setInterval(() => {
-      if (Date.now() >= renew_at_ms) renew().catch(failed)
+      if (Date.now() < renew_at_ms) return
+      renew().catch(error => {
+        renew_at_ms = 0
+        failed(error)
+      })
     }, TOKEN_CHECK_MS)
     this.#renewal.unref()
   }

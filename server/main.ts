@@ -59,16 +59,11 @@ async function loadEngine(): Promise<StartEngine> {
   return build.startEngine
 }
 
-/** What `docs/examples/index.ts` exports; it lies outside the sources, so it is named by its address. */
-interface Examples {
-  examples(): { name: string; document: Parameters<RunningEngine['engine']['flows']['create']>[0]['document'] }[]
-}
-
 /** The names of the flows that were stored: none when the installation has any flow already. */
 async function storeExamples(running: RunningEngine): Promise<string[]> {
   const { flows } = running.engine
   if (flows.list({ limit: 1, offset: 0 }).count > 0) return []
-  const { examples } = (await import(new URL('../docs/examples/index.ts', import.meta.url).href)) as Examples
+  const { examples } = await import('../docs/examples/index.ts')
   const stored = examples()
   for (const { name, document } of stored) await flows.create({ name, document, message: 'example' }, 'admin')
   return stored.map(({ name }) => name)

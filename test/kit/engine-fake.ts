@@ -27,6 +27,10 @@ export const startFake: StartEngine = async ({ config, installation, log }) => {
     engine: { flows: { list: () => ({ items: [], count: 0 }), create: async () => {} } } as never,
     mintToken: async () => ({ token: 'eyJ.fake.token', lifetime_s: 3_600 }),
     close: async () => {
+      if (process.env['FAKE_CLOSE'] === 'never') {
+        process.stderr.write('the fake does not close\n')
+        await new Promise(() => {})
+      }
       server.closeAllConnections()
       await new Promise(resolve => server.close(resolve))
     },

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { ROOT } from './sources.ts'
+
+/** A bound for what has to happen some time; nothing is asserted about how long it took. */
+const PATIENCE_MS = 30_000
+const POLL_MS = 10
+
+/** Resolves with the first answer that is neither null, undefined nor false. */
+export async function eventually<T>(
+  what: string,
+  look: () => T | null | undefined | false | Promise<T | null | undefined | false>,
+): Promise<T> {
+  for (let left = PATIENCE_MS / POLL_MS; left > 0; left--) {
+    const seen = await look()
+    if (seen !== null && seen !== undefined && seen !== false) return seen
+    await new Promise(resolve => setTimeout(resolve, POLL_MS))
+  }
+  assert.fail(`it did not come to pass that ${what}`)
+}
+
+/** A directory that goes away with the test. */
+export function directoryFor(t: TestContext): string {
+  const path = realpathSync(mkdtempSync(join(tmpdir(), 'svc-test-')))
+  t.after(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+export interface SpawnedOptions {
+  readonly cwd: string
+  readonly argv?: readonly string[]
+  /** On top of an environment without any setting of ours. */
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+/** A process of the test, ended with it. */
+export class Spawned {
+  readonly child: ChildProcess
+  stdout = ''
+  stderr = ''
+  readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+
+  constructor(t: TestContext, command: string, argv: readonly string[], options: SpawnedOptions) {
+    this.child = spawn(command, argv, {
+      cwd: options.cwd,
+      env: { PATH: process.env['PATH'], HOME: options.cwd, ...options.environment },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+    this.child.stdout!.setEncoding('utf8').on('data', text => (this.stdout += text))
+    this.child.stderr!.setEncoding('utf8').on('data', text => (this.stderr += text))
+    this.ended = new Promise(resolve => this.child.once('close', (code, signal) => resolve({ code, signal })))
+    t.after(async () => {
+      if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill('SIGTERM')
+      const gone = setTimeout(() => this.child.kill('SIGKILL'), PATIENCE_MS)
+      await this.ended
+      clearTimeout(gone)
+    })
+  }
+
+  static svc(t: TestContext, options: SpawnedOptions): Spawned {
+    return new Spawned(t, join(ROOT, 'svc'), options.argv ?? [], options)
+  }
+
+  /** `svc serve` around a fake engine. */
+  static serveFake(t: TestContext, options: SpawnedOptions): Spawned {
+    const program = join(ROOT, 'test/kit/svc-serve-fake.ts')
+    const flags = ['--disable-warning=ExperimentalWarning', program]
+    return new Spawned(t, process.execPath, [...flags, ...(options.argv ?? ['--port', '0', '--plain'])], options)
+  }
+
+  /** The address in the line that `--plain` prints. */
+  ready(): Promise<string> {
+    return eventually('the engine is ready', () => {
+      if (this.child.exitCode !== null) assert.fail(`it ended with ${this.child.exitCode}: ${this.stderr}`)
+      return /^ready (\S+)$/m.exec(this.stdout)?.[1]
+    })
+  }
+
+  stderrShows(text: string | RegExp): Promise<true> {
+    const shows = () => (typeof text === 'string' ? this.stderr.includes(text) : text.test(this.stderr))
+    return eventually(`stderr shows ${text}: ${this.stderr}`, () => shows() || null)
+  }
+}
