@@ -143,6 +143,7 @@ const table = {
   reset_refused: { status: 400, title: 'The reset link does not verify', next: 'Ask for a new one.' },
 
   // the engine
+  unhealthy: { status: 503, title: 'A part of the engine does not answer', next: 'Look into serve.log.' },
   starting: { status: 503, title: 'The engine is starting', next: 'Try again in a moment.' },
   rebuilding: { status: 503, title: 'The engine is rebuilding', next: 'Try again in a moment.' },
   disk_full: { status: 507, title: 'The disk is full', next: 'Free space in the data directory, then try again.' },

@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto'
+import { ServiceError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import { formatTime } from '../../protocol/time.ts'
+import type { User } from '../../protocol/user.ts'
+import type { Passwords } from './passwords.ts'
+import type { PutUser, StoredUser, Users } from './users.ts'
+
+/** What tokens carry of a password hash: enough to notice that it changed, nothing to guess the password from. */
+export const digestOf = (password_hash: string): string =>
+  createHash('sha256').update(`password digest\n${password_hash}`).digest('base64url').slice(0, 22)
+
+/** A user in memory, with the digest worked out once. */
+export interface Account extends StoredUser {
+  readonly digest: string
+}
+
+const account = (user: StoredUser): Account => ({ ...user, digest: digestOf(user.password_hash) })
+export const shown = (user: StoredUser): User => ({
+  name: user.name,
+  superuser: user.superuser,
+  created_at: formatTime(user.created_at),
+})
+
+/**
+ * The users, held in memory over their store: a request looks its user up without waiting. The store is written first; memory
+ * follows when the write is synced. Writes go one after another, so that the checks before them (does the name exist, is it the
+ * last superuser) still hold when they land.
+ */
+export class Accounts {
+  readonly #users: Users
+  readonly #passwords: Passwords
+  readonly #held = new Map<string, Account>()
+  #last_write: Promise<unknown> = Promise.resolve()
+  #changed: (name: string) => void = () => {}
+
+  private constructor(users: Users, passwords: Passwords) {
+    this.#users = users
+    this.#passwords = passwords
+  }
+
+  static async open(users: Users, passwords: Passwords): Promise<Accounts> {
+    const accounts = new Accounts(users, passwords)
+    for (const user of await users.list()) accounts.#held.set(user.name, account(user))
+    return accounts
+  }
+
+  find(name: string): Account | null {
+    return this.#held.get(name) ?? null
+  }
+
+  /** By name. */
+  list(): Account[] {
+    return [...this.#held.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  get count(): number {
+    return this.#held.size
+  }
+
+  /** Called with the name after a password changed or a user went: whoever keeps a token for that user mints a new one. */
+  onChange(changed: (name: string) => void): void {
+    this.#changed = changed
+  }
+
+  /** The user whose name and password these are, or null, after the same time for unknown names. */
+  async signIn(name: string, password: string): Promise<Account | null> {
+    const found = this.find(name)
+    const right = await this.#passwords.verify(found?.password_hash ?? null, password)
+    // The account may have changed while the check was away: only the one that was checked counts.
+    return right && this.find(name) === found ? found : null
+  }
+
+  async create(name: string, password: string, superuser: boolean): Promise<Account> {
+    this.#mayCreate(name)
+    const password_hash = await this.#passwords.hash(password)
+    return this.#write(async () => {
+      this.#mayCreate(name)
+      return this.#put({ name, password_hash, superuser })
+    })
+  }
+
+  /** Sets a password if the account still has the digest that the caller was given; else `reset_refused`. */
+  async setPassword(name: string, digest: string, password: string): Promise<void> {
+    this.#mustBe(name, digest)
+    const password_hash = await this.#passwords.hash(password)
+    await this.#write(async () => {
+      await this.#put({ name, superuser: this.#mustBe(name, digest).superuser, password_hash })
+      this.#changed(name)
+    })
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.#write(async () => {
+      const found = this.find(name)
+      if (!found) throw new ServiceError('user_not_found', `There is no user ${name}.`)
+      if (found.superuser && this.list().filter(user => user.superuser).length === 1)
+        throw new ServiceError('last_superuser', `${name} is the only superuser.`)
+      await this.#users.remove(name)
+      this.#held.delete(name)
+      this.#changed(name)
+    })
+  }
+
+  async #put(user: PutUser): Promise<Account> {
+    const kept = account(await this.#users.put(user))
+    this.#held.set(user.name, kept)
+    return kept
+  }
+
+  #mayCreate(name: string): void {
+    if (this.#held.has(name)) throw new ServiceError('user_exists', `There is a user ${name} already.`)
+    if (this.#held.size >= limits.USERS)
+      throw new ServiceError('too_many_users', `There are ${limits.USERS} users, which is the bound.`)
+  }
+
+  #mustBe(name: string, digest: string): Account {
+    const found = this.find(name)
+    if (found?.digest !== digest)
+      throw new ServiceError('reset_refused', 'The link was used, or the password changed since.')
+    return found
+  }
+
+  #write<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#last_write.then(work)
+    this.#last_write = result.catch(() => undefined)
+    return result
+  }
+}

@@ -1,0 +1,87 @@
+import { ServiceError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { Account, Accounts } from './accounts.ts'
+import type { Principal } from './principal.ts'
+import type { Claims, Tokens } from './tokens.ts'
+
+/** What a verified token stands for, as long as it lasts. */
+export interface Admission {
+  readonly principal: Principal
+  /** Milliseconds since 1970. */
+  readonly expires_ms: number
+}
+
+interface Remembered {
+  readonly claims: Claims
+  /** The account that the token was last checked against; another object means that the account changed. */
+  account: Account
+  admission: Admission
+}
+
+/** Who answers for a token. The front asks `known` first, which costs one map look-up, and `admit` when it says null. */
+export interface Admissions {
+  known(token: string): Admission | null
+  /** Throws `unauthenticated` or `token_expired`. */
+  admit(token: string): Promise<Admission>
+}
+
+/**
+ * Turns access tokens into principals. A signature is checked once and remembered (at most `limits.TOKENS_REMEMBERED`, the
+ * oldest goes first); expiry, the user's existence and the password digest are looked at on every call, so that a deleted user
+ * or a changed password ends a token at once.
+ */
+export class Gatekeeper implements Admissions {
+  readonly #tokens: Tokens
+  readonly #accounts: Accounts
+  readonly #now: () => number
+  readonly #remembered = new Map<string, Remembered>()
+
+  constructor(tokens: Tokens, accounts: Accounts, now: () => number) {
+    this.#tokens = tokens
+    this.#accounts = accounts
+    this.#now = now
+  }
+
+  known(token: string): Admission | null {
+    const remembered = this.#remembered.get(token)
+    if (remembered === undefined) return null
+    const { claims } = remembered
+    if (this.#now() < claims.expires_ms) {
+      const account = this.#accounts.find(claims.subject)
+      if (account === remembered.account) return remembered.admission
+      if (account !== null && account.digest === claims.password_digest) {
+        remembered.account = account
+        return (remembered.admission = admission(account, claims))
+      }
+    }
+    this.#remembered.delete(token)
+    return null
+  }
+
+  async admit(token: string): Promise<Admission> {
+    const claims = await this.#tokens.verify('access', token)
+    const account = this.#accounts.find(claims.subject)
+    if (account === null || account.digest !== claims.password_digest)
+      throw new ServiceError('unauthenticated', 'The user is gone, or the password has changed since.')
+    if (this.#remembered.size >= limits.TOKENS_REMEMBERED)
+      for (const oldest of this.#remembered.keys()) {
+        this.#remembered.delete(oldest)
+        break
+      }
+    const admitted = admission(account, claims)
+    this.#remembered.set(token, { claims, account, admission: admitted })
+    return admitted
+  }
+}
+
+const admission = (account: Account, claims: Claims): Admission => ({
+  principal: { kind: 'user', name: account.name, superuser: account.superuser },
+  expires_ms: claims.expires_ms,
+})
+
+const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+)$/i
+
+/** The token of an `Authorization` header; null when it is none of ours. */
+export function bearerOf(authorization: string): string | null {
+  return BEARER.exec(authorization)?.[1] ?? null
+}

@@ -1,0 +1,231 @@
+import { ServiceError } from '../protocol/errors.ts'
+import { limits } from '../protocol/limits.ts'
+import type { Admission, Admissions } from './auth/gatekeeper.ts'
+import { mayCall, type Principal } from './auth/principal.ts'
+import { refusalOf } from './problem.ts'
+import { bytesOf, type Responder, writeAnswer, writeRefusal } from './respond.ts'
+import type { Answer } from './route.ts'
+import type { Log } from './serve-log.ts'
+import type { ServedRoute } from './served-route.ts'
+
+/** What an exchange needs of the socket library's response, besides writing to it. */
+export interface Channel extends Responder {
+  cork(work: () => void): unknown
+  /** Ends the connection at once. */
+  close(): unknown
+  onAborted(handler: () => void): unknown
+  onData(handler: (chunk: ArrayBuffer, isLast: boolean) => void): unknown
+}
+
+/** Bytes of bodies that are kept while the rest of them is on its way, over all exchanges of a front. */
+export interface BodyBudget {
+  bytes: number
+}
+
+export interface ExchangeServices {
+  readonly admissions: Admissions
+  readonly log: Log
+  readonly budget: BodyBudget
+}
+
+/** What the front read off a request; the library's request object is gone after the first turn. */
+export interface Opening {
+  readonly served: ServedRoute
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly params: Record<string, string>
+  readonly token: string | null
+  readonly address: string
+  readonly content_type: string
+  readonly content_length: number
+  readonly has_body: boolean
+}
+
+const EMPTY = Buffer.alloc(0)
+/** With no body to wait for, `#body` is set to this at once. */
+const NO_BODY = EMPTY
+
+/**
+ * One request and its answer. Who may call is settled first, then path and query, then the body is read, then the route's
+ * handler runs:
+ *
+ *   opened -> admitted -> (body complete) -> handled -> answered
+ *
+ * `#channel` is null from the moment the exchange is answered or aborted; nothing touches the library's response after that.
+ * Each callback that the library calls ends in `#guarded`, so none of them throws into it and none leaves a request hanging.
+ */
+export class Exchange {
+  readonly #services: ExchangeServices
+  readonly #opening: Opening
+  #channel: Channel | null
+  /** True inside a callback of the library, whose writes are corked already. */
+  #corked = true
+  #principal: Principal | null = null
+  #admitted = false
+  #query: unknown = null
+  #chunks: Buffer[] = []
+  #received = 0
+  /** The whole body, once it is there. */
+  #body: Buffer | null = null
+  #handled = false
+
+  constructor(services: ExchangeServices, opening: Opening, channel: Channel) {
+    this.#services = services
+    this.#opening = opening
+    this.#channel = channel
+  }
+
+  /** Called in the library's handler. When it returns, the exchange is answered or hears of an abort. */
+  start(): void {
+    this.#guarded(() => this.#open())
+    this.#corked = false
+  }
+
+  #open(): void {
+    const { served, token, has_body } = this.#opening
+    const { who } = served.route
+    if (who === 'nobody') this.#admit(null)
+    else if (token === null) throw new ServiceError('unauthenticated')
+    else {
+      const known = this.#services.admissions.known(token)
+      if (known !== null) this.#admit(known.principal)
+      else
+        this.#later(this.#services.admissions.admit(token), (admission: Admission) => this.#admit(admission.principal))
+    }
+    if (this.#channel === null) return
+    if (this.#opening.content_length > served.body_limit) throw this.#tooLarge()
+    if (!has_body || served.route.body === null) this.#body = NO_BODY
+    else this.#receive(this.#channel)
+    this.#proceed()
+    if (this.#channel !== null) this.#hearAbort(this.#channel)
+  }
+
+  #admit(principal: Principal | null): void {
+    const { served, params, query } = this.#opening
+    if (!mayCall(served.route.who, principal))
+      throw new ServiceError('forbidden', `This route is for a ${served.route.who}.`)
+    served.checkParams(params)
+    this.#query = served.readQuery(query)
+    this.#principal = principal
+    this.#admitted = true
+  }
+
+  #receive(channel: Channel): void {
+    channel.onData((chunk, isLast) => {
+      if (this.#channel === null) return
+      this.#corked = true
+      this.#guarded(() => this.#take(chunk, isLast))
+      this.#corked = false
+    })
+  }
+
+  /** The library takes its chunk back when this returns, so what is kept is copied; a body in one piece is parsed in place. */
+  #take(chunk: ArrayBuffer, isLast: boolean): void {
+    this.#received += chunk.byteLength
+    if (this.#received > this.#opening.served.body_limit) throw this.#tooLarge()
+    const whole = isLast && this.#chunks.length === 0
+    if (whole && this.#admitted) {
+      this.#body = Buffer.from(chunk)
+      this.#proceed()
+      return
+    }
+    const { budget } = this.#services
+    budget.bytes += chunk.byteLength
+    this.#chunks.push(Buffer.from(Buffer.from(chunk)))
+    if (budget.bytes > limits.BODIES_BYTES)
+      throw new ServiceError('too_many_connections', 'Too much is being uploaded at once.', { retry_after_s: 5 })
+    if (!isLast) return
+    this.#body = Buffer.concat(this.#chunks)
+    this.#proceed()
+  }
+
+  /** Runs the handler when the caller is admitted and the body is complete; each of the two ends here. */
+  #proceed(): void {
+    if (!this.#admitted || this.#body === null || this.#handled || this.#channel === null) return
+    this.#handled = true
+    const { served, params, address, path, content_type } = this.#opening
+    const { route } = served
+    const body = route.body === null ? undefined : served.readBody(this.#body, content_type)
+    this.#forgetBody()
+    this.#body = NO_BODY
+    const user = this.#principal
+    const answer = route.handle({ params, query: this.#query, body, user, address, path } as never)
+    if (answer instanceof Promise) this.#later(answer, (late: Answer) => this.#answer(late))
+    else this.#answer(answer)
+  }
+
+  #later<Value>(promise: Promise<Value>, then: (value: Value) => void): void {
+    const go = (work: () => void): void => {
+      if (this.#channel !== null) this.#guarded(work)
+    }
+    promise.then(
+      value => go(() => (then(value), this.#proceed())),
+      error => go(() => this.#refuse(error)),
+    )
+  }
+
+  #hearAbort(channel: Channel): void {
+    channel.onAborted(() => {
+      this.#channel = null
+      this.#forgetBody()
+    })
+  }
+
+  #guarded(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#refuse(error)
+    }
+  }
+
+  #answer(answer: Answer): void {
+    const bytes = bytesOf(answer)
+    this.#write(channel => writeAnswer(channel, answer, bytes, this.#isHead))
+  }
+
+  #refuse(error: unknown): void {
+    const { method, path } = this.#opening
+    if (this.#channel === null) return
+    if (!(error instanceof ServiceError) || error.code === 'internal')
+      this.#services.log.error('request_failed', { method, path, error })
+    const refusal = refusalOf(error, path)
+    this.#write(channel => writeRefusal(channel, refusal, this.#isHead, !this.#isDrained))
+  }
+
+  /** The one place that ends an exchange. */
+  #write(write: (channel: Channel) => void): void {
+    const channel = this.#channel
+    if (channel === null) return
+    this.#channel = null
+    this.#forgetBody()
+    try {
+      if (this.#corked) write(channel)
+      else channel.cork(() => write(channel))
+    } catch (error) {
+      this.#services.log.error('answer_not_written', { path: this.#opening.path, error })
+      channel.close()
+    }
+  }
+
+  get #isHead(): boolean {
+    return this.#opening.method === 'HEAD'
+  }
+
+  /** May the connection go on? Yes when the rest of the body is known to be short: the library reads and drops it. */
+  get #isDrained(): boolean {
+    const { has_body, content_length } = this.#opening
+    return !has_body || this.#body !== null || (content_length >= 0 && content_length <= limits.BODY_DRAIN_BYTES)
+  }
+
+  #forgetBody(): void {
+    if (this.#chunks.length === 0) return
+    for (const chunk of this.#chunks) this.#services.budget.bytes -= chunk.length
+    this.#chunks = []
+  }
+
+  #tooLarge(): ServiceError {
+    return new ServiceError('too_large', `The body passes the ${this.#opening.served.body_limit} bytes allowed here.`)
+  }
+}

@@ -1,0 +1,340 @@
+import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket, us_socket_context_t } from 'uWebSockets.js'
+import { ServiceError } from '../protocol/errors.ts'
+import { limits } from '../protocol/limits.ts'
+import { addressOfBytes, type TrustedProxies } from './auth/client-address.ts'
+import { type Admission, type Admissions, bearerOf } from './auth/gatekeeper.ts'
+import { mayCall } from './auth/principal.ts'
+import { type BodyBudget, type Channel, Exchange } from './exchange.ts'
+import { Gate } from './gate.ts'
+import { LiveSocket } from './live-socket.ts'
+import { refusalOf } from './problem.ts'
+import { type Responder, writeAnswer, writeRefusal } from './respond.ts'
+import type { Route } from './route.ts'
+import { RouteTree } from './route-tree.ts'
+import type { Log } from './serve-log.ts'
+import { ServedRoute } from './served-route.ts'
+import type { Publisher, SocketHandlers } from './socket.ts'
+import { readUpgrade, type UpgradeRequest } from './upgrade.ts'
+
+/**
+ * The only file that knows uWebSockets.js. What the library does to a mistake is in each case worse than an exception: a
+ * handler that throws, or that returns without an answer and without hearing of aborts, ends the process. So every callback
+ * that it is given ends here in a `try`, and an `Exchange` or a `LiveSocket` stands between it and everything else.
+ */
+export interface FrontOptions {
+  readonly routes: readonly Route[]
+  /** Null serves no websocket. */
+  readonly sockets: SocketHandlers | null
+  readonly admissions: Admissions
+  readonly proxies: TrustedProxies
+  readonly log: Log
+  /** Bounds that tests make small. */
+  readonly connections?: number
+  readonly most_sockets?: number
+}
+
+export interface FrontCounts {
+  readonly connections: number
+  readonly sockets: number
+}
+
+/** How often the tokens of open sockets are looked at again. */
+const TOKEN_SWEEP_MS = 15_000
+/** A socket that answers no ping for this long is closed; the library allows 8..960. */
+const SOCKET_IDLE_S = 120
+const TOKEN_ENDED = 4401
+const INTERNAL_ERROR = 1011
+const UNSUPPORTED_DATA = 1003
+
+type Library = typeof import('uWebSockets.js') & { readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number }
+/** The listen of the binary, which takes options after the host; the types know of it only without a host. */
+type Listen = (host: string, port: number, options: number, done: (socket: us_listen_socket | false) => void) => void
+/** The library makes this object the websocket itself. */
+interface Attached {
+  live: LiveSocket
+}
+
+/** The library reads its header bound from the environment once, when it is first loaded. */
+async function loadLibrary(): Promise<Library> {
+  process.env['UWS_HTTP_MAX_HEADERS_SIZE'] ??= String(limits.HEADER_BYTES)
+  return (await import('uWebSockets.js')) as Library
+}
+
+export async function createFront(options: FrontOptions): Promise<Front> {
+  return new Front(await loadLibrary(), options)
+}
+
+export class Front implements Publisher {
+  readonly #library: Library
+  readonly #app: TemplatedApp
+  readonly #options: FrontOptions
+  readonly #tree: RouteTree<ServedRoute>
+  readonly #gate = new Gate()
+  readonly #budget: BodyBudget = { bytes: 0 }
+  readonly #sockets = new Set<LiveSocket>()
+  /** Sockets that are being let in; they count against the bound. */
+  #opening = 0
+  #socket_ids = 0
+  #connections = 0
+  #sweep: NodeJS.Timeout | null = null
+  #closed = false
+
+  constructor(library: Library, options: FrontOptions) {
+    this.#library = library
+    this.#options = options
+    this.#tree = new RouteTree(options.routes.map(route => new ServedRoute(route)))
+    this.#app = library.App()
+    const most = options.connections ?? limits.CONNECTIONS
+    // biome-ignore lint/suspicious/useIterableCallbackReturn: this filter is not a list's
+    this.#app.filter((res, change) => {
+      this.#connections += change
+      if (change > 0 && this.#connections > most) res.close()
+    })
+    if (options.sockets) this.#serveSockets(options.sockets)
+    this.#app.any('/*', (res, req) => {
+      try {
+        this.#request(res, req)
+      } catch (error) {
+        options.log.error('request_not_served', { error })
+        res.close()
+      }
+    })
+  }
+
+  /** Resolves with the port, also when 0 was asked for. Rejects with `address_in_use`. */
+  listen(host: string, port: number): Promise<number> {
+    const { LIBUS_LISTEN_EXCLUSIVE_PORT, us_socket_local_port } = this.#library
+    return new Promise((resolve, reject) => {
+      const listen = this.#app.listen.bind(this.#app) as unknown as Listen
+      listen(host, port, LIBUS_LISTEN_EXCLUSIVE_PORT, socket => {
+        if (socket) resolve(us_socket_local_port(socket))
+        else reject(new ServiceError('address_in_use', `Nothing can listen on ${host} port ${port}.`))
+      })
+    })
+  }
+
+  /** Stops listening and ends every connection at once; `close` of each socket is called before this returns. */
+  close(): void {
+    if (this.#closed) return
+    if (this.#sweep !== null) clearInterval(this.#sweep)
+    this.#app.close()
+    this.#closed = true
+  }
+
+  counts(): FrontCounts {
+    return { connections: this.#connections, sockets: this.#sockets.size }
+  }
+
+  publish(topic: string, text: string | Uint8Array): boolean {
+    return this.#canPublish && this.#app.publish(topic, text, false)
+  }
+
+  publishBinary(topic: string, bytes: Uint8Array): boolean {
+    return this.#canPublish && this.#app.publish(topic, bytes, true)
+  }
+
+  subscribers(topic: string): number {
+    return this.#canPublish ? this.#app.numSubscribers(topic) : 0
+  }
+
+  /** Publishing without a websocket route, or after the close, is a fault that ends the process. */
+  get #canPublish(): boolean {
+    return this.#options.sockets !== null && !this.#closed
+  }
+
+  #request(res: HttpResponse, req: HttpRequest): void {
+    const method = req.getCaseSensitiveMethod()
+    const path = req.getUrl()
+    const query = req.getQuery() ?? ''
+    const gate = this.#gate
+    const refusal = gate.inspect(method, path, query, req)
+    if (refusal !== null) {
+      refuse(res, new ServiceError(refusal.code, refusal.detail), path, false, true)
+      return
+    }
+    const params: Record<string, string> = {}
+    const leaf = this.#tree.find(path, params)
+    const head = method === 'HEAD'
+    // A body that nobody reads is dropped by the library; one that may be long ends the connection.
+    const cut = gate.chunked || gate.content_length > limits.BODY_DRAIN_BYTES
+    if (leaf === null) {
+      const code = path === this.#options.sockets?.path && method === 'GET' ? 'upgrade_required' : 'not_found'
+      refuse(res, new ServiceError(code), path, head, cut)
+      return
+    }
+    const served = leaf.methods.get(head ? 'GET' : method)
+    if (served === undefined) {
+      if (method === 'OPTIONS')
+        writeAnswer(res as Responder, { status: 204, headers: { allow: leaf.allow } }, null, false)
+      else refuse(res, new ServiceError('method_not_allowed'), path, head, cut, { allow: leaf.allow })
+      return
+    }
+    const exchange = new Exchange(
+      { admissions: this.#options.admissions, log: this.#options.log, budget: this.#budget },
+      {
+        served,
+        method,
+        path,
+        query,
+        params,
+        token: gate.authorization === '' ? null : bearerOf(gate.authorization),
+        address: served.route.address ? this.#addressOf(res) : '',
+        content_type: gate.content_type,
+        content_length: gate.content_length,
+        has_body: gate.has_body,
+      },
+      res as Channel,
+    )
+    exchange.start()
+  }
+
+  #addressOf(res: HttpResponse): string {
+    const peer = addressOfBytes(new Uint8Array(res.getRemoteAddress()))
+    return this.#options.proxies.clientOf(peer, this.#gate.forwarded_for)
+  }
+
+  #serveSockets(handlers: SocketHandlers): void {
+    const { log } = this.#options
+    const call = (live: LiveSocket, work: () => void): void => {
+      try {
+        work()
+      } catch (error) {
+        log.error('socket_failed', { socket: live.id, error })
+        live.end(INTERNAL_ERROR, 'internal error')
+      }
+    }
+    this.#app.ws<Attached>(handlers.path, {
+      maxPayloadLength: limits.SOCKET_FRAME_BYTES,
+      maxBackpressure: limits.SOCKET_BACKPRESSURE_BYTES,
+      closeOnBackpressureLimit: false,
+      idleTimeout: SOCKET_IDLE_S,
+      sendPingsAutomatically: true,
+      upgrade: (res, req, context) => {
+        try {
+          this.#upgrade(handlers, res, req, context)
+        } catch (error) {
+          log.error('request_not_served', { error })
+          res.close()
+        }
+      },
+      open: ws => {
+        const { live } = ws.getUserData()
+        this.#opening--
+        live.attach(ws)
+        this.#sockets.add(live)
+        call(live, () => handlers.open(live))
+      },
+      message: (ws, message, isBinary) => {
+        const { live } = ws.getUserData()
+        if (isBinary) live.end(UNSUPPORTED_DATA, 'frames are text')
+        else call(live, () => handlers.message(live, Buffer.from(message).toString('utf8')))
+      },
+      drain: ws => {
+        const { live } = ws.getUserData()
+        call(live, () => handlers.drain(live))
+      },
+      close: ws => {
+        const { live } = ws.getUserData()
+        live.detach()
+        this.#sockets.delete(live)
+        call(live, () => handlers.close(live))
+      },
+    })
+    this.#sweep = setInterval(() => this.#endStale(), TOKEN_SWEEP_MS)
+    this.#sweep.unref()
+  }
+
+  #upgrade(handlers: SocketHandlers, res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
+    const path = req.getUrl()
+    const query = req.getQuery() ?? ''
+    const refusal = this.#gate.inspect('GET', path, query, req)
+    if (refusal !== null) {
+      refuse(res, new ServiceError(refusal.code, refusal.detail), path, false, true)
+      return
+    }
+    let asked: UpgradeRequest
+    try {
+      asked = readUpgrade(this.#gate, query)
+      if (this.#sockets.size + this.#opening >= (this.#options.most_sockets ?? limits.SOCKETS))
+        throw new ServiceError('too_many_connections', 'Every place for a websocket is taken.', { retry_after_s: 5 })
+      const known = this.#options.admissions.known(asked.token)
+      if (known !== null) {
+        this.#letIn(handlers, known, asked, res, context)
+        return
+      }
+    } catch (error) {
+      refuse(res, error, path, false, false)
+      return
+    }
+    let aborted = false
+    res.onAborted(() => {
+      aborted = true
+    })
+    this.#options.admissions.admit(asked.token).then(
+      admission =>
+        this.#late(
+          res,
+          path,
+          () => aborted,
+          () => this.#letIn(handlers, admission, asked, res, context),
+        ),
+      error =>
+        this.#late(
+          res,
+          path,
+          () => aborted,
+          () => refuse(res, error, path, false, false),
+        ),
+    )
+  }
+
+  /** Answers an upgrade after its first turn, unless the client has gone. */
+  #late(res: HttpResponse, path: string, isAborted: () => boolean, work: () => void): void {
+    if (isAborted()) return
+    try {
+      res.cork(() => {
+        try {
+          work()
+        } catch (error) {
+          refuse(res, error, path, false, false)
+        }
+      })
+    } catch (error) {
+      this.#options.log.error('request_not_served', { path, error })
+    }
+  }
+
+  #letIn(
+    handlers: SocketHandlers,
+    admission: Admission,
+    asked: UpgradeRequest,
+    res: HttpResponse,
+    context: us_socket_context_t,
+  ): void {
+    if (!mayCall(handlers.who, admission.principal)) throw new ServiceError('forbidden')
+    const live = new LiveSocket(++this.#socket_ids, admission.principal, asked.token)
+    this.#opening++
+    res.upgrade<Attached>({ live }, asked.key, asked.protocol, asked.extensions, context)
+  }
+
+  /** Ends the sockets whose token ran out, whose user is gone or whose password changed. */
+  #endStale(): void {
+    const { admissions } = this.#options
+    for (const live of this.#sockets) {
+      if (admissions.known(live.token) !== null) continue
+      admissions.admit(live.token).catch(() => live.end(TOKEN_ENDED, 'the token has ended; sign in again'))
+    }
+  }
+}
+
+function refuse(
+  res: HttpResponse,
+  error: unknown,
+  path: string,
+  headOnly: boolean,
+  cut: boolean,
+  headers: Record<string, string> = {},
+): void {
+  const refusal = refusalOf(error, path)
+  writeRefusal(res as Responder, { ...refusal, headers: { ...refusal.headers, ...headers } }, headOnly, cut)
+}

@@ -1,0 +1,100 @@
+import type { Method } from './route.ts'
+
+interface Placed {
+  readonly method: Method
+  readonly path: string
+}
+
+/** What a path leads to: one leaf for all methods of a path. */
+export interface Leaf<Route extends Placed> {
+  readonly path: string
+  readonly methods: Map<string, Route>
+  /** The value of an `Allow` header. */
+  allow: string
+}
+
+/** The names in one segment: `{flow}.{node}` has two, and its value is cut at the first dot. */
+type Names = readonly string[]
+
+interface Branch<Route extends Placed> {
+  readonly statics: Map<string, Branch<Route>>
+  open: { readonly names: Names; readonly branch: Branch<Route> } | null
+  leaf: Leaf<Route> | null
+}
+
+const branch = <Route extends Placed>(): Branch<Route> => ({ statics: new Map(), open: null, leaf: null })
+const PARAMETER_SEGMENT = /^\{[a-z_]+\}(\.\{[a-z_]+\})*$/
+
+/** Finds the leaf of a path, one map look-up a segment. A literal segment comes before a named one. */
+export class RouteTree<Route extends Placed> {
+  readonly #root: Branch<Route> = branch()
+
+  constructor(routes: readonly Route[]) {
+    for (const route of routes) this.#add(route)
+  }
+
+  #add(route: Route): void {
+    let at = this.#root
+    for (const segment of route.path.slice(1).split('/')) {
+      if (!segment.includes('{')) {
+        const next = at.statics.get(segment) ?? branch<Route>()
+        at.statics.set(segment, next)
+        at = next
+        continue
+      }
+      if (!PARAMETER_SEGMENT.test(segment))
+        throw new TypeError(`route ${route.path}: cannot read the segment ${segment}`)
+      const names = segment.split('.').map(part => part.slice(1, -1))
+      at.open ??= { names, branch: branch() }
+      if (at.open.names.join() !== names.join())
+        throw new TypeError(`route ${route.path}: ${segment} has another name elsewhere`)
+      at = at.open.branch
+    }
+    at.leaf ??= { path: route.path, methods: new Map(), allow: '' }
+    if (at.leaf.methods.has(route.method)) throw new TypeError(`route ${route.method} ${route.path} is declared twice`)
+    at.leaf.methods.set(route.method, route)
+    const methods = [...at.leaf.methods.keys()]
+    at.leaf.allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort().join(', ')
+  }
+
+  /** The leaf of a path, or null. `params` receives the decoded values; it is left half filled when there is no leaf. */
+  find(path: string, params: Record<string, string>): Leaf<Route> | null {
+    let at = this.#root
+    let start = 1
+    for (;;) {
+      const slash = path.indexOf('/', start)
+      const segment = slash < 0 ? path.slice(start) : path.slice(start, slash)
+      const next = at.statics.get(segment)
+      if (next) at = next
+      else if (at.open !== null && segment !== '') {
+        if (!take(at.open.names, segment, params)) return null
+        at = at.open.branch
+      } else return null
+      if (slash < 0) return at.leaf
+      start = slash + 1
+    }
+  }
+}
+
+/** False when the segment cannot be decoded or has too few parts. */
+function take(names: Names, segment: string, params: Record<string, string>): boolean {
+  let rest = segment.includes('%') ? decode(segment) : segment
+  if (rest === null) return false
+  for (let index = 0; index < names.length - 1; index++) {
+    const dot = rest.indexOf('.')
+    if (dot < 0) return false
+    params[names[index]!] = rest.slice(0, dot)
+    rest = rest.slice(dot + 1)
+  }
+  params[names[names.length - 1]!] = rest
+  return true
+}
+
+/** Null for what is no percent-encoded UTF-8. */
+export function decode(text: string): string | null {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,40 @@
+import Type from 'typebox'
+import { EngineEvent, EVENT_TYPES } from '../../protocol/event.ts'
+import { FlowName } from '../../protocol/flow.ts'
+import type { Engine } from '../engine.ts'
+import { ok, type Route, route } from '../route.ts'
+import { closed, listOf, microseconds, pageQuery, sinceQuery, untilQuery } from './queries.ts'
+
+export function eventRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/events',
+      who: 'user',
+      tag: 'observability',
+      summary: 'Engine events, newest first.',
+      query: Type.Object(
+        {
+          ...pageQuery,
+          flow: Type.Optional(FlowName),
+          type: Type.Optional(Type.Union(EVENT_TYPES.map(type => Type.Literal(type)))),
+          since: sinceQuery,
+          until: untilQuery,
+        },
+        closed,
+      ),
+      answers: { 200: listOf(EngineEvent) },
+      handle: async ({ query }) =>
+        ok(
+          await engine.observe.events({
+            limit: query.limit,
+            offset: query.offset,
+            flow: query.flow ?? null,
+            type: (query.type as string | undefined) ?? null,
+            since_us: microseconds('since', query.since),
+            until_us: microseconds('until', query.until),
+          }),
+        ),
+    }),
+  ]
+}

@@ -1,0 +1,174 @@
+import Type from 'typebox'
+import {
+  CreateFlow,
+  Flow,
+  FlowCommit,
+  FlowCommitDetail,
+  FlowName,
+  FlowSummary,
+  SavedFlow,
+  SaveFlow,
+} from '../../protocol/flow.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { Engine } from '../engine.ts'
+import { created, existing, nothing, ok, type Route, route } from '../route.ts'
+import { closed, listOf, pageQuery } from './queries.ts'
+
+const tag = 'flows'
+const name = existing(FlowName, 'flow_not_found')
+const page = Type.Object(pageQuery, closed)
+const Commit = Type.String({ pattern: '^[0-9a-f]{4,64}$' })
+
+/** What a checked document can be refused with. */
+const document_refusals = [
+  'duplicate_name',
+  'second_producer',
+  'dtype_mismatch',
+  'unknown_node_type',
+  'bad_settings',
+  'bad_cron',
+  'syntax_error',
+  'no_default_export',
+  'unknown_flavor',
+  'flavor_conflict',
+  'language_unavailable',
+  'too_many_messages',
+  'disk_full',
+] as const
+
+export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route[] {
+  const { flows } = engine
+  return [
+    route({
+      method: 'GET',
+      path: '/flows',
+      who: 'user',
+      tag,
+      summary: 'The flows, by name, each with its issues.',
+      query: page,
+      answers: { 200: listOf(FlowSummary) },
+      handle: ({ query }) => ok(flows.list(query)),
+    }),
+    route({
+      method: 'POST',
+      path: '/flows',
+      who: 'user',
+      tag,
+      summary: 'Stores a new flow and starts it.',
+      body: CreateFlow,
+      body_limit: limits.FLOW_BODY_BYTES,
+      answers: { 201: SavedFlow },
+      refuses: ['flow_exists', 'too_many_flows', ...document_refusals],
+      handle: async ({ body, user }) => ({
+        status: 201,
+        body: await flows.create(body, user.name),
+        headers: { location: `/flows/${body.name}` },
+      }),
+    }),
+    route({
+      method: 'GET',
+      path: '/flows/{name}',
+      who: 'user',
+      tag,
+      summary: 'One flow: its document, what waits in it, and how its nodes do.',
+      params: { name },
+      answers: { 200: Flow },
+      handle: ({ params }) => ok(flows.get(params.name)),
+    }),
+    route({
+      method: 'PUT',
+      path: '/flows/{name}',
+      who: 'user',
+      tag,
+      summary: 'Creates or replaces a flow. Nodes that did not change keep everything.',
+      params: { name: created(FlowName) },
+      body: SaveFlow,
+      body_limit: limits.FLOW_BODY_BYTES,
+      answers: { 200: SavedFlow },
+      refuses: ['stale_version', 'too_many_flows', ...document_refusals],
+      handle: async ({ params, body, user }) => ok(await flows.save(params.name, body, user.name)),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/flows/{name}',
+      who: 'user',
+      tag,
+      summary: 'Ends a flow and removes it; its history stays.',
+      params: { name },
+      answers: { 204: null },
+      refuses: ['flow_has_live_run', 'disk_full'],
+      handle: async ({ params, user }) => {
+        await flows.remove(params.name, user.name)
+        return nothing
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/flows/{name}/rename',
+      who: 'user',
+      tag,
+      summary: 'Renames a flow and rewrites what other flows say of its messages.',
+      params: { name },
+      body: Type.Object({ to: FlowName }, closed),
+      answers: { 200: SavedFlow },
+      refuses: ['flow_exists', 'flow_has_live_run', 'disk_full'],
+      handle: async ({ params, body, user }) => ok(await flows.rename(params.name, body.to, user.name)),
+    }),
+    ...([true, false] as const).map(enabled =>
+      route({
+        method: 'POST',
+        path: enabled ? '/flows/{name}/enable' : '/flows/{name}/disable',
+        who: 'user',
+        tag,
+        summary: enabled ? 'Lets a flow run.' : 'Stops a flow; its values and state stay.',
+        params: { name },
+        answers: { 200: SavedFlow },
+        refuses: ['disk_full'],
+        handle: async ({ params, user }) => ok(await flows.setEnabled(params.name, enabled, user.name)),
+      }),
+    ),
+    route({
+      method: 'GET',
+      path: '/flows/{name}/history',
+      who: 'user',
+      tag,
+      summary: 'The commits of a flow, newest first.',
+      params: { name },
+      query: page,
+      answers: { 200: listOf(FlowCommit) },
+      handle: async ({ params, query }) => ok(await flows.history(params.name, query)),
+    }),
+    route({
+      method: 'GET',
+      path: '/flows/{name}/history/{commit}',
+      who: 'user',
+      tag,
+      summary: 'One commit: its document, and what it changed.',
+      params: { name, commit: existing(Commit, 'commit_not_found') },
+      answers: { 200: FlowCommitDetail },
+      handle: async ({ params }) => ok(await flows.commit(params.name, params.commit)),
+    }),
+    route({
+      method: 'POST',
+      path: '/flows/{name}/restore',
+      who: 'user',
+      tag,
+      summary: 'Saves the document of an earlier commit as the newest one.',
+      params: { name },
+      body: Type.Object({ commit: Commit }, closed),
+      answers: { 200: SavedFlow },
+      refuses: ['commit_not_found', ...document_refusals],
+      handle: async ({ params, body, user }) => ok(await flows.restore(params.name, body.commit, user.name)),
+    }),
+    route({
+      method: 'GET',
+      path: '/flows/{name}/nodes/{id}/source',
+      who: 'user',
+      tag,
+      summary: 'The source of a node; the template, marked as missing, when it has none of its own.',
+      params: { name, id: existing(FlowName, 'node_not_found') },
+      answers: { 200: Type.Object({ source: Type.String(), missing: Type.Boolean() }) },
+      handle: ({ params }) => ok(flows.source(params.name, params.id)),
+    }),
+  ]
+}

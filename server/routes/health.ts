@@ -1,0 +1,25 @@
+import Type from 'typebox'
+import { ServiceError } from '../../protocol/errors.ts'
+import type { Engine } from '../engine.ts'
+import { ok, type Route, route } from '../route.ts'
+
+export function healthRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/utils/health/',
+      who: 'nobody',
+      tag: 'observability',
+      summary: 'Does the engine work? Fails when a thread that it depends on stops answering.',
+      answers: { 200: Type.Object({ status: Type.Literal('ok') }) },
+      refuses: ['unhealthy'],
+      handle: async () => {
+        try {
+          return ok(await engine.observe.health())
+        } catch (error) {
+          throw new ServiceError('unhealthy', error instanceof ServiceError ? error.detail : undefined)
+        }
+      },
+    }),
+  ]
+}

@@ -1,0 +1,105 @@
+import Type from 'typebox'
+import { FlowName } from '../../protocol/flow.ts'
+import { limits } from '../../protocol/limits.ts'
+import {
+  Message,
+  MessageHistory,
+  MessageName,
+  Published,
+  PublishList,
+  PublishNamed,
+  PublishValue,
+} from '../../protocol/message.ts'
+import type { Engine } from '../engine.ts'
+import { accepted, existing, ok, type Route, route } from '../route.ts'
+import { closed, listOf, microseconds, pageQuery, sinceQuery, untilQuery } from './queries.ts'
+
+const tag = 'messages'
+const name = existing(MessageName, 'message_not_found')
+const publish_refusals = [
+  'wrong_dtype',
+  'not_finite',
+  'too_deep',
+  'value_too_large',
+  'flow_disabled',
+  'backlogged',
+] as const
+
+export function messageRoutes({ engine }: { engine: Pick<Engine, 'messages'> }): Route[] {
+  const { messages } = engine
+  return [
+    route({
+      method: 'GET',
+      path: '/messages',
+      who: 'user',
+      tag,
+      summary: 'The messages of all flows, or of one, each with its latest value.',
+      query: Type.Object({ ...pageQuery, flow: Type.Optional(FlowName) }, closed),
+      answers: { 200: listOf(Message) },
+      handle: ({ query }) => ok(messages.list({ ...query, flow: query.flow ?? null })),
+    }),
+    route({
+      method: 'POST',
+      path: '/messages/',
+      who: 'user',
+      tag,
+      summary: 'Publishes one value, or a list of them: all or nothing, then one cascade each.',
+      body: Type.Union([PublishNamed, PublishList]),
+      answers: { 202: Type.Union([Published, Type.Array(Published)]) },
+      refuses: ['message_not_found', ...publish_refusals],
+      handle: ({ body }) =>
+        accepted(Array.isArray(body) ? messages.publish(body) : messages.publish([body as PublishNamed])[0]),
+    }),
+    route({
+      method: 'GET',
+      path: '/messages/{name}',
+      who: 'user',
+      tag,
+      summary: 'One message and its latest value.',
+      params: { name },
+      answers: { 200: Message },
+      handle: ({ params }) => ok(messages.get(params.name)),
+    }),
+    route({
+      method: 'POST',
+      path: '/messages/{name}',
+      who: 'user',
+      tag,
+      summary: 'Publishes a value. 202 means accepted in memory; it is durable within 50 ms.',
+      params: { name },
+      body: PublishValue,
+      answers: { 202: Published },
+      refuses: publish_refusals,
+      handle: ({ params, body }) => accepted(messages.publish([{ name: params.name, value: body.value }])[0]),
+    }),
+    route({
+      method: 'GET',
+      path: '/messages/{name}/history',
+      who: 'user',
+      tag,
+      summary: 'Published values, newest window first cut; or closed bins of `bucket_s` seconds.',
+      params: { name },
+      query: Type.Object(
+        {
+          since: sinceQuery,
+          until: untilQuery,
+          limit: Type.Integer({ minimum: 1, maximum: limits.HISTORY_POINTS, default: 1_000 }),
+          bucket_s: Type.Optional(
+            Type.Number({ minimum: 0.001, maximum: limits.BUCKET_S_MAX, description: 'Width of a bin.' }),
+          ),
+        },
+        closed,
+      ),
+      answers: { 200: MessageHistory },
+      handle: async ({ params, query }) =>
+        ok(
+          await messages.history(params.name, {
+            since_us: microseconds('since', query.since),
+            until_us: microseconds('until', query.until),
+            limit: query.limit,
+            bucket_s: query.bucket_s ?? null,
+          }),
+        ),
+    }),
+  ]
+}

@@ -1,0 +1,20 @@
+import type { Engine } from '../engine.ts'
+import { nothing, type Route, route } from '../route.ts'
+
+export function moduleRoutes({ engine }: { engine: Pick<Engine, 'refreshModules'> }): Route[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/modules/refresh',
+      who: 'user',
+      tag: 'modules',
+      summary: 'Loads every body anew, with what it imports. Installs nothing.',
+      answers: { 204: null },
+      refuses: ['rebuilding'],
+      handle: async () => {
+        await engine.refreshModules()
+        return nothing
+      },
+    }),
+  ]
+}

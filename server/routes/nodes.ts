@@ -1,0 +1,38 @@
+import { FlowName } from '../../protocol/flow.ts'
+import { NodeError } from '../../protocol/node-error.ts'
+import type { Engine } from '../engine.ts'
+import { existing, nothing, ok, type Route, route } from '../route.ts'
+import { listOf } from './queries.ts'
+
+const tag = 'nodes'
+const params = { flow: existing(FlowName, 'node_not_found'), node: existing(FlowName, 'node_not_found') }
+
+export function nodeRoutes({ engine }: { engine: Pick<Engine, 'nodes'> }): Route[] {
+  const { nodes } = engine
+  return [
+    route({
+      method: 'GET',
+      path: '/nodes/{flow}.{node}/errors',
+      who: 'user',
+      tag,
+      summary: 'The last failed executions of a node, newest first, with the inputs that failed.',
+      params,
+      answers: { 200: listOf(NodeError) },
+      handle: async ({ params: { flow, node } }) => ok(await nodes.errors(`${flow}.${node}`)),
+    }),
+    route({
+      method: 'POST',
+      path: '/nodes/{flow}.{node}/acknowledge',
+      who: 'user',
+      tag,
+      summary: "Clears a node's last error.",
+      params,
+      answers: { 204: null },
+      refuses: ['disk_full'],
+      handle: async ({ params: { flow, node }, user }) => {
+        await nodes.acknowledge(`${flow}.${node}`, user.name)
+        return nothing
+      },
+    }),
+  ]
+}

@@ -1,0 +1,57 @@
+import Type from 'typebox'
+import { DOCS_FILES, DOCS_HTML, DocsFiles, START_FILE } from '../docs-page.ts'
+import { openapiOf } from '../openapi.ts'
+import { type Route, route } from '../route.ts'
+
+const tag = 'docs'
+const PAGE = 'text/html; charset=utf-8'
+const DAY = { 'cache-control': 'public, max-age=86400' }
+
+/** `all` gives every route, these included; it is asked once, when the description is first wanted. */
+export function openapiRoutes(all: () => readonly Route[]): Route[] {
+  const files = new DocsFiles()
+  let text: string | null = null
+  return [
+    route({
+      method: 'GET',
+      path: '/openapi.json',
+      who: 'nobody',
+      tag,
+      summary: 'This description.',
+      answers: { 200: Type.Object({ openapi: Type.String() }, { additionalProperties: true }) },
+      handle: () => {
+        text ??= JSON.stringify(openapiOf(all()))
+        return { status: 200, content: { type: 'application/json', bytes: text } }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/docs',
+      who: 'nobody',
+      tag,
+      summary: 'The page that shows this description.',
+      answers: { 200: { media: PAGE } },
+      handle: () => ({ status: 200, content: { type: PAGE, bytes: DOCS_HTML, page: true } }),
+    }),
+    route({
+      method: 'GET',
+      path: `/docs/${START_FILE.name}`,
+      who: 'nobody',
+      tag,
+      summary: 'A file of the page.',
+      answers: { 200: { media: START_FILE.type } },
+      handle: () => ({ status: 200, content: { type: START_FILE.type, bytes: START_FILE.text }, headers: DAY }),
+    }),
+    ...DOCS_FILES.map(({ name, type }) =>
+      route({
+        method: 'GET',
+        path: `/docs/${name}`,
+        who: 'nobody',
+        tag,
+        summary: 'A file of the page.',
+        answers: { 200: { media: type } },
+        handle: async () => ({ status: 200, content: { type, bytes: await files.read(name) }, headers: DAY }),
+      }),
+    ),
+  ]
+}

@@ -1,0 +1,148 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { limits } from '../../protocol/limits.ts'
+import { Accounts } from '../../server/auth/accounts.ts'
+import { Attempts } from '../../server/auth/attempts.ts'
+import { TrustedProxies } from '../../server/auth/client-address.ts'
+import { Gatekeeper } from '../../server/auth/gatekeeper.ts'
+import { Passwords } from '../../server/auth/passwords.ts'
+import { signingKeyOf } from '../../server/auth/signing-key.ts'
+import { Tokens } from '../../server/auth/tokens.ts'
+import { createFront, type Front } from '../../server/front.ts'
+import type { Route } from '../../server/route.ts'
+import { allRoutes, type Services } from '../../server/routes.ts'
+import type { Log, LogFields } from '../../server/serve-log.ts'
+import type { SocketHandlers } from '../../server/socket.ts'
+import { EngineDouble } from './engine-double.ts'
+import { UsersDouble } from './users-double.ts'
+
+export const ADA = { name: 'ada', password: 'correct horse battery' }
+export const ROOT = { name: 'root', password: 'staple of the kingdom' }
+
+/** Log lines in memory. */
+export class LogDouble implements Log {
+  readonly lines: { level: string; event: string; fields: LogFields }[] = []
+  info(event: string, fields: LogFields = {}): void {
+    this.lines.push({ level: 'info', event, fields })
+  }
+  warn(event: string, fields: LogFields = {}): void {
+    this.lines.push({ level: 'warn', event, fields })
+  }
+  error(event: string, fields: LogFields = {}): void {
+    this.lines.push({ level: 'error', event, fields })
+  }
+  get errors(): string[] {
+    return this.lines
+      .filter(line => line.level === 'error')
+      .map(line => `${line.event} ${String(line.fields['error'])}`)
+  }
+}
+
+/** Milliseconds since 1970 that move only when a test moves them. */
+export class Clock {
+  ms = 1_767_225_600_000
+  readonly now = (): number => this.ms
+}
+
+export interface ServedFront {
+  readonly front: Front
+  readonly port: number
+  readonly url: string
+  readonly engine: EngineDouble
+  readonly users: UsersDouble
+  readonly accounts: Accounts
+  readonly tokens: Tokens
+  readonly clock: Clock
+  readonly log: LogDouble
+  readonly routes: readonly Route[]
+  /** Reset tokens that were delivered. */
+  readonly resets: { name: string; token: string }[]
+  /** Access tokens of a plain user and of a superuser. */
+  readonly user: string
+  readonly superuser: string
+  mint(name: string): Promise<string>
+  close(): void
+}
+
+export interface FrontSetup {
+  sockets?: SocketHandlers
+  proxies?: readonly string[]
+  connections?: number
+  most_sockets?: number
+  /** Routes in place of the service's own. */
+  routes?: (services: Services) => Route[]
+}
+
+/** Cheap on purpose: what a test checks is never the cost. */
+export const quickPasswords = (): Passwords => new Passwords({ memoryCost: 64, timeCost: 1, parallelism: 1 })
+
+/** The whole front on a free port, before the engine double, with a user and a superuser. */
+export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
+  const engine = new EngineDouble()
+  const users = new UsersDouble()
+  const clock = new Clock()
+  const log = new LogDouble()
+  const resets: { name: string; token: string }[] = []
+  const accounts = await Accounts.open(users, quickPasswords())
+  await accounts.create(ADA.name, ADA.password, false)
+  await accounts.create(ROOT.name, ROOT.password, true)
+  const { privateKey } = generateKeyPairSync('ed25519')
+  const key = await signingKeyOf(privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
+  const tokens = new Tokens(key, clock.now)
+  const bounds = {
+    failures: limits.LOGIN_FAILURES,
+    window_ms: limits.LOGIN_WINDOW_MS,
+    buckets: limits.LOGIN_BUCKETS,
+  }
+  const services: Services = {
+    engine,
+    accounts,
+    tokens,
+    attempts: new Attempts(bounds, clock.now),
+    recoveries: new Attempts(bounds, clock.now),
+    deliverReset: (name, token) => resets.push({ name, token }),
+    log,
+  }
+  const routes = (setup.routes ?? allRoutes)(services)
+  const front = await createFront({
+    routes,
+    sockets: setup.sockets ?? null,
+    admissions: new Gatekeeper(tokens, accounts, clock.now),
+    proxies: new TrustedProxies(setup.proxies ?? []),
+    log,
+    connections: setup.connections,
+    most_sockets: setup.most_sockets,
+  })
+  const port = await front.listen('127.0.0.1', 0)
+  const mint = (name: string): Promise<string> =>
+    tokens.mint('access', name, accounts.find(name)!.digest, limits.TOKEN_LIFETIME_S)
+  return {
+    front,
+    port,
+    url: `http://127.0.0.1:${port}`,
+    engine,
+    users,
+    accounts,
+    tokens,
+    clock,
+    log,
+    routes,
+    resets,
+    user: await mint(ADA.name),
+    superuser: await mint(ROOT.name),
+    mint,
+    close: () => front.close(),
+  }
+}
+
+/** A flow document with one input `raw` and one node that makes `smooth` of it. */
+export const boiler = {
+  nodes: [
+    {
+      id: 'smoother',
+      type: 'code',
+      source: 'export default ({ raw }) => ({ smooth: raw })',
+      ports: { inputs: [{ name: 'raw', dtype: 'float' }], outputs: [{ name: 'smooth', dtype: 'float' }] },
+    },
+  ],
+  inputs: [{ message: 'raw', dtype: 'float' }],
+} as const
