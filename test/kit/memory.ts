@@ -14,6 +14,18 @@ export const smallSizes: MemorySizes = {
   arena_bytes: 4 * 1024 * 1024,
 }
 
+/** So small that the interleaving search can restore it tens of thousands of times. */
+export const tinySizes: MemorySizes = {
+  flows: 4,
+  messages: 4,
+  nodes: 2,
+  threads: 24,
+  rings: 10,
+  ring_bytes: 4096,
+  queue_segments: 4,
+  arena_bytes: 128 * 1024,
+}
+
 export const smallMemory = (sizes: Partial<MemorySizes> = {}): Memory => createMemory({ ...smallSizes, ...sizes })
 
 export const newValue = (bytes = 4096): ReadValue => ({

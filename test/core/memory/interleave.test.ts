@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { explore } from '../../kit/interleave.ts'
+
+const search = (name: string) => explore(new URL(`./${name}.scenario.ts`, import.meta.url))
+
+test('the search finds the count that two threads without a lock lose', async () => {
+  await assert.rejects(search('counter'), /a count was lost/)
+})
+
+test('the search finds the torn value of a reader that looks only once', async () => {
+  await assert.rejects(search('messages-broken'), /a torn value/)
+})
+
+test('the search finds two threads that wait for each other', async () => {
+  await assert.rejects(search('deadlock'), /both threads wait/)
+})
+
+test('no schedule shows a reader a torn value or an older version', async t => {
+  const found = await search('messages')
+  t.diagnostic(`${found.schedules} schedules, ${found.steps} steps, ${found.outcomes.size} outcomes`)
+  assert.ok(found.schedules > 300)
+  assert.ok(found.outcomes.size >= 8, 'the reader saw too few of the versions')
+})
+
+test('no schedule loses a journal record for the store, or shows it twice', async t => {
+  const found = await search('ring')
+  t.diagnostic(`${found.schedules} schedules, ${found.steps} steps, ${found.outcomes.size} outcomes`)
+  assert.ok(found.schedules > 1000)
+  assert.ok(found.outcomes.size >= 4)
+})
+
+test('no schedule laps the front without its notice', async t => {
+  const found = await search('lapped')
+  t.diagnostic(`${found.schedules} schedules, ${found.steps} steps, ${[...found.outcomes.keys()]}`)
+  assert.ok(found.schedules > 1000)
+  assert.deepEqual([...found.outcomes.keys()].sort(), ['"lapped"', '"whole"'])
+})
+
+test('no schedule lets two threads hold one lock word, or leaves one asleep for good', async t => {
+  const found = await search('lock')
+  t.diagnostic(`${found.schedules} schedules, ${found.steps} steps`)
+  assert.ok(found.schedules > 1000)
+})
+
+test('no schedule sleeps through work that was made visible before the wake', async t => {
+  const found = await search('sleeper')
+  t.diagnostic(`${found.schedules} schedules, ${found.steps} steps, ${[...found.outcomes.keys()]}`)
+  assert.ok(found.schedules > 50)
+})
