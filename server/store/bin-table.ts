@@ -1,0 +1,97 @@
+import type { PointBatch } from './point-batch.ts'
+import { hasPayload, isNumber, type LastValue } from './series.ts'
+
+export interface ReadBin {
+  /** Microseconds since 1970. */
+  start: number
+  count: number
+  /** Points that have a number; the figures cover these. */
+  numbers: number
+  sum: number
+  min: number
+  max: number
+  last: LastValue
+}
+
+/** Bins of one width while they are being read, from points and from rollups in any order. */
+export class BinTable {
+  readonly #width: number
+  readonly #bins = new Map<number, ReadBin>()
+  #oldest = Number.POSITIVE_INFINITY
+
+  constructor(width_us: number) {
+    this.#width = width_us
+  }
+
+  get size(): number {
+    return this.#bins.size
+  }
+
+  joinPoints(batch: PointBatch, since: number, until: number): void {
+    for (let i = 0; i < batch.count; i++) {
+      const ts = batch.ts[i]!
+      if (ts < since || ts >= until) continue
+      const bin = this.#bin(ts)
+      bin.count++
+      const kind = batch.kind[i]!
+      const number = batch.number[i]!
+      if (isNumber(kind)) {
+        bin.numbers++
+        bin.sum += number
+        if (number < bin.min) bin.min = number
+        if (number > bin.max) bin.max = number
+      }
+      const version = batch.version[i]!
+      const { last } = bin
+      if (ts < last.ts || (ts === last.ts && version < last.version)) continue
+      last.ts = ts
+      last.version = version
+      last.kind = kind
+      last.number = hasPayload(kind) ? 0 : number
+      last.bytes = hasPayload(kind) ? Buffer.from(batch.bytes.subarray(number, number + batch.length[i]!)) : null
+    }
+  }
+
+  joinRollup(
+    start: number,
+    count: number,
+    sum: number | null,
+    min: number | null,
+    max: number | null,
+    last: LastValue,
+  ): void {
+    const bin = this.#bin(start)
+    bin.count += count
+    if (sum !== null) {
+      bin.numbers += count
+      bin.sum += sum
+      bin.min = Math.min(bin.min, min!)
+      bin.max = Math.max(bin.max, max!)
+    }
+    if (last.ts >= bin.last.ts) bin.last = last
+  }
+
+  /** The newest `limit`, newest first. */
+  newest(limit: number): ReadBin[] {
+    return [...this.#bins.values()].sort((a, b) => b.start - a.start).slice(0, limit)
+  }
+
+  #bin(ts: number): ReadBin {
+    const start = Math.floor(ts / this.#width) * this.#width
+    let bin = this.#bins.get(start)
+    if (!bin) {
+      bin = {
+        start,
+        count: 0,
+        numbers: 0,
+        sum: 0,
+        min: Number.POSITIVE_INFINITY,
+        max: Number.NEGATIVE_INFINITY,
+        last: { version: 0, ts: Number.NEGATIVE_INFINITY, kind: 0, number: 0, bytes: null },
+      }
+      this.#bins.set(start, bin)
+      if (start < this.#oldest) this.#oldest = start
+    }
+    return bin
+  }
+}

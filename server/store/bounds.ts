@@ -1,0 +1,44 @@
+import { limits } from '../../protocol/limits.ts'
+
+/** What the store holds itself to. Tests use smaller ones. */
+export interface StoreBounds {
+  readonly history_bytes: number
+  readonly cascades_bytes: number
+  readonly events_bytes: number
+  readonly wal_bytes: number
+  readonly group_commit_ms: number
+  /** Points in a full chunk. */
+  readonly chunk_points: number
+  /** From so many points of one message in one commit on, they become a chunk at once and skip the log. */
+  readonly direct_points: number
+  /** The same for the bytes of their payloads. */
+  readonly direct_bytes: number
+  /** The log is turned into chunks when it passes one of these. */
+  readonly log_bytes: number
+  readonly log_rows: number
+  /** So many small chunks of one message are joined into one. */
+  readonly join_chunks: number
+  readonly compact_every_changes: number
+  /** Drained but not committed: from here on a commit does not wait for its time. */
+  readonly pending_points: number
+  readonly pending_bytes: number
+}
+
+const MIB = 1024 * 1024
+
+export const storeBounds: StoreBounds = {
+  history_bytes: limits.HISTORY_BYTES,
+  cascades_bytes: limits.CASCADES_BYTES,
+  events_bytes: limits.EVENTS_BYTES,
+  wal_bytes: limits.WAL_BYTES,
+  group_commit_ms: limits.GROUP_COMMIT_MS,
+  chunk_points: limits.CHUNK_POINTS,
+  direct_points: 128,
+  direct_bytes: 4096,
+  log_bytes: 8 * MIB,
+  log_rows: 4096,
+  join_chunks: 32,
+  compact_every_changes: limits.COMPACT_EVERY_CHANGES,
+  pending_points: 400_000,
+  pending_bytes: 16 * MIB,
+}

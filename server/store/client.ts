@@ -1,0 +1,234 @@
+import { Worker } from 'node:worker_threads'
+import type { Cascade } from '../../protocol/cascade.ts'
+import { ServiceError } from '../../protocol/errors.ts'
+import type { EngineEvent } from '../../protocol/event.ts'
+import type { FlowCommit } from '../../protocol/flow.ts'
+import type { MessageHistory } from '../../protocol/message.ts'
+import type { NodeError } from '../../protocol/node-error.ts'
+import type { Summary, TimeseriesPoint } from '../../protocol/summary.ts'
+import type { List } from '../engine.ts'
+import { type StoreBounds, storeBounds } from './bounds.ts'
+import { Calls } from './calls.ts'
+import { Reader } from './reader-client.ts'
+import type { CommitDetail, FlowRenamed, FlowWritten, Loaded, StoreHealth, StoreReply } from './replies.ts'
+import type {
+  CascadesRequest,
+  ControlRequest,
+  EnableFlow,
+  EventsRequest,
+  HistoryRequest,
+  PageQuery,
+  PutUser,
+  Registration,
+  RemoveFlow,
+  RenameFlow,
+  Sample,
+  SaveFlow,
+  StoredUser,
+  StoreRequest,
+  StoreStart,
+  TimeseriesRequest,
+} from './requests.ts'
+
+export interface StoreOptions {
+  data_dir: string
+  sab: SharedArrayBuffer
+  /** A line for the log of the service. */
+  log: (text: string) => void
+  /** Called when the health changes. */
+  onHealth?: (health: StoreHealth) => void
+  /** Called when the store thread ended without being asked to. Everything that waits for it is refused with `store_failed`. */
+  onFailed?: (error: Error) => void
+  bounds?: Partial<StoreBounds>
+}
+
+/**
+ * The front's side of the store. Writes resolve after a synced commit; a refusal is a `ServiceError`. Reads run on a thread
+ * of their own, which starts with the first one.
+ */
+export class Store {
+  readonly #worker: Worker
+  readonly #calls = new Calls()
+  readonly #reader: Reader
+  readonly #options: StoreOptions
+  readonly #exited: Promise<void>
+  #closing = false
+  health: StoreHealth = { disk_full: false, dropped: 0, failure: null }
+
+  static async start(options: StoreOptions): Promise<{ store: Store; loaded: Loaded }> {
+    const bounds = { ...storeBounds, ...options.bounds }
+    const start: StoreStart = { data_dir: options.data_dir, sab: options.sab, bounds }
+    const worker = new Worker(new URL('./thread.ts', import.meta.url), { name: 'store', workerData: start })
+    const store = new Store(worker, options)
+    const loaded = await store.#loaded
+    return { store, loaded }
+  }
+
+  readonly #loaded: Promise<Loaded>
+
+  private constructor(worker: Worker, options: StoreOptions) {
+    this.#worker = worker
+    this.#options = options
+    this.#reader = new Reader(options.data_dir)
+    this.#exited = new Promise(resolve => worker.once('exit', () => resolve()))
+    this.#loaded = new Promise((resolve, reject) => {
+      worker.on('message', (reply: StoreReply) => {
+        switch (reply.type) {
+          case 'loaded':
+            resolve(reply.loaded)
+            return
+          case 'not_started':
+            this.#closing = true
+            reject(ServiceError.from(reply.problem))
+            return
+          case 'done':
+            this.#calls.done(reply.id, reply.result)
+            return
+          case 'refused':
+            this.#calls.refused(reply.id, reply.problem)
+            return
+          case 'health':
+            this.#setHealth(reply.health)
+            return
+          default:
+            reply satisfies never
+        }
+      })
+      const fail = (error: Error): void => {
+        reject(error)
+        this.#calls.failAll(new ServiceError('store_failed', `${error.message}.`))
+        if (!this.#closing) options.onFailed?.(error)
+        this.#closing = true
+      }
+      worker.on('error', fail)
+      worker.on('exit', code => fail(new ServiceError('store_failed', `The store thread ended with code ${code}.`)))
+    })
+  }
+
+  /** Post it before a record can carry one of the indexes. */
+  register(registration: Registration): void {
+    this.#post({ type: 'register', registration })
+  }
+
+  saveFlow(save: SaveFlow): Promise<FlowWritten> {
+    return this.#control({ type: 'save_flow', save })
+  }
+
+  /** Moves values, states, held values and history along. */
+  renameFlow(rename: RenameFlow): Promise<FlowRenamed> {
+    return this.#control({ type: 'rename_flow', rename })
+  }
+
+  /** Its commits stay, and its points until their time is over. */
+  deleteFlow(remove: RemoveFlow): Promise<FlowWritten> {
+    return this.#control({ type: 'delete_flow', remove })
+  }
+
+  setEnabled(enable: EnableFlow): Promise<FlowWritten> {
+    return this.#control({ type: 'enable_flow', enable })
+  }
+
+  readonly users = {
+    get: (name: string): Promise<StoredUser | null> => this.#call(id => ({ type: 'users', id, name })),
+    list: (): Promise<StoredUser[]> => this.#call(id => ({ type: 'users', id, name: null })),
+    put: (user: PutUser): Promise<StoredUser> => this.#control({ type: 'put_user', user }),
+    /** Was there one? */
+    delete: (name: string): Promise<boolean> => this.#control({ type: 'delete_user', name }),
+    count: async (): Promise<number> => (await this.users.list()).length,
+  }
+
+  putSetting(name: string, value: string): Promise<null> {
+    return this.#control({ type: 'put_setting', name, value })
+  }
+
+  /** How many errors of the node were not acknowledged before. */
+  acknowledge(node: string): Promise<number> {
+    return this.#control({ type: 'acknowledge', node })
+  }
+
+  dropStates(nodes: string[]): Promise<null> {
+    return this.#control({ type: 'drop_states', nodes })
+  }
+
+  /** Resolves when what was marked before the call is on disk. */
+  flush(): Promise<null> {
+    return this.#control({ type: 'flush' })
+  }
+
+  /** Kept with the next group commit; nobody waits for it. */
+  event(event: EngineEvent): void {
+    this.#post({ type: 'event', event })
+  }
+
+  sample(sample: Sample): void {
+    this.#post({ type: 'sample', sample })
+  }
+
+  history(query: HistoryRequest): Promise<MessageHistory> {
+    return this.#reader.call({ type: 'history', query })
+  }
+
+  cascades(query: CascadesRequest): Promise<List<Cascade>> {
+    return this.#reader.call({ type: 'cascades', query })
+  }
+
+  cascade(id: string): Promise<Cascade> {
+    return this.#reader.call({ type: 'cascade', id })
+  }
+
+  events(query: EventsRequest): Promise<List<EngineEvent>> {
+    return this.#reader.call({ type: 'events', query })
+  }
+
+  commits(flow: string, page: PageQuery): Promise<List<FlowCommit>> {
+    return this.#reader.call({ type: 'commits', flow, page })
+  }
+
+  /** `hash` may be any of the flow's commits, also one made under an earlier name. */
+  commit(flow: string, hash: string): Promise<CommitDetail> {
+    return this.#reader.call({ type: 'commit', flow, hash })
+  }
+
+  nodeErrors(node: string): Promise<NodeError[]> {
+    return this.#reader.call({ type: 'node_errors', node })
+  }
+
+  timeseries(query: TimeseriesRequest): Promise<TimeseriesPoint[]> {
+    return this.#reader.call({ type: 'timeseries', query })
+  }
+
+  disk(): Promise<Summary['disk']> {
+    return this.#reader.call({ type: 'disk' })
+  }
+
+  /** Commits what is marked, closes the file, ends both threads. */
+  async close(): Promise<void> {
+    await this.#reader.close()
+    if (this.#closing) return this.#exited
+    this.#closing = true
+    await this.#call(id => ({ type: 'close', id }))
+    await this.#exited
+  }
+
+  #setHealth(health: StoreHealth): void {
+    if (health.failure !== null && health.failure !== this.health.failure) this.#options.log(`store: ${health.failure}`)
+    this.health = health
+    this.#options.onHealth?.(health)
+  }
+
+  #control<Result>(request: ControlRequest): Promise<Result> {
+    return this.#call(id => ({ type: 'control', id, request }))
+  }
+
+  #call<Result>(make: (id: number) => StoreRequest): Promise<Result> {
+    return this.#calls.open(id => this.#post(make(id)))
+  }
+
+  #post(request: StoreRequest): void {
+    if (this.#closing && request.type !== 'close') {
+      if ('id' in request) throw new ServiceError('store_failed', 'The store is closed.')
+      return
+    }
+    this.#worker.postMessage(request)
+  }
+}

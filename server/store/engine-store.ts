@@ -1,0 +1,110 @@
+import { createCodec } from '../../protocol/codec.ts'
+import { limits } from '../../protocol/limits.ts'
+import { Blobs } from './blobs.ts'
+import type { StoreBounds } from './bounds.ts'
+import { CascadeWriter } from './cascade-writer.ts'
+import { ControlWrites } from './control-writes.ts'
+import { type Connection, databaseFile, openWriter } from './database.ts'
+import { DiskUse } from './disk-use.ts'
+import { EventWriter } from './events.ts'
+import { FlowStore } from './flow-store.ts'
+import { GroupCommit } from './group-commit.ts'
+import { HistoryWriter } from './history-writer.ts'
+import { Intake } from './intake.ts'
+import { LiveState } from './live-state.ts'
+import { nextEpoch, readLoaded } from './load.ts'
+import { migrate } from './migrations.ts'
+import { NodeErrors } from './node-errors.ts'
+import { Registry } from './registry.ts'
+import type { Loaded, StoreHealth } from './replies.ts'
+import { Samples } from './samples.ts'
+import { Upkeep } from './upkeep.ts'
+import { Users } from './users.ts'
+
+export interface EngineStoreOptions {
+  data_dir: string
+  bounds: StoreBounds
+  /** Messages that the shared memory has room for. */
+  messages: number
+  /** Microseconds since 1970. */
+  clock: () => number
+  readPort: () => void
+  onHealth: (health: StoreHealth) => void
+}
+
+/** The writing side of the file, put together. It knows no thread, ring or port. */
+export class EngineStore {
+  readonly db: Connection
+  readonly registry: Registry
+  readonly intake: Intake
+  readonly commit: GroupCommit
+  readonly history: HistoryWriter
+  readonly users: Users
+  readonly upkeep: Upkeep
+  readonly loaded: Loaded
+
+  constructor(options: EngineStoreOptions) {
+    const { data_dir, bounds, clock } = options
+    const db = openWriter(databaseFile(data_dir))
+    this.db = db
+    try {
+      migrate(db)
+      const codec = createCodec()
+      let engine_epoch = 0
+      const epoch = (): number => engine_epoch
+      const disk = new DiskUse(db)
+      const blobs = new Blobs(db)
+      const flows = new FlowStore(db, blobs, clock)
+      const users = new Users(db, clock)
+      const registry = new Registry(db)
+      const history = new HistoryWriter(db, registry, disk, bounds)
+      const cascades = new CascadeWriter(db, registry, disk, bounds, epoch)
+      const events = new EventWriter(db, disk, clock)
+      const errors = new NodeErrors(db, disk, codec, epoch)
+      const live = new LiveState(db, registry)
+      const samples = new Samples(db)
+      const controls = new ControlWrites({ db, flows, users, errors, live, registry })
+      const parts = { db, data_dir, codec, history, cascades, events, errors, live, samples, controls, disk }
+      this.registry = registry
+      this.history = history
+      this.users = users
+      this.intake = new Intake(registry, options.messages, options.readPort)
+      this.commit = new GroupCommit(parts, options.onHealth)
+      this.upkeep = new Upkeep({ ...parts, blobs, bounds, clock, commit: this.commit })
+      history.load()
+      const start = db.transaction(() => {
+        engine_epoch = nextEpoch(db)
+        const interrupted = cascades.interrupt(lastSign(db))
+        const now_us = clock()
+        errors.dropOlderThan(now_us - limits.NODE_ERROR_KEPT_MS * 1000)
+        const loaded = readLoaded(db, { flows, users, registry, codec }, { engine_epoch, interrupted, now_us })
+        db.prepare('UPDATE flows SET not_run = 0 WHERE not_run <> 0').run()
+        disk.write()
+        return loaded
+      })
+      this.loaded = start.immediate()
+      disk.committed()
+      cascades.load()
+    } catch (error) {
+      db.close()
+      throw error
+    }
+  }
+
+  /** The file alone holds everything afterwards: no log of SQLite's beside it. */
+  close(): void {
+    try {
+      this.db.pragma('wal_checkpoint(TRUNCATE)')
+    } finally {
+      this.db.close()
+    }
+  }
+}
+
+/** When the engine before this one was last known to live, microseconds since 1970. */
+function lastSign(db: Connection): number {
+  const row = db
+    .prepare('SELECT max(coalesce((SELECT max(ts) FROM latest), 0), coalesce((SELECT max(ts) FROM samples), 0)) AS ts')
+    .get() as { ts: number }
+  return row.ts
+}

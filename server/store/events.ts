@@ -1,0 +1,76 @@
+import type { EngineEvent } from '../../protocol/event.ts'
+import { formatTime, parseTime } from '../../protocol/time.ts'
+import type { List } from '../engine.ts'
+import type { Connection, Statement } from './database.ts'
+import { type DiskUse, ROW_BYTES } from './disk-use.ts'
+import type { EventsRequest } from './requests.ts'
+
+/** Engine events: type, time and flow stand in columns of their own, the rest in `body`. */
+export class EventWriter {
+  readonly #disk: DiskUse
+  readonly #clock: () => number
+  readonly #put: Statement
+  readonly #oldest: Statement<{ id: number; bytes: number }>
+  readonly #drop: Statement
+
+  constructor(db: Connection, disk: DiskUse, clock: () => number) {
+    this.#disk = disk
+    this.#clock = clock
+    this.#put = db.prepare('INSERT INTO events (ts, type, flow, body) VALUES (?, ?, ?, ?)')
+    this.#oldest = db.prepare('SELECT id, length(body) AS bytes FROM events ORDER BY id LIMIT ?')
+    this.#drop = db.prepare('DELETE FROM events WHERE id <= ?')
+  }
+
+  write(event: EngineEvent): void {
+    const { type, ts, flow, ...rest } = event
+    const time = parseTime(ts) ?? this.#clock()
+    const body = JSON.stringify(rest)
+    this.#put.run(time, type, flow ?? null, body)
+    this.#disk.add('events', body.length + ROW_BYTES)
+  }
+
+  /** Drops about `most` of the oldest; false when there is none. */
+  dropOldest(most: number): boolean {
+    const rows = this.#oldest.all(most)
+    if (rows.length === 0) return false
+    this.#drop.run(rows.at(-1)!.id)
+    this.#disk.add('events', -rows.reduce((sum, row) => sum + row.bytes + ROW_BYTES, 0))
+    return true
+  }
+}
+
+interface EventRow {
+  id: number
+  ts: number
+  type: string
+  flow: string | null
+  body: string
+}
+
+/** Newest first. */
+export function readEvents(db: Connection, query: EventsRequest): List<EngineEvent> {
+  const conditions: string[] = []
+  const values: unknown[] = []
+  const where = (condition: string, value: unknown): void => {
+    if (value === null) return
+    conditions.push(condition)
+    values.push(value)
+  }
+  where('flow = ?', query.flow)
+  where('type = ?', query.type)
+  where('ts >= ?', query.since)
+  where('ts < ?', query.until)
+  const clause = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
+  const count = (db.prepare(`SELECT count(*) AS count FROM events ${clause}`).get(...values) as { count: number }).count
+  const rows = db
+    .prepare(`SELECT id, ts, type, flow, body FROM events ${clause} ORDER BY ts DESC, id DESC LIMIT ? OFFSET ?`)
+    .all(...values, query.limit, query.offset) as EventRow[]
+  const items = rows.map(({ ts, type, flow, body }) => ({
+    type,
+    ts: formatTime(ts),
+    flow,
+    run: null,
+    ...(JSON.parse(body) as Record<string, unknown>),
+  }))
+  return { items, count }
+}

@@ -1,0 +1,227 @@
+import type { Codec } from '../../protocol/codec.ts'
+import type { Problem, ServiceError } from '../../protocol/errors.ts'
+import { ServiceError as Refusal } from '../../protocol/errors.ts'
+import type { EngineEvent } from '../../protocol/event.ts'
+import { formatTime } from '../../protocol/time.ts'
+import type { CascadeWriter } from './cascade-writer.ts'
+import type { AfterCommit, ControlWrites } from './control-writes.ts'
+import type { Connection } from './database.ts'
+import type { DiskUse } from './disk-use.ts'
+import type { EventWriter } from './events.ts'
+import { isDiskFull, refusalOf } from './failures.ts'
+import type { HistoryWriter } from './history-writer.ts'
+import type { Intake } from './intake.ts'
+import type { LiveState } from './live-state.ts'
+import type { ErrorNote, NodeErrors } from './node-errors.ts'
+import type { StoreHealth } from './replies.ts'
+import type { ControlRequest, Sample } from './requests.ts'
+import type { Samples } from './samples.ts'
+
+export interface Waiting {
+  id: number
+  request: ControlRequest
+}
+export type Outcome = { id: number; result: unknown } | { id: number; problem: Problem }
+
+interface LogNote {
+  type: 'log'
+  node: string
+  level: string
+  text: string
+  ts: number
+}
+type Note = ErrorNote | LogNote | { type: 'event'; event: EngineEvent }
+
+interface Parts {
+  db: Connection
+  data_dir: string
+  codec: Codec
+  history: HistoryWriter
+  cascades: CascadeWriter
+  events: EventWriter
+  errors: NodeErrors
+  live: LiveState
+  samples: Samples
+  controls: ControlWrites
+  disk: DiskUse
+}
+
+/**
+ * One transaction for everything that waits: what the journals brought, then the control writes in the order they came.
+ * A refused control write takes nothing along (its own savepoint); a failed transaction is undone whole, history is dropped
+ * and counted, and the control writes are tried again one by one, so that each gets its own answer.
+ *
+ *   well --a commit fails for lack of space--> full --a probe goes through--> well
+ */
+export class GroupCommit {
+  readonly #parts: Parts
+  readonly events: EngineEvent[] = []
+  readonly samples: Sample[] = []
+  readonly #onHealth: (health: StoreHealth) => void
+  #full = false
+  #dropped = 0
+  #failure: string | null = null
+
+  constructor(parts: Parts, onHealth: (health: StoreHealth) => void) {
+    this.#parts = parts
+    this.#onHealth = onHealth
+  }
+
+  get isFull(): boolean {
+    return this.#full
+  }
+
+  /** Returns when it is on disk. Empties the intake. */
+  run(intake: Intake, waiting: readonly Waiting[]): Outcome[] {
+    if (this.#full) {
+      this.#drop(intake)
+      return waiting.map(one => this.#alone(one))
+    }
+    const outcomes: Outcome[] = []
+    const after: AfterCommit[] = []
+    try {
+      this.#transaction(() => {
+        this.#write(intake)
+        for (const one of waiting) outcomes.push(this.#apply(one, after))
+      })
+    } catch (error) {
+      this.#failed(error)
+      this.#drop(intake)
+      return waiting.map(one => this.#alone(one))
+    }
+    for (const follow of after) follow()
+    intake.clear()
+    this.events.length = 0
+    this.samples.length = 0
+    return outcomes
+  }
+
+  /** A step of upkeep in a transaction of its own. A failure is noted, never thrown. */
+  upkeep(step: () => void): boolean {
+    try {
+      this.#transaction(step)
+      return true
+    } catch (error) {
+      this.#failed(error)
+      return false
+    }
+  }
+
+  /** While the disk is full: is there room again? */
+  probe(): void {
+    const { db } = this.#parts
+    try {
+      // What the log of the database holds may free the room that a commit needs.
+      db.pragma('wal_checkpoint(PASSIVE)')
+      this.#transaction(() => {
+        db.prepare("INSERT OR REPLACE INTO settings (name, value) VALUES ('probe', hex(zeroblob(131072)))").run()
+      })
+      this.#transaction(() => {
+        db.prepare("DELETE FROM settings WHERE name = 'probe'").run()
+      })
+    } catch {
+      return
+    }
+    this.#full = false
+    this.#report()
+  }
+
+  #transaction(body: () => void): void {
+    const { db, disk } = this.#parts
+    try {
+      db.exec('BEGIN IMMEDIATE')
+      body()
+      disk.write()
+      db.exec('COMMIT')
+    } catch (error) {
+      // A full disk may have ended the transaction already.
+      if (db.inTransaction) db.exec('ROLLBACK')
+      disk.reload()
+      throw error
+    }
+    disk.committed()
+  }
+
+  #write(intake: Intake): void {
+    const { history, cascades, live, events, samples } = this.#parts
+    history.write(intake.points)
+    cascades.write(intake.cascades)
+    live.write(intake)
+    for (const note of intake.notes) this.#note(note)
+    for (const event of this.events) events.write(event)
+    for (const sample of this.samples) samples.write(sample)
+  }
+
+  #note(bytes: Buffer): void {
+    const { codec, errors, events } = this.#parts
+    const note = codec.decodePlain(bytes) as Note
+    switch (note.type) {
+      case 'error':
+        errors.write(note)
+        return
+      case 'event':
+        events.write(note.event)
+        return
+      case 'log': {
+        const { node, level, text, ts } = note
+        const flow = node.slice(0, node.indexOf('.'))
+        events.write({ type: 'node_log', ts: formatTime(ts), flow, run: null, node, level, text })
+      }
+    }
+  }
+
+  #apply({ id, request }: Waiting, after: AfterCommit[]): Outcome {
+    const { db, controls } = this.#parts
+    const follows: AfterCommit[] = []
+    db.exec('SAVEPOINT control')
+    try {
+      const result = controls.apply(request, follows)
+      db.exec('RELEASE control')
+      after.push(...follows)
+      return { id, result }
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      db.exec('ROLLBACK TO control')
+      db.exec('RELEASE control')
+      return { id, problem: error.toJSON() }
+    }
+  }
+
+  #alone(one: Waiting): Outcome {
+    const after: AfterCommit[] = []
+    let outcome: Outcome
+    try {
+      this.#transaction(() => {
+        outcome = this.#apply(one, after)
+      })
+    } catch (error) {
+      const refusal: ServiceError = refusalOf(error, this.#parts.data_dir)
+      return { id: one.id, problem: refusal.toJSON() }
+    }
+    for (const follow of after) follow()
+    return outcome!
+  }
+
+  #failed(error: unknown): void {
+    if (isDiskFull(error, this.#parts.data_dir)) this.#full = true
+    else this.#failure = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    this.#parts.history.load()
+    this.#parts.cascades.load()
+    this.#report()
+  }
+
+  #drop(intake: Intake): void {
+    const dropped = intake.points.count + intake.cascades.count
+    this.#parts.history.remember(intake.points)
+    intake.drop()
+    this.events.length = 0
+    this.samples.length = 0
+    if (dropped === 0) return
+    this.#dropped += dropped
+    this.#report()
+  }
+
+  #report(): void {
+    this.#onHealth({ disk_full: this.#full, dropped: this.#dropped, failure: this.#failure })
+  }
+}

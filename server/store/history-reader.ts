@@ -1,0 +1,202 @@
+import type { Codec } from '../../protocol/codec.ts'
+import type { Dtype } from '../../protocol/dtype.ts'
+import { ServiceError } from '../../protocol/errors.ts'
+import type { HistoryBin, HistoryPoint, MessageHistory } from '../../protocol/message.ts'
+import { formatTime } from '../../protocol/time.ts'
+import { BinTable, type ReadBin } from './bin-table.ts'
+import type { Connection, Statement } from './database.ts'
+import { eachGroup } from './log.ts'
+import { PointBatch } from './point-batch.ts'
+import { PointDecoder } from './point-chunk.ts'
+import type { HistoryRequest } from './requests.ts'
+import { hasPayload } from './series.ts'
+
+interface ChunkRow {
+  id: number
+  ts_max: number
+}
+interface RollupRow {
+  start: number
+  count: number
+  sum: number | null
+  min: number | null
+  max: number | null
+  kind: number
+  number: number
+  bytes: Buffer | null
+}
+
+const FIRST = 0
+const PAGE = 5000
+const NEVER = Number.MAX_SAFE_INTEGER
+
+/** Reads points and bins of one message: chunks, and what the log holds beside them, in one snapshot. */
+export class HistoryReader {
+  readonly #db: Connection
+  readonly #codec: Codec
+  readonly #decoder = new PointDecoder()
+  readonly #batch = new PointBatch()
+  readonly #message: Statement<{ id: number; dtype: Dtype }>
+  readonly #log: Statement<{ bytes: Buffer }>
+  readonly #chunks: Statement<ChunkRow>
+  readonly #bytes: Statement<{ bytes: Buffer }>
+  readonly #rollups: Statement<RollupRow>
+  readonly #rolledUntil: Statement<{ value: string }>
+
+  constructor(db: Connection, codec: Codec) {
+    this.#db = db
+    this.#codec = codec
+    this.#message = db.prepare('SELECT id, dtype FROM messages WHERE name = ?')
+    this.#log = db.prepare('SELECT bytes FROM log ORDER BY id DESC')
+    this.#chunks = db.prepare(
+      'SELECT id, ts_max FROM chunks WHERE message = ? AND ts_max >= ? AND ts_min < ? ORDER BY ts_max DESC',
+    )
+    this.#bytes = db.prepare('SELECT bytes FROM chunks WHERE id = ?')
+    this.#rollups = db.prepare(
+      `SELECT start, count, sum, min, max, kind, number, bytes FROM rollups
+       WHERE message = ? AND bucket_s = ? AND start >= ? AND start < ? ORDER BY start DESC LIMIT ${PAGE}`,
+    )
+    this.#rolledUntil = db.prepare("SELECT value FROM settings WHERE name = 'rolled_until'")
+  }
+
+  /** `now_us` decides which bins are closed. */
+  read(query: HistoryRequest, now_us: number): MessageHistory {
+    const snapshot = this.#db.transaction(() => {
+      const message = this.#message.get(query.name)
+      if (!message) throw new ServiceError('message_not_found', `Nothing is recorded of "${query.name}".`)
+      const shape = { name: query.name, dtype: message.dtype, bucket_s: query.bucket_s }
+      if (query.bucket_s === null) return { ...shape, ...this.#points(message.id, message.dtype, query) }
+      return { ...shape, ...this.#bins(message.id, message.dtype, query, query.bucket_s, now_us) }
+    })
+    return snapshot.deferred()
+  }
+
+  /** The newest `limit` of the window, oldest first. */
+  #points(message: number, dtype: Dtype, query: HistoryRequest): { items: HistoryPoint[]; truncated: boolean } {
+    const since = query.since ?? FIRST
+    const until = query.until ?? NEVER
+    const batch = this.#batch
+    batch.clear()
+    this.#readLog(message, batch)
+    let order = newest(batch, since, until)
+    for (const chunk of this.#chunks.all(message, since, until)) {
+      // Chunks come by their newest point: once enough are newer than all that is left, no further one can matter.
+      if (order.length > query.limit && batch.ts[order[query.limit]!]! > chunk.ts_max) break
+      const bytes = this.#bytes.get(chunk.id)!.bytes
+      this.#decoder.decode(bytes, 0, bytes.length, batch)
+      order = newest(batch, since, until)
+    }
+    const truncated = order.length > query.limit
+    const items = Array.from(order.subarray(0, query.limit).reverse(), i => ({
+      ts: formatTime(batch.ts[i]!),
+      version: batch.version[i]!,
+      value: this.#value(batch, i, dtype),
+    }))
+    return { items, truncated }
+  }
+
+  /** Whole closed bins that overlap the window, the newest `limit` of them, oldest first. */
+  #bins(
+    message: number,
+    dtype: Dtype,
+    query: HistoryRequest,
+    bucket_s: number,
+    now_us: number,
+  ): { items: HistoryBin[]; truncated: boolean } {
+    const width = Math.max(1, Math.round(bucket_s * 1e6))
+    const start = Math.floor((query.since ?? FIRST) / width) * width
+    const closed = Math.floor(now_us / width) * width
+    const until = query.until === null ? closed : Math.min(closed, Math.ceil(query.until / width) * width)
+    const bins = new BinTable(width)
+    // A bucket of whole minutes or hours is put together from rollups; only what the clock has not closed yet comes from points.
+    const rollup_s = width % 3_600_000_000 === 0 ? 3600 : width % 60_000_000 === 0 ? 60 : 0
+    let points_from = start
+    if (rollup_s > 0) {
+      points_from = Math.max(start, Math.floor(this.#rolled() / (rollup_s * 1e6)) * rollup_s * 1e6)
+      this.#joinRollups(message, rollup_s, start, Math.min(until, points_from), query.limit, bins)
+    }
+    if (points_from < until) this.#joinPoints(message, points_from, until, query.limit, bins)
+    const list = bins.newest(query.limit + 1)
+    const truncated = list.length > query.limit
+    const items = list.slice(0, query.limit).reverse()
+    return { items: items.map(bin => this.#bin(bin, dtype)), truncated }
+  }
+
+  #joinRollups(message: number, rollup_s: number, start: number, until: number, limit: number, bins: BinTable): void {
+    // Keyset pages, newest first; a page ends between rows, and a bin's rows join whatever page they are on.
+    for (let before = until; before > start; ) {
+      const found = this.#rollups.all(message, rollup_s, start, before)
+      for (const row of found) {
+        bins.joinRollup(row.start, row.count, row.sum, row.min, row.max, { ...row, ts: row.start, version: 0 })
+      }
+      if (found.length < PAGE) return
+      before = found.at(-1)!.start
+      if (bins.size > limit + 1) return
+    }
+  }
+
+  #joinPoints(message: number, start: number, until: number, limit: number, bins: BinTable): void {
+    const batch = this.#batch
+    batch.clear()
+    this.#readLog(message, batch)
+    bins.joinPoints(batch, start, until)
+    for (const chunk of this.#chunks.all(message, start, until)) {
+      if (bins.size > limit + 1 && chunk.ts_max < bins.newest(limit + 1).at(-1)!.start) return
+      batch.clear()
+      const bytes = this.#bytes.get(chunk.id)!.bytes
+      this.#decoder.decode(bytes, 0, bytes.length, batch)
+      bins.joinPoints(batch, start, until)
+    }
+  }
+
+  #rolled(): number {
+    return Number(this.#rolledUntil.get()?.value ?? 0)
+  }
+
+  #readLog(message: number, batch: PointBatch): void {
+    for (const { bytes } of this.#log.all()) {
+      eachGroup(bytes, (series, at, end) => {
+        if (series === message) this.#decoder.decode(bytes, at, end, batch)
+      })
+    }
+  }
+
+  /** A bool is recorded as 0 or 1. */
+  #value(batch: PointBatch, i: number, dtype: Dtype): unknown {
+    if (dtype === 'bool') return batch.number[i]!
+    const kind = batch.kind[i]!
+    const number = batch.number[i]!
+    if (!hasPayload(kind)) return this.#codec.decode(kind, number, batch.bytes, 0, 0)
+    return this.#codec.decode(kind, 0, batch.bytes, number, batch.length[i]!)
+  }
+
+  #bin(bin: ReadBin, dtype: Dtype): HistoryBin {
+    const numeric = dtype === 'float' || dtype === 'int' || dtype === 'bool'
+    const figures = numeric && bin.numbers > 0
+    return {
+      ts: formatTime(bin.start),
+      count: bin.count,
+      min: figures ? bin.min : null,
+      max: figures ? bin.max : null,
+      mean: figures ? bin.sum / bin.numbers : null,
+      last: this.#last(bin, dtype),
+    }
+  }
+
+  #last({ last }: ReadBin, dtype: Dtype): unknown {
+    if (dtype === 'bool') return last.number
+    if (!hasPayload(last.kind)) return this.#codec.decode(last.kind, last.number, Buffer.alloc(0), 0, 0)
+    // Too large to be kept in a rollup, and its point is gone.
+    if (last.bytes === null) return null
+    return this.#codec.decode(last.kind, 0, last.bytes, 0, last.bytes.length)
+  }
+}
+
+/** Positions of the batch that lie in the window, newest first. */
+function newest(batch: PointBatch, since: number, until: number): Uint32Array {
+  const { ts, version } = batch
+  const order = new Uint32Array(batch.count)
+  let count = 0
+  for (let i = 0; i < batch.count; i++) if (ts[i]! >= since && ts[i]! < until) order[count++] = i
+  return order.subarray(0, count).sort((a, b) => ts[b]! - ts[a]! || version[b]! - version[a]!)
+}

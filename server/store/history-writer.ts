@@ -1,0 +1,309 @@
+import type { StoreBounds } from './bounds.ts'
+import type { Connection, Statement } from './database.ts'
+import { type DiskUse, ROW_BYTES } from './disk-use.ts'
+import { eachGroup, LogRow } from './log.ts'
+import type { PendingPoints } from './pending-points.ts'
+import { PointBatch } from './point-batch.ts'
+import { PointDecoder, PointEncoder } from './point-chunk.ts'
+import type { Registry } from './registry.ts'
+import { type CloseBin, hasPayload, KEPT_BYTES, type LastValue, type Series } from './series.ts'
+
+/**
+ * Points on their way into the file. Each group commit writes every point exactly once: a message with many points as
+ * chunks of its own, all others together as one row of the log. When the log is large enough, `seal` reads it back and turns
+ * it into chunks, one per message. So memory holds no points past a commit, whatever the number of messages.
+ *
+ *   pending --commit--> chunks                      (128 points or 4 KiB of payload in one commit)
+ *           --commit--> log row --seal--> chunks    (fewer)
+ *
+ * `latest` holds a message's newest value and its open bins as of row `log` of the log; what the log holds beyond is
+ * replayed by `load`. All methods but `load` run inside the caller's transaction; when that fails, `load` is the way back.
+ */
+export class HistoryWriter {
+  readonly #db: Connection
+  readonly #registry: Registry
+  readonly #disk: DiskUse
+  readonly #bounds: StoreBounds
+  readonly #gathered = new PointBatch()
+  readonly #decoded = new PointBatch()
+  readonly #encoder = new PointEncoder()
+  readonly #decoder = new PointDecoder()
+  readonly #log = new LogRow()
+  readonly #smalls = new Map<number, number>()
+  /** Message indexes whose newest value was dropped. */
+  readonly #unstored = new Set<number>()
+  #next_log = 1
+  #log_bytes = 0
+  #log_rows = 0
+  readonly #putLog: Statement
+  readonly #logRows: Statement<{ id: number; bytes: Buffer }>
+  readonly #dropLog: Statement
+  readonly #putChunk: Statement
+  readonly #smallChunks: Statement<{ id: number; bytes: Buffer }>
+  readonly #dropChunk: Statement
+  readonly #oldest: Statement<{ id: number; length: number }>
+  readonly #dropRollups: Statement
+  readonly #putLatest: Statement
+  readonly #moveBins: Statement
+  readonly #putRollup: Statement
+  readonly #joinRollup: Statement
+
+  constructor(db: Connection, registry: Registry, disk: DiskUse, bounds: StoreBounds) {
+    this.#db = db
+    this.#registry = registry
+    this.#disk = disk
+    this.#bounds = bounds
+    this.#putLog = db.prepare('INSERT INTO log (id, bytes) VALUES (?, ?)')
+    this.#logRows = db.prepare('SELECT id, bytes FROM log ORDER BY id')
+    this.#dropLog = db.prepare('DELETE FROM log WHERE id <= ?')
+    this.#putChunk = db.prepare(
+      'INSERT INTO chunks (message, small, count, ts_min, ts_max, bytes) VALUES (?, ?, ?, ?, ?, ?)',
+    )
+    this.#smallChunks = db.prepare('SELECT id, bytes FROM chunks WHERE message = ? AND small = 1 ORDER BY id')
+    this.#dropChunk = db.prepare('DELETE FROM chunks WHERE id = ?')
+    this.#oldest = db.prepare('SELECT id, length(bytes) AS length FROM chunks ORDER BY id LIMIT ?')
+    this.#dropRollups = db.prepare(
+      `DELETE FROM rollups WHERE (message, bucket_s, start) IN
+       (SELECT message, bucket_s, start FROM rollups ORDER BY bucket_s, start LIMIT ?) RETURNING length(bytes) AS length`,
+    )
+    this.#putLatest = db.prepare(
+      `INSERT INTO latest (message, version, ts, kind, number, bytes, log, bins) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (message) DO UPDATE SET version = excluded.version, ts = excluded.ts, kind = excluded.kind,
+       number = excluded.number, bytes = excluded.bytes, log = excluded.log, bins = excluded.bins`,
+    )
+    this.#moveBins = db.prepare('UPDATE latest SET log = ?, bins = ? WHERE message = ?')
+    const rollup = `INSERT INTO rollups (message, bucket_s, start, count, sum, min, max, kind, number, bytes)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (message, bucket_s, start) DO UPDATE SET`
+    this.#putRollup = db.prepare(
+      `${rollup} count = excluded.count, sum = excluded.sum, min = excluded.min, max = excluded.max,
+       kind = excluded.kind, number = excluded.number, bytes = excluded.bytes`,
+    )
+    // A late point adds to the figures; the bin's last value stays.
+    this.#joinRollup = db.prepare(
+      `${rollup} count = count + excluded.count, sum = CASE WHEN excluded.min IS NULL THEN sum ELSE coalesce(sum, 0) + excluded.sum END,
+       min = coalesce(min(min, excluded.min), min, excluded.min), max = coalesce(max(max, excluded.max), max, excluded.max)`,
+    )
+  }
+
+  /** Everything in memory again from what is stored: series, their newest values, their open bins. */
+  load(): void {
+    this.#registry.reload()
+    this.#smalls.clear()
+    this.#log_bytes = 0
+    this.#log_rows = 0
+    let newest = 0
+    for (const { id, bytes } of this.#logRows.all()) {
+      newest = id
+      this.#log_bytes += bytes.length
+      this.#log_rows++
+      eachGroup(bytes, (message, at, end) => {
+        const series = this.#registry.byId(message)
+        if (!series) return
+        this.#decoded.clear()
+        this.#decoder.decode(bytes, at, end, this.#decoded)
+        // Bins that close here closed before the kill too, and their rows went out with the row that moved the series past them.
+        if (id > series.log) series.fold(this.#decoded, () => {})
+      })
+    }
+    const watermark = (this.#db.prepare('SELECT max(log) AS log FROM latest').get() as { log: number | null }).log ?? 0
+    this.#next_log = Math.max(newest, watermark) + 1
+  }
+
+  write(pending: PendingPoints): void {
+    const batch = this.#gathered
+    const log = this.#log
+    log.clear()
+    for (let i = 0; i < pending.dirtyCount; i++) {
+      const index = pending.dirty[i]!
+      const series = this.#registry.series(index)
+      pending.gather(index, batch)
+      series.fold(batch, this.#close)
+      const direct = batch.count >= this.#bounds.direct_points || payloadBytes(batch) >= this.#bounds.direct_bytes
+      if (direct) this.#writeChunks(series, batch, false)
+      else log.add(series.id, this.#encoder.bytes, this.#encode(batch, 0, batch.count))
+      if (direct || series.moved) this.#store(series, batch, this.#next_log)
+    }
+    const id = this.#next_log++
+    if (log.length === 0) return
+    this.#putLog.run(id, log.view())
+    this.#log_bytes += log.length
+    this.#log_rows++
+    this.#disk.add('history', log.length)
+  }
+
+  /** These points will not be stored: their messages' newest values are to be read from shared memory once there is room again. */
+  remember(pending: PendingPoints): void {
+    for (let i = 0; i < pending.dirtyCount; i++) this.#unstored.add(pending.dirty[i]!)
+  }
+
+  /** There is room again: the newest values of messages whose points were dropped, as `read` finds them in shared memory. */
+  restate(read: (index: number) => LastValue | null): void {
+    for (const index of this.#unstored) {
+      const value = read(index)
+      const series = this.#registry.series(index)
+      if (value === null || value.version <= series.last.version) continue
+      Object.assign(series.last, value)
+      this.#store(series, null, this.#next_log - 1)
+    }
+  }
+
+  restated(): void {
+    this.#unstored.clear()
+  }
+
+  shouldSeal(): boolean {
+    return this.#log_bytes >= this.#bounds.log_bytes || this.#log_rows >= this.#bounds.log_rows
+  }
+
+  /** The log becomes chunks. */
+  seal(): void {
+    const rows = this.#logRows.all()
+    const newest = rows.at(-1)?.id
+    if (newest === undefined) return
+    const places = new Map<number, number[]>()
+    rows.forEach(({ bytes }, row) => {
+      eachGroup(bytes, (message, at, end) => {
+        const found = places.get(message)
+        if (found) found.push(row, at, end)
+        else places.set(message, [row, at, end])
+      })
+    })
+    const batch = this.#decoded
+    for (const [message, list] of places) {
+      const series = this.#registry.byId(message)
+      if (!series) continue
+      batch.clear()
+      for (let i = 0; i < list.length; i += 3) {
+        this.#decoder.decode(rows[list[i]!]!.bytes, list[i + 1]!, list[i + 2]!, batch)
+      }
+      this.#writeChunks(series, batch, true)
+      this.#store(series, batch, this.#next_log - 1)
+    }
+    this.#dropLog.run(newest)
+    this.#disk.add('history', -this.#log_bytes)
+    this.#log_bytes = 0
+    this.#log_rows = 0
+  }
+
+  /** Closes the bins that ended before `now_us`, of at most `most` messages. Returns true when none is left. */
+  closeBins(now_us: number, most: number): boolean {
+    let count = 0
+    for (const series of this.#registry.all()) {
+      if (!series.hasBinBefore(now_us)) continue
+      if (count++ === most) return false
+      series.closeUntil(now_us, this.#close)
+      this.#store(series, null, this.#next_log - 1)
+    }
+    return true
+  }
+
+  /** Drops about `most` of the oldest chunks, then minutes of rollups once no chunk is left; false when there is nothing to drop. */
+  dropOldest(most: number): boolean {
+    const rows = this.#oldest.all(most)
+    for (const { id, length } of rows) {
+      this.#dropChunk.run(id)
+      this.#disk.add('history', -length - ROW_BYTES)
+    }
+    if (rows.length > 0) return true
+    const dropped = this.#dropRollups.all(most) as { length: number | null }[]
+    for (const { length } of dropped) this.#disk.add('history', -(length ?? 0) - ROW_BYTES)
+    return dropped.length > 0
+  }
+
+  readonly #close: CloseBin = (series, bucket_s, bin, last, replace) => {
+    const numeric = bin.min <= bin.max
+    const statement = replace ? this.#putRollup : this.#joinRollup
+    statement.run(
+      series.id,
+      bucket_s,
+      bin.start,
+      bin.count,
+      numeric ? bin.sum : null,
+      numeric ? bin.min : null,
+      numeric ? bin.max : null,
+      last.kind,
+      last.number,
+      last.bytes,
+    )
+    this.#disk.add('history', ROW_BYTES + (last.bytes?.length ?? 0))
+  }
+
+  #encode(batch: PointBatch, from: number, to: number): number {
+    return this.#encoder.encode(batch, from, to)
+  }
+
+  #writeChunks(series: Series, batch: PointBatch, sealed: boolean): void {
+    const parts = Math.ceil(batch.count / this.#bounds.chunk_points)
+    for (let part = 0; part < parts; part++) {
+      const from = Math.floor((batch.count * part) / parts)
+      const to = Math.floor((batch.count * (part + 1)) / parts)
+      const small = sealed && to - from < this.#bounds.direct_points
+      this.#writeChunk(series, batch, from, to, small)
+      if (small) this.#countSmall(series)
+    }
+  }
+
+  #writeChunk(series: Series, batch: PointBatch, from: number, to: number, small: boolean): void {
+    let ts_min = batch.ts[from]!
+    let ts_max = ts_min
+    for (let i = from + 1; i < to; i++) {
+      const ts = batch.ts[i]!
+      if (ts > ts_max) ts_max = ts
+      else if (ts < ts_min) ts_min = ts
+    }
+    const length = this.#encode(batch, from, to)
+    const bytes = this.#encoder.bytes.subarray(0, length)
+    this.#putChunk.run(series.id, small ? 1 : 0, to - from, ts_min, ts_max, bytes)
+    this.#disk.add('history', length + ROW_BYTES)
+  }
+
+  /** Small chunks of a quiet message are joined now and then; each message begins to count elsewhere, so that not all do it in one commit. */
+  #countSmall(series: Series): void {
+    const { join_chunks } = this.#bounds
+    const count = (this.#smalls.get(series.id) ?? series.id % join_chunks) + 1
+    this.#smalls.set(series.id, count % join_chunks)
+    if (count < join_chunks) return
+    const rows = this.#smallChunks.all(series.id)
+    const batch = this.#gathered
+    batch.clear()
+    batch.bytes = Buffer.alloc(0)
+    for (const { id, bytes } of rows) {
+      this.#decoder.decode(bytes, 0, bytes.length, batch)
+      this.#dropChunk.run(id)
+      this.#disk.add('history', -bytes.length - ROW_BYTES)
+    }
+    this.#writeChunks(series, batch, false)
+  }
+
+  /** The row of `latest`, with a payload too large for memory taken from the batch that brought it. */
+  #store(series: Series, batch: PointBatch | null, log: number): void {
+    const { last } = series
+    let bytes = last.bytes
+    series.moved = false
+    series.log = log
+    if (hasPayload(last.kind) && bytes === null) {
+      bytes = batch === null ? null : findPayload(batch, last.version)
+      if (bytes === null) {
+        this.#moveBins.run(log, series.saveBins(), series.id)
+        return
+      }
+    }
+    this.#putLatest.run(series.id, last.version, last.ts, last.kind, last.number, bytes, log, series.saveBins())
+    series.stored_version = last.version
+  }
+}
+
+function payloadBytes(batch: PointBatch): number {
+  let sum = 0
+  for (let i = 0; i < batch.count; i++) sum += batch.length[i]!
+  return sum
+}
+
+function findPayload(batch: PointBatch, version: number): Buffer | null {
+  for (let i = batch.count - 1; i >= 0; i--) {
+    if (batch.version[i] !== version || batch.length[i]! <= KEPT_BYTES) continue
+    const offset = batch.number[i]!
+    return batch.bytes.subarray(offset, offset + batch.length[i]!)
+  }
+  return null
+}

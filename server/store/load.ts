@@ -1,0 +1,51 @@
+import type { Codec } from '../../protocol/codec.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { Connection } from './database.ts'
+import type { FlowStore } from './flow-store.ts'
+import { readHeld, readStates } from './live-state.ts'
+import { newestNodeErrors } from './node-errors.ts'
+import type { Registry } from './registry.ts'
+import type { Loaded, StoredValue } from './replies.ts'
+import type { Users } from './users.ts'
+
+const EPOCH = 'engine_epoch'
+
+/** Counts this start. Inside the start's transaction. */
+export function nextEpoch(db: Connection): number {
+  const row = db.prepare('SELECT value FROM settings WHERE name = ?').get(EPOCH) as { value: string } | undefined
+  const epoch = Number(row?.value ?? 0) + 1
+  db.prepare('INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)').run(EPOCH, String(epoch))
+  return epoch
+}
+
+/** The newest values of the messages of flows that exist. */
+function valuesOf(registry: Registry, flows: ReadonlySet<string>): StoredValue[] {
+  const values: StoredValue[] = []
+  for (const { name, last } of registry.all()) {
+    if (last.version === 0 || !flows.has(name.slice(0, name.indexOf('.')))) continue
+    const { version, ts, kind, number, bytes } = last
+    values.push({ name, version, ts, kind, number, bytes: bytes ?? new Uint8Array(0) })
+  }
+  return values
+}
+
+/** What the front needs to go on where the engine ended. The history must be loaded. */
+export function readLoaded(
+  db: Connection,
+  parts: { flows: FlowStore; users: Users; registry: Registry; codec: Codec },
+  start: { engine_epoch: number; interrupted: number; now_us: number },
+): Loaded {
+  const flows = parts.flows.list()
+  const settings = db.prepare('SELECT name, value FROM settings').all() as { name: string; value: string }[]
+  return {
+    engine_epoch: start.engine_epoch,
+    flows,
+    values: valuesOf(parts.registry, new Set(flows.map(flow => flow.name))),
+    states: readStates(db),
+    held: readHeld(db),
+    node_errors: newestNodeErrors(db, parts.codec, start.now_us - limits.NODE_ERROR_KEPT_MS * 1000),
+    settings: Object.fromEntries(settings.filter(({ name }) => name !== EPOCH).map(({ name, value }) => [name, value])),
+    users: parts.users.count(),
+    interrupted: start.interrupted,
+  }
+}

@@ -1,0 +1,51 @@
+import { Worker } from 'node:worker_threads'
+import { ServiceError } from '../../protocol/errors.ts'
+import { Calls } from './calls.ts'
+import type { ReaderReply } from './replies.ts'
+import type { ReaderRequest, ReaderStart, ReadRequest } from './requests.ts'
+
+/** The front's side of the reader thread. It starts with the first read, and again with the next one should it die. */
+export class Reader {
+  readonly #data_dir: string
+  readonly #calls = new Calls()
+  #worker: Worker | null = null
+  #exited: Promise<void> = Promise.resolve()
+  #closed = false
+
+  constructor(data_dir: string) {
+    this.#data_dir = data_dir
+  }
+
+  call<Result>(request: ReadRequest): Promise<Result> {
+    if (this.#closed) return Promise.reject(new ServiceError('store_failed', 'The store is closed.'))
+    const worker = (this.#worker ??= this.#start())
+    return this.#calls.open(id => worker.postMessage({ id, request } satisfies ReaderRequest))
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#worker?.postMessage('close')
+    await this.#exited
+  }
+
+  #start(): Worker {
+    const start: ReaderStart = { data_dir: this.#data_dir }
+    const worker = new Worker(new URL('./reader.ts', import.meta.url), { name: 'reader', workerData: start })
+    worker.on('message', (reply: ReaderReply) => {
+      if (reply.type === 'done') this.#calls.done(reply.id, reply.result)
+      else this.#calls.refused(reply.id, reply.problem)
+    })
+    const ended = (reason: string): void => {
+      if (this.#worker === worker) this.#worker = null
+      this.#calls.failAll(new ServiceError('store_failed', reason))
+    }
+    worker.on('error', error => ended(`The reader thread failed: ${error.message}.`))
+    this.#exited = new Promise(resolve => {
+      worker.on('exit', () => {
+        ended('The reader thread ended.')
+        resolve()
+      })
+    })
+    return worker
+  }
+}

@@ -1,0 +1,168 @@
+import type { Connection, Statement } from './database.ts'
+import type { Registration } from './requests.ts'
+import { Series } from './series.ts'
+
+interface MessageRow {
+  id: number
+  name: string
+  dtype: string
+  version: number | null
+  ts: number
+  kind: number
+  number: number
+  bytes: Buffer | null
+  log: number
+  bins: Buffer | null
+}
+
+/**
+ * What the engine-wide indexes of this start mean: message index -> series, flow index -> row, node index -> name. Rows are
+ * made inside a commit when an index first carries something; `reload()` brings memory back to what is stored after a
+ * commit that failed.
+ */
+export class Registry {
+  readonly #db: Connection
+  readonly #messages: ([name: string, dtype: string] | undefined)[] = []
+  readonly #flows: (string | undefined)[] = []
+  readonly #nodes: (string | undefined)[] = []
+  readonly #byIndex: (Series | undefined)[] = []
+  readonly #flowIds: (number | undefined)[] = []
+  readonly #byName = new Map<string, Series>()
+  readonly #byId = new Map<number, Series>()
+  readonly #insert: Statement
+  readonly #setDtype: Statement
+  readonly #flowId: Statement<{ id: number }>
+
+  constructor(db: Connection) {
+    this.#db = db
+    this.#insert = db.prepare('INSERT INTO messages (name, dtype) VALUES (?, ?)')
+    this.#setDtype = db.prepare('UPDATE messages SET dtype = ? WHERE id = ?')
+    this.#flowId = db.prepare('SELECT id FROM flows WHERE name = ?')
+  }
+
+  register({ messages, flows, nodes }: Registration): void {
+    for (const [index, name, dtype] of messages) {
+      this.#messages[index] = [name, dtype]
+      this.#byIndex[index] = undefined
+    }
+    for (const [index, name] of flows) {
+      this.#flows[index] = name
+      this.#flowIds[index] = undefined
+    }
+    for (const [index, qualified] of nodes) this.#nodes[index] = qualified
+  }
+
+  knowsMessage(index: number): boolean {
+    return this.#messages[index] !== undefined
+  }
+
+  knowsFlow(index: number): boolean {
+    return this.#flows[index] !== undefined
+  }
+
+  knowsNode(index: number): boolean {
+    return this.#nodes[index] !== undefined
+  }
+
+  nodeName(index: number): string {
+    return this.#nodes[index]!
+  }
+
+  flowName(index: number): string {
+    return this.#flows[index]!
+  }
+
+  /** Inside a transaction. */
+  series(index: number): Series {
+    return this.#byIndex[index] ?? this.#resolve(index)
+  }
+
+  /** The row of a flow; 0 when it is gone. Inside a transaction. */
+  flowId(index: number): number {
+    const known = this.#flowIds[index]
+    if (known !== undefined) return known
+    const id = this.#flowId.get(this.#flows[index]!)?.id ?? 0
+    if (id > 0) this.#flowIds[index] = id
+    return id
+  }
+
+  byId(id: number): Series | undefined {
+    return this.#byId.get(id)
+  }
+
+  all(): IterableIterator<Series> {
+    return this.#byId.values()
+  }
+
+  /** Everything that is stored; the open bins and newest values still lack what the log holds. */
+  reload(): void {
+    this.#byName.clear()
+    this.#byId.clear()
+    this.#byIndex.fill(undefined)
+    this.#flowIds.fill(undefined)
+    const rows = this.#db
+      .prepare(
+        'SELECT id, name, dtype, version, ts, kind, number, bytes, log, bins FROM messages LEFT JOIN latest ON message = id',
+      )
+      .all() as MessageRow[]
+    for (const row of rows) {
+      const series = new Series(row.id, row.name, row.dtype)
+      this.#add(series)
+      if (row.version === null) continue
+      Object.assign(series.last, {
+        version: row.version,
+        ts: row.ts,
+        kind: row.kind,
+        number: row.number,
+        bytes: row.bytes,
+      })
+      series.stored_version = row.version
+      series.log = row.log
+      if (row.bins) series.loadBins(row.bins)
+    }
+  }
+
+  /** After the commit that renamed the rows. */
+  renamed(from: string, to: string): void {
+    for (const series of [...this.ofFlow(to)]) this.#byName.delete(series.name)
+    for (const series of [...this.ofFlow(from)]) {
+      this.#byName.delete(series.name)
+      series.name = `${to}${series.name.slice(from.length)}`
+      this.#byName.set(series.name, series)
+    }
+    this.#flows.forEach((name, index) => {
+      if (name === from) this.#flows[index] = to
+    })
+    this.#flowIds.fill(undefined)
+    this.#messages.forEach((message, index) => {
+      if (message?.[0].startsWith(`${from}.`))
+        this.#messages[index] = [`${to}${message[0].slice(from.length)}`, message[1]]
+    })
+    this.#nodes.forEach((name, index) => {
+      if (name?.startsWith(`${from}.`)) this.#nodes[index] = `${to}${name.slice(from.length)}`
+    })
+  }
+
+  *ofFlow(flow: string): Iterable<Series> {
+    for (const series of this.#byName.values()) if (series.name.startsWith(`${flow}.`)) yield series
+  }
+
+  #resolve(index: number): Series {
+    const [name, dtype] = this.#messages[index]!
+    let series = this.#byName.get(name)
+    if (!series) {
+      series = new Series(Number(this.#insert.run(name, dtype).lastInsertRowid), name, dtype)
+      this.#add(series)
+    } else if (series.dtype !== dtype) {
+      this.#setDtype.run(dtype, series.id)
+      series.dtype = dtype
+    }
+    this.#byIndex[index] = series
+    return series
+  }
+
+  #add(series: Series): void {
+    this.#byName.set(series.name, series)
+    this.#byId.set(series.id, series)
+  }
+}
