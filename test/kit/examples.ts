@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
 import { examples } from '../../docs/examples/index.ts'
+import { checkSource } from '../../threads/nodes/code.ts'
 import { ROOT } from './sources.ts'
 
 /** The examples without an engine: their bodies in sequence, and the labels that the alarm of `machine` is held against. */
@@ -17,7 +17,7 @@ export async function bodyOf(flow: string, id: string, settings: Values = {}): P
   const node = examples()
     .find(example => example.name === flow)!
     .document.nodes.find(candidate => candidate.id === id)!
-  const code = Buffer.from(stripTypeScriptTypes(node.source!)).toString('base64')
+  const code = Buffer.from(checkSource('ts', node.source!).code).toString('base64')
   const { default: body } = (await import(`data:text/javascript;base64,${code}`)) as { default: Body }
   const ctx = { settings: { ...node.settings, ...settings }, state: {}, signal: new AbortController().signal }
   return inputs => body(inputs, ctx)

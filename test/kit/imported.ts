@@ -1,5 +1,5 @@
-import { stripTypeScriptTypes } from 'node:module'
 import { type Node, parse } from 'acorn'
+import { stripHere } from '../../threads/nodes/strip.ts'
 
 export interface Imported {
   /** As written: `../core/x.ts`, `node:fs`, `#atomics`. */
@@ -13,7 +13,9 @@ export interface Imported {
  */
 export function importedBy(source: string): Imported[] {
   const plain = source.replace(/^(import|export) type (?=[\w*{])(?!\w+\s*(<|=[^>]))/gm, '$1 ')
-  const program = parse(stripTypeScriptTypes(plain), { ecmaVersion: 'latest', sourceType: 'module' })
+  const stripped = stripHere(plain)
+  if (!('code' in stripped)) throw new SyntaxError(`line ${stripped.line}: ${stripped.text}`)
+  const program = parse(stripped.code, { ecmaVersion: 'latest', sourceType: 'module' })
   const found: Imported[] = []
   visit(program, node => {
     const literal = node.source as { value?: unknown } | null | undefined
