@@ -184,7 +184,7 @@ export class IngressQueue {
     const appended = this.#i32[row + word.appended]
     const taken = this.#i32[row + word.taken]
     if (appended === taken) {
-      let position = this.#i32[row + word.head_even + (taken & 1)] || this.#i32[row + word.first]
+      let position = this.#head(row)
       const tail = word.tail_even + (appended & 1)
       if (this.#i32[row + tail] !== 0) {
         this.#i32[row + word.head_even + (taken & 1)] = 0
@@ -215,20 +215,38 @@ export class IngressQueue {
     const row = this.#flows.row(flow)
     const appended = this.#i32[row + word.appended]
     const taken = this.#i32[row + word.taken]
-    const chain = new Set<number>()
     if (appended === taken) {
       this.#i32[row + word.tail_even + (appended & 1)] = 0
       this.#i32[row + word.head_even + (taken & 1)] = 0
-    } else {
-      let position = this.#i32[row + word.head_even + (taken & 1)] || this.#i32[row + word.first]
-      while (position !== 0) {
-        const segment = position & SEGMENT_MASK
-        chain.add(segment >> SEGMENT_SHIFT)
-        position = this.#i32[this.#start_i32 + (segment << 1) + NEXT]
-      }
     }
+    const chain = new Set(this.segments(flow))
     for (let segment = 0; segment < this.pool.size; segment++) {
       if (this.pool.flowOf(segment) === flow && !chain.has(segment)) this.pool.give(segment)
+    }
+  }
+
+  /** Segments of the chain in order, while nobody moves it. */
+  *segments(flow: number): Generator<number> {
+    const row = this.#flows.row(flow)
+    if (this.#i32[row + word.tail_even + (this.#i32[row + word.appended] & 1)] === 0) return
+    let position = this.#head(row)
+    while (position !== 0) {
+      const segment = position & SEGMENT_MASK
+      yield segment >> SEGMENT_SHIFT
+      position = this.#i32[this.#start_i32 + (segment << 1) + NEXT]
+    }
+  }
+
+  /** Where the waiting items stand, in units of 8 bytes from `pool.start`, while nobody takes. */
+  *positions(flow: number): Generator<number> {
+    const row = this.#flows.row(flow)
+    let position = this.#head(row)
+    for (let left = this.#flows.queued(flow); left > 0; left--) {
+      const segment = position & SEGMENT_MASK
+      const head = this.#start_i32 + (segment << 1)
+      if (this.#i32[head + END] === position - segment) position = this.#i32[head + NEXT]
+      yield position
+      position += this.#i32[this.#start_i32 + (position << 1) + item.size]
     }
   }
 
@@ -278,6 +296,11 @@ export class IngressQueue {
     atomics.release(this.#i32, head + NEXT, first)
     this.pool.settle(fresh, flow)
     return first
+  }
+
+  /** Where the next take reads, before it looks whether the segment ends there. */
+  #head(row: number): number {
+    return this.#i32[row + word.head_even + (this.#i32[row + word.taken] & 1)] || this.#i32[row + word.first]
   }
 
   #fresh(flow: number): number {

@@ -163,6 +163,24 @@ export class ReadySet {
     }
   }
 
+  isMarkedAnywhere(flow: number): boolean {
+    for (let set = 0; set < READY_SETS; set++) if (this.isMarked(set, flow)) return true
+    return false
+  }
+
+  /** Words with marks that no summary names, in words of its own. */
+  audit(): string[] {
+    const problems: string[] = []
+    for (let set = 0; set < READY_SETS; set++) {
+      for (let at = 0; at < this.#leaf_count; at++) {
+        const summary = this.#i32[this.#summaries + set * this.#set_words + (at >> 5)]
+        if (this.#i32[this.#leaves + set * this.#set_words + at] !== 0 && (summary & (1 << (at & 31))) === 0)
+          problems.push(`ready set ${set}: the marks of flows ${at << 5} and up are hidden`)
+      }
+    }
+    return problems
+  }
+
   #markSummary(set: number, at: number): void {
     const summary = this.#summaries + set * this.#set_words + (at >> 5)
     const bit = 1 << (at & 31)

@@ -89,11 +89,9 @@ export class SegmentPool {
     return atomics.acquire(this.#i32, this.#owners + segment) < 0
   }
 
-  /** Segments in use, by counting. */
-  inUse(): number {
-    let count = 0
-    for (let segment = 0; segment < this.size; segment++) if (this.flowOf(segment) >= 0) count++
-    return count
+  /** True when the hint lets `take` find the segment. */
+  isOffered(segment: number): boolean {
+    return (atomics.acquire(this.#i32, this.#used + (segment >> 5)) & (1 << (segment & 31))) === 0
   }
 
   /** After a thread died: no free segment stays hidden behind its hint. */

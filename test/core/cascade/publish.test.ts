@@ -1,39 +1,219 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { emptyItem, float, route, Station, smallMemory, text, told } from './kit/station.ts'
+import { auditMemory } from '../../../core/cascade/audit.ts'
+import type { REFUSED } from '../../../core/cascade/publish.ts'
+import { smallMemory } from '../../kit/memory.ts'
+import { emptyItem, float, refusal, route, Station, Store, text, told } from './kit/station.ts'
+
+const FRONT = 1
+const LANE = 8
+
+function engine(sizes: Parameters<typeof smallMemory>[0] = {}, bounds?: ConstructorParameters<typeof Station>[2]) {
+  const memory = smallMemory(sizes)
+  return {
+    memory,
+    front: new Station(memory, FRONT, bounds),
+    lane: new Station(memory, LANE, bounds),
+    store: new Store(memory, [FRONT, LANE]),
+  }
+}
+
+/** Everything that waits in the flow, taken by the lane. */
+function takeAll(lane: Station, flow: number): string[] {
+  assert.ok(lane.flows.claim(flow, lane.owner))
+  const items: string[] = []
+  const item = emptyItem()
+  while (lane.queue.take(flow, item)) items.push(`${item.message}@${item.version}=${told(item.value)}`)
+  lane.flows.release(flow, lane.owner)
+  return items
+}
 
 describe('a publish', () => {
-  test('gives the value a version, puts it into the flow, and marks the flow', () => {
-    const memory = smallMemory()
-    const front = new Station(memory, 1)
-    const lane = new Station(memory, 8)
+  test('gives the value a version, puts it into the flow, and marks the flow for any lane', () => {
+    const { memory, front, lane } = engine()
     assert.equal(front.publisher.publish(route(3, 5), float(1.5), 100), 1)
     assert.equal(front.publisher.publish(route(3, 5), float(2.5), 101), 2)
     assert.equal(lane.ready.take(0, 0), 5)
-    assert.ok(lane.flows.claim(5, lane.owner))
-    const item = emptyItem()
-    assert.ok(lane.queue.take(5, item))
-    assert.deepEqual([item.message, item.version, item.ts, told(item.value)], [3, 1, 100, '1.5'])
-    assert.ok(lane.queue.take(5, item))
-    assert.deepEqual([item.message, item.version, item.ts, told(item.value)], [3, 2, 101, '2.5'])
-    assert.equal(lane.queue.take(5, item), false)
-    lane.flows.release(5, lane.owner)
+    assert.equal(lane.ready.take(0, 0), -1)
+    assert.deepEqual(takeAll(lane, 5), ['3@1=1.5', '3@2=2.5'])
+    assert.deepEqual(auditMemory(memory).problems, [])
   })
 
-  test('carries values of every size', () => {
-    const memory = smallMemory()
-    const front = new Station(memory, 1)
-    const lane = new Station(memory, 8)
+  test('carries values of every size to every reader and to the store, and lets go of their slabs', () => {
+    const { memory, front, lane, store } = engine({ ring_bytes: 1 << 18, arena_bytes: 16 << 20 })
     const sizes = [0, 1, 80, 81, 1024, 1025, 4096, 4097, 70_000, 1 << 20]
+    sizes.forEach((size, index) => {
+      const line = `3@${index + 1}=${told(text(size, size))}`
+      assert.equal(front.publisher.publish(route(3, 5, [2, 9]), text(size, size), 100), index + 1)
+      assert.deepEqual(auditMemory(memory).problems, [], `${size} bytes wait`)
+      for (const flow of [2, 5, 9]) assert.deepEqual(takeAll(lane, flow), [line])
+      front.journal.mark()
+      store.drain()
+      assert.equal(store.lines.at(-1), line)
+      assert.deepEqual(auditMemory(memory).problems, [], `${size} bytes were taken`)
+    })
+    assert.equal(auditMemory(memory).slabs.held, 2, 'only the two slots of the message hold a slab')
+  })
+
+  test('of a lane puts nothing into its own flow, and a child one level deeper into each flow that reads it', () => {
+    const { memory, lane } = engine()
+    assert.equal(lane.publisher.publishInner(route(3, 5, [6]), float(1), 100, 4, 77, 99), 1)
+    assert.equal(lane.flows.queued(5), 0)
     const item = emptyItem()
-    for (const size of sizes) {
-      assert.ok(front.publisher.publish(route(3, 5, [2, 9]), text(size, size), 100) > 0, `${size}`)
-      for (const flow of [2, 5, 9]) {
-        assert.ok(lane.flows.claim(flow, lane.owner))
-        assert.ok(lane.queue.take(flow, item))
-        assert.equal(told(item.value), told(text(size, size)))
-        lane.flows.release(flow, lane.owner)
-      }
+    assert.ok(lane.flows.claim(6, lane.owner))
+    assert.ok(lane.queue.take(6, item))
+    assert.deepEqual([item.depth, item.parent_seq, item.parent_ts, item.version], [5, 77, 99, 1])
+    lane.flows.release(6, lane.owner)
+    assert.deepEqual(auditMemory(memory).problems, [])
+  })
+
+  test('without readers leaves the value in the table and marks nobody', () => {
+    const { front, lane } = engine()
+    assert.equal(front.publisher.publish(route(3, 5, [], false), float(1), 100), 1)
+    assert.equal(lane.ready.take(0, 0), -1)
+    assert.equal(lane.messages.version(3), 1)
+  })
+
+  test('that seeds a value wakes nobody and is journalled; a value that the store brought back is not', () => {
+    const { front, store, lane } = engine()
+    assert.equal(front.publisher.seed(route(3, 5, [6]), float(1), 100, 41), 41)
+    assert.equal(front.publisher.seed(route(3, 5, [6]), float(2), 100), 42)
+    assert.equal(front.publisher.publish(route(3, 5, [6], false), float(3), 100), 43)
+    front.journal.mark()
+    store.drain()
+    assert.deepEqual(store.lines, ['3@42=2', '3@43=3'])
+    assert.equal(lane.ready.take(0, 0), 6)
+    assert.deepEqual(takeAll(lane, 6), ['3@43=3'])
+  })
+})
+
+describe('a publish is refused, and nothing changes, when', () => {
+  const refused = (
+    { memory, front }: { memory: Parameters<typeof auditMemory>[0]; front: Station },
+    code: keyof typeof REFUSED,
+    value = float(1),
+    where = route(3, 5),
+  ) => {
+    const version = front.messages.version(where.message)
+    const before = auditMemory(memory)
+    assert.equal(refusal(front.publisher.publish(where, value, 100)), code)
+    assert.equal(front.messages.version(where.message), version)
+    const after = auditMemory(memory)
+    assert.deepEqual([after.problems, after.items, after.slabs.held], [[], before.items, before.slabs.held])
+  }
+
+  test('a flow downstream stands at its bound of items', () => {
+    const engaged = engine({}, { items: 10, bytes: 1 << 20, hard_factor: 4 })
+    const { front, lane } = engaged
+    for (let i = 0; i < 10; i++) assert.ok(front.publisher.publish(route(3, 5), float(i), 100) > 0)
+    refused(engaged, 'backlogged')
+    refused(engaged, 'backlogged', float(1), { ...route(4, 6), downstream: [6, 7, 5] })
+    assert.equal(takeAll(lane, 5).length, 10)
+    assert.equal(front.publisher.publish(route(3, 5), float(1), 100), 11)
+  })
+
+  test('mailboxes and children count towards the bound', () => {
+    const engaged = engine({}, { items: 10, bytes: 1 << 20, hard_factor: 4 })
+    engaged.lane.flows.setInner(5, 10, 0)
+    refused(engaged, 'backlogged')
+    engaged.lane.flows.setInner(5, 1, 1 << 20)
+    refused(engaged, 'backlogged')
+    engaged.lane.flows.setInner(5, 9, 0)
+    assert.ok(engaged.front.publisher.publish(route(3, 5), float(1), 100) > 0)
+    assert.equal(engaged.front.flows.waiting(5), 10)
+  })
+
+  test('a flow downstream stands at its bound of bytes', () => {
+    const engaged = engine({}, { items: 1000, bytes: 20_000, hard_factor: 4 })
+    const { front } = engaged
+    while (front.flows.waitingBytes(5) < 20_000) assert.ok(front.publisher.publish(route(3, 5), text(1, 3000), 100) > 0)
+    refused(engaged, 'backlogged')
+  })
+
+  test('the arena is nearly full; the rest is for cascades that run', () => {
+    const engaged = engine({ arena_bytes: 4 << 20 })
+    const { front, lane, store } = engaged
+    const big = text(1, 100_000)
+    while (front.publisher.publish(route(3, 5), big, 100) > 0) {
+      front.journal.mark()
+      store.drain()
     }
+    refused(engaged, 'arena_full', big)
+    assert.ok(front.publisher.publish(route(3, 5), float(1), 100) > 0, 'a number needs no slab')
+    assert.ok(lane.publisher.publishInner(route(4, 6), big, 100, 0, 1, 1) > 0)
+  })
+
+  test('the pool of segments is empty, also for a flow that only reads the message', () => {
+    const engaged = engine({ queue_segments: 4 })
+    const { front } = engaged
+    while (front.publisher.publish(route(3, 5), text(1, 900), 100) > 0);
+    refused(engaged, 'queue_full', text(1, 900))
+    refused(engaged, 'queue_full', float(1), route(4, 6))
+    refused(engaged, 'queue_full', float(1), route(4, 6, [7], false))
+    assert.ok(takeAll(engaged.lane, 5).length > 8)
+    assert.ok(front.publisher.publish(route(4, 6), float(1), 100) > 0)
+    assert.deepEqual(auditMemory(engaged.memory).problems, [])
+  })
+
+  test('the store is behind', () => {
+    const engaged = engine()
+    while (engaged.front.publisher.publish(route(3, 5, [], false), text(1, 60), 100) > 0);
+    refused(engaged, 'journal_full')
+    engaged.front.journal.mark()
+    engaged.store.drain()
+    assert.ok(engaged.front.publisher.publish(route(3, 5, [], false), text(1, 60), 100) > 0)
+  })
+
+  test('a thread stands still inside the flow for longer than the patience', () => {
+    const { front, lane } = engine()
+    assert.ok(lane.flows.lockPublish(6, lane.owner))
+    assert.equal(refusal(front.publisher.publish(route(3, 5, [6]), float(1), 100)), 'held')
+    assert.equal(front.flows.publisherOf(5), 0, 'the word of the own flow was let go')
+    lane.flows.unlockPublish(6, lane.owner)
+    assert.equal(front.publisher.publish(route(3, 5, [6]), float(1), 100), 1)
+  })
+})
+
+describe('a publish of a lane is never refused for back pressure', () => {
+  test('a child is dropped and counted once its flow stands at the hard cap', () => {
+    const { lane, memory } = engine({}, { items: 10, bytes: 1 << 20, hard_factor: 4 })
+    for (let i = 1; i <= 45; i++)
+      assert.equal(lane.publisher.publishInner(route(3, 5, [6, 7]), float(i), 100, 0, 1, 1), i)
+    assert.equal(lane.flows.queued(6), 40)
+    assert.equal(lane.flows.dropped(6), 5)
+    assert.equal(lane.flows.dropped(7), 5)
+    assert.equal(lane.dropped.length, 10)
+    assert.deepEqual(takeAll(lane, 6).at(-1), '3@40=40')
+    assert.deepEqual(auditMemory(memory).problems, [])
+  })
+
+  test('a child is dropped and counted when no segment is left; the value and its other children stand', () => {
+    const { front, lane, memory } = engine({ queue_segments: 4 })
+    assert.ok(front.publisher.publish(route(4, 6), float(1), 100) > 0)
+    while (front.publisher.publish(route(3, 5), text(1, 900), 100) > 0);
+    assert.equal(lane.publisher.publishInner(route(8, 1, [6, 7]), text(2, 2000), 100, 0, 1, 1), 1)
+    assert.deepEqual(lane.dropped, [{ flow: 7, message: 8 }])
+    assert.deepEqual(takeAll(lane, 6), ['4@1=1', `8@1=${told(text(2, 2000))}`])
+    assert.deepEqual(auditMemory(memory).problems, [])
+  })
+
+  test('only a large value may find no slab', () => {
+    const { lane, memory } = engine({ arena_bytes: 1 << 20, ring_bytes: 1 << 18 })
+    const big = text(1, 50_000)
+    let publishes = 0
+    while (lane.publisher.publishInner(route(3, 5, [6]), big, 100, 0, 1, 1) > 0) publishes++
+    assert.ok(publishes > 5)
+    assert.equal(refusal(lane.publisher.publishInner(route(3, 5, [6]), big, 100, 0, 1, 1)), 'arena_full')
+    assert.equal(lane.messages.version(3), publishes)
+    assert.deepEqual(auditMemory(memory).problems, [])
+  })
+
+  test('without room in its journal it is a mistake of the lane, and nothing changes', () => {
+    const { lane, memory } = engine()
+    while (lane.journal.hasRoom(200)) lane.publisher.publishInner(route(3, 5), text(1, 60), 100, 0, 1, 1)
+    const version = lane.messages.version(3)
+    assert.throws(() => lane.publisher.publishInner(route(3, 5), text(1, 4000), 100, 0, 1, 1), RangeError)
+    assert.equal(lane.messages.version(3), version)
+    assert.deepEqual(auditMemory(memory).problems, [])
   })
 })

@@ -1,27 +1,13 @@
 import { FlowTable } from '../../../../core/cascade/flows.ts'
-import { type Bounds, Publisher, type Route } from '../../../../core/cascade/publish.ts'
+import { type Bounds, Publisher, REFUSED, type Route } from '../../../../core/cascade/publish.ts'
 import { IngressQueue, type TakenItem } from '../../../../core/cascade/queue.ts'
 import { ReadySet } from '../../../../core/cascade/ready.ts'
 import { Arena } from '../../../../core/memory/arena.ts'
 import { type EncodedValue, KIND } from '../../../../core/memory/encoded.ts'
-import { JournalWriter } from '../../../../core/memory/journal.ts'
+import { JournalReader, type JournalVisitor, JournalWriter } from '../../../../core/memory/journal.ts'
 import { MessageTable } from '../../../../core/memory/messages.ts'
-import { createMemory, type Memory, type MemorySizes } from '../../../../core/memory/region.ts'
+import type { Memory } from '../../../../core/memory/region.ts'
 import { ThreadTable } from '../../../../core/memory/threads.ts'
-
-/** A memory that a test can look through. */
-export const smallSizes: MemorySizes = {
-  flows: 64,
-  messages: 64,
-  nodes: 64,
-  threads: 32,
-  rings: 24,
-  ring_bytes: 1 << 20,
-  queue_segments: 64,
-  arena_bytes: 4 << 20,
-}
-
-export const smallMemory = (sizes: Partial<MemorySizes> = {}): Memory => createMemory({ ...smallSizes, ...sizes })
 
 /** Everything that one thread needs to publish and to take, as the engine's threads put it together. */
 export class Station {
@@ -94,3 +80,31 @@ export const emptyItem = (): TakenItem => ({
   parent_ts: 0,
   value: { kind: KIND.none, number: 0, bytes: Buffer.alloc(256), length: 0 },
 })
+
+/** What the store would have read: one line for each value record. */
+export class Store {
+  readonly lines: string[] = []
+  readonly #readers: JournalReader[]
+
+  constructor(memory: Memory, slots: readonly number[]) {
+    this.#readers = slots.map(slot => new JournalReader(memory, slot, 'store'))
+  }
+
+  /** Reads up to the marks and lets go of the slabs. */
+  drain(): void {
+    const visitor: JournalVisitor = {
+      value: (message, version, _ts, _flags, kind, number, bytes, at, length) => {
+        const value = kind === KIND.float ? `${number}` : bytes.toString('base64', at, at + length)
+        this.lines.push(`${message}@${version}=${value}`)
+      },
+      cascade() {},
+      blob() {},
+      held() {},
+      taken() {},
+    }
+    for (const reader of this.#readers) while (reader.drain(visitor, 1 << 20) > 0);
+  }
+}
+
+export const refusal = (code: number): string | undefined =>
+  (Object.keys(REFUSED) as (keyof typeof REFUSED)[]).find(name => REFUSED[name] === code)
