@@ -177,7 +177,11 @@ function explainArray(schema: Schema, value: unknown[], at: string, places: Plac
 function explainString(schema: Schema, value: string, at: string, places: Places): void {
   const { minLength = 0, maxLength = Number.POSITIVE_INFINITY } = schema
   if (value.length > maxLength) places.add(at, `has ${value.length} characters; at most ${maxLength} are allowed`)
-  else if (value.length < minLength) places.add(at, minLength === 1 ? 'must not be empty' : `is too short`)
+  else if (value.length < minLength)
+    places.add(
+      at,
+      minLength === 1 ? 'must not be empty' : `has ${value.length} characters; at least ${minLength} are needed`,
+    )
   else if (schema.pattern && !new RegExp(schema.pattern).test(value)) {
     const hint = schema.description ? ` (${schema.description})` : ''
     const meaning = MEANINGS[schema.pattern]
