@@ -331,7 +331,7 @@ export class Arena {
     this.collect()
     const had = this.#i32[this.#heads + type]!
     if (had !== 0) return had
-    const block = this.#takeBlocks(1, type + 1)
+    const block = this.#takeBlocks(1, type + 1) || (this.#shed() ? this.#takeBlocks(1, type + 1) : 0)
     if (block === 0) return 0
     this.#i32[this.#heads + type] = block
     return block
@@ -341,12 +341,26 @@ export class Arena {
     if (size > limits.MESSAGE_VALUE_BYTES + BLOCK_BYTES) throw new RangeError(`no slab of ${size} bytes`)
     const span = Math.ceil(size / BLOCK_BYTES)
     this.collect()
-    const block = this.#takeBlocks(span, BLOCK_KIND.run)
+    const block =
+      this.#takeBlocks(span, BLOCK_KIND.run) || (this.#shed() ? this.#takeBlocks(span, BLOCK_KIND.run) : 0)
     if (block === 0) return 0
     const ref = (this.#first + (block - 1) * BLOCK_BYTES) >> 4
     this.#open(ref)
     this.#f64[this.#row >> 1]! += span * BLOCK_BYTES
     return ref
+  }
+
+  /** Gives the empty blocks back that were kept as spares; true when there was one. */
+  #shed(): boolean {
+    let shed = false
+    for (let type = 0; type < SIZES.length; type++)
+      for (let block = this.#i32[this.#heads + type]!; block !== 0; ) {
+        const row = this.#rows + block * BLOCK_WORDS
+        const next = this.#i32[row + B.next]!
+        if (this.#i32[row + B.live] === 0 && this.#retire(block, 1)) shed = true
+        block = next
+      }
+    return shed
   }
 
   /** First fit from the hint, under the lock. A run's first row is written last and cleared first: without it the rest is free. */
