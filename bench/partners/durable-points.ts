@@ -9,13 +9,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { answer } from '../partner.ts'
+import { MESSAGES, temperatures } from './measured-points.ts'
 
-const MESSAGES = 100
 const DOUBLES_PER_POINT = 4
 const POINTS_PER_WRITE = 4_096
 const SYNC_EVERY_MS = 50
 const ROWS_PER_TRANSACTION = 1_000
 
+const values = temperatures()
 const folder = mkdtempSync(join(tmpdir(), 'bench-history-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
@@ -31,7 +32,7 @@ answer({
         columns[point] = done % MESSAGES
         columns[point + POINTS_PER_WRITE] = done
         columns[point + 2 * POINTS_PER_WRITE] = began_ms + done
-        columns[point + 3 * POINTS_PER_WRITE] = done * 0.5
+        columns[point + 3 * POINTS_PER_WRITE] = values[done % values.length]!
       }
       writeSync(file, columns)
       if (performance.now() - synced_ms < SYNC_EVERY_MS) continue
@@ -53,7 +54,8 @@ answer({
     const row = database.prepare('INSERT INTO points VALUES (?, ?, ?, ?)')
     const began_ms = performance.now()
     const transaction = database.transaction((from: number, to: number) => {
-      for (let point = from; point < to; point++) row.run(point % MESSAGES, point, began_ms + point, point * 0.5)
+      for (let point = from; point < to; point++)
+        row.run(point % MESSAGES, point, began_ms + point, values[point % values.length])
     })
     for (let done = 0; done < points; done += ROWS_PER_TRANSACTION) {
       transaction(done, Math.min(points, done + ROWS_PER_TRANSACTION))
