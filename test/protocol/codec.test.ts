@@ -11,6 +11,12 @@ import { seed } from '../kit/random.ts'
 const codec = createCodec()
 const out = newEncoded()
 
+/** What JSON text can hold: -0 is written 0; the key __proto__ is refused and tested by itself. */
+const jsonValue = fc
+  .jsonValue({ maxDepth: 8 })
+  .map(value => JSON.parse(JSON.stringify(value)) as unknown)
+  .filter(value => !JSON.stringify(value).includes('"__proto__"'))
+
 function roundTrip(value: unknown, dtype: Dtype): unknown {
   const refusal = codec.encode(value, dtype, out)
   assert.equal(refusal, null, refusal?.text)
@@ -197,7 +203,7 @@ describe('properties', () => {
     check('int', fc.maxSafeInteger())
     check('bool', fc.boolean())
     check('str', fc.string({ unit: 'grapheme' }))
-    check('json', fc.jsonValue({ maxDepth: 8 }).map(withoutNegativeZero))
+    check('json', jsonValue)
   })
 
   test(`whatever it is, it is refused or comes back as JSON would carry it (seed ${seed})`, () => {
@@ -225,9 +231,9 @@ describe('properties', () => {
 
   test(`a value that is refused leaves nothing behind for the next one (seed ${seed})`, () => {
     fc.assert(
-      fc.property(fc.jsonValue(), value => {
+      fc.property(jsonValue, value => {
         refused([value, undefined], 'json')
-        assert.deepEqual(roundTrip([withoutNegativeZero(value)], 'json'), [withoutNegativeZero(value)])
+        assert.deepEqual(roundTrip([value], 'json'), [value])
       }),
       { seed, numRuns: 100 },
     )
@@ -242,11 +248,6 @@ test('plain data keeps its buffer, and undefined becomes null', () => {
   assert.equal(codec.checkPlain({ a: [1] }), null)
   assert.equal(codec.checkPlain({ a: 1n })?.code, 'wrong_dtype')
 })
-
-/** -0 is written 0 in JSON. */
-function withoutNegativeZero(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value))
-}
 
 function wellFormed(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value), (_, inner) => {
