@@ -4,6 +4,7 @@ import type { Problem } from '../../protocol/errors.ts'
 import { EXIT } from '../../protocol/settings.ts'
 import { Failure, noEngine, notSignedIn } from './failure.ts'
 import type { FoundEngine } from './find-engine.ts'
+import { problemText } from './problem-text.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const READ_TIMEOUT_MS = 120_000
@@ -138,7 +139,9 @@ function decode<T>(text: string, url: string): T {
 
 function refusal(answer: Answer, engine: FoundEngine): Failure {
   const problem = readProblem(answer.text)
-  const text = problem?.detail ?? `${engine.url} answered ${answer.status} without a reason. Is it an engine?`
+  const text = problem
+    ? problemText(problem)
+    : `${engine.url} answered ${answer.status} without a reason. Is it an engine?`
   const places = (problem?.errors ?? []).map(({ loc, msg }) => `${loc}: ${msg}`)
   if (answer.status === 401 && problem?.code !== 'wrong_credentials') return notSignedIn(text)
   if (answer.status === 401) return new Failure(EXIT.not_signed_in, text)

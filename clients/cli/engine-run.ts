@@ -2,6 +2,7 @@ import type { ErrorCode, ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { EXIT, type ExitCode } from '../../protocol/settings.ts'
 import type { FromEngine } from './engine-channel.ts'
+import { problemText } from './problem-text.ts'
 
 /** What `server/main.ts` offers, as far as this side of the import direction needs it. */
 export type Serve = (options: {
@@ -83,8 +84,12 @@ function refusal(error: unknown): FromEngine & { type: 'refused' } {
     const text = `The engine did not start: ${error instanceof Error ? error.stack : error}`
     return { type: 'refused', text, exit_code: EXIT.failed }
   }
-  const { code, detail } = error as ServiceError
-  return { type: 'refused', text: detail, exit_code: REFUSALS[code] ?? EXIT.failed }
+  const { code } = error as ServiceError
+  return {
+    type: 'refused',
+    text: problemText((error as ServiceError).toJSON()),
+    exit_code: REFUSALS[code] ?? EXIT.failed,
+  }
 }
 
 /** Resolves with the exit code once the supervisor has it; without a supervisor it is printed here. */

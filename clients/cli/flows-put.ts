@@ -70,6 +70,7 @@ function parseFile(file: string, content: string): unknown {
 }
 
 function documentOf(parsed: unknown): unknown {
-  const isFlow = typeof parsed === 'object' && parsed !== null && !('nodes' in parsed) && 'document' in parsed
+  // A whole flow has a `nodes` too, but that is their number.
+  const isFlow = typeof parsed === 'object' && parsed !== null && 'document' in parsed
   return isFlow ? parsed.document : parsed
 }

@@ -4,6 +4,7 @@ import { EXIT } from '../../protocol/settings.ts'
 import { SUBPROTOCOL } from '../../protocol/socket-frames.ts'
 import { Failure, noEngine, notSignedIn } from './failure.ts'
 import type { FoundEngine } from './find-engine.ts'
+import { problemText } from './problem-text.ts'
 
 /** A value as it arrives, `{type: 'message_value', …}`. */
 export interface ValueFrame {
@@ -90,7 +91,7 @@ export class LiveSocket {
     socket.on('pong', () => (hasPonged = true))
     socket.on('open', () => this.#open(socket, engine))
     socket.on('message', (data, isBinary) => {
-      if (!isBinary) this.#hear(String(data), engine)
+      if (!isBinary) this.#hear(String(data))
     })
     socket.on('unexpected-response', (_request, response) => {
       response.resume()
@@ -124,7 +125,7 @@ export class LiveSocket {
     socket.send(JSON.stringify({ type: 'subscribe', names, flows: [...this.#flows], events: this.#options.newFlows }))
   }
 
-  #hear(text: string, engine: FoundEngine): void {
+  #hear(text: string): void {
     const frame = JSON.parse(text) as
       | ValueFrame
       | { type: string; flow?: string | null; to?: string; problem?: Problem }
@@ -133,7 +134,7 @@ export class LiveSocket {
       this.#versions.set(value.name, value.version)
       this.#options.onValue(value)
     } else if ('problem' in frame && frame.problem) {
-      this.#fail(new Failure(EXIT.refused, `${engine.url} refused: ${frame.problem.detail}`))
+      this.#fail(new Failure(EXIT.refused, problemText(frame.problem)))
     } else if (this.#options.newFlows && FLOW_EVENTS.includes(frame.type)) {
       const { flow, to } = frame as { flow?: string | null; to?: string }
       for (const name of [flow, to]) if (name) this.#followNew(name)

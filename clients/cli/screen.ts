@@ -3,22 +3,32 @@ import type { WriteStream } from 'node:tty'
 const ENTER = '\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J'
 const LEAVE = '\x1b[?25h\x1b[?1049l'
 
+export interface ScreenSize {
+  readonly columns: number
+  readonly rows: number
+}
+
 /**
  * Draws over the whole terminal on its second screen. However the process ends, short of a kill, the first screen and the
  * cursor come back, and `lastWords` are written there.
  */
 export class Screen {
   readonly #terminal: WriteStream
-  readonly #draw: () => readonly string[]
+  readonly #draw: (size: ScreenSize) => readonly string[]
   #isEntered = false
 
-  constructor(terminal: WriteStream, draw: () => readonly string[], lastWords: () => readonly string[]) {
+  constructor(
+    terminal: WriteStream,
+    draw: (size: ScreenSize) => readonly string[],
+    lastWords: (size: ScreenSize) => readonly string[],
+  ) {
     this.#terminal = terminal
     this.#draw = draw
     this.#enter()
     process.once('exit', () => {
       this.#leave()
-      terminal.write(`${lastWords().join('\n')}\n`)
+      const lines = lastWords(this.#size())
+      if (lines.length > 0) terminal.write(`${lines.join('\n')}\n`)
     })
     process.on('SIGTERM', () => process.exit(143))
     process.on('SIGHUP', () => process.exit(129))
@@ -33,18 +43,14 @@ export class Screen {
     })
   }
 
-  get columns(): number {
-    return this.#terminal.columns || 80
-  }
-
-  get rows(): number {
-    return this.#terminal.rows || 24
-  }
-
   redraw(): void {
     if (!this.#isEntered) return
-    const lines = this.#draw().map(line => `${line}\x1b[K`)
+    const lines = this.#draw(this.#size()).map(line => `${line}\x1b[K`)
     this.#terminal.write(`\x1b[H${lines.join('\r\n')}\x1b[J`)
+  }
+
+  #size(): ScreenSize {
+    return { columns: this.#terminal.columns || 80, rows: this.#terminal.rows || 24 }
   }
 
   #enter(): void {

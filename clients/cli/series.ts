@@ -21,7 +21,7 @@ export class Series {
   #slice = 0
 
   constructor(name: string) {
-    this.name = name
+    this.name = printable(name)
   }
 
   add(value: unknown, missed: number, at_ms: number): void {

@@ -1,13 +1,9 @@
 import { rate } from './figures.ts'
 import type { Output } from './output.ts'
+import type { ScreenSize } from './screen.ts'
 import type { Series } from './series.ts'
 import { sparkline } from './sparkline.ts'
 import { columns, fit, padEnd, padStart } from './text.ts'
-
-export interface TailScreen {
-  readonly columns: number
-  readonly rows: number
-}
 
 const GAP = 2
 const RATE = 6
@@ -33,7 +29,7 @@ interface Widths {
 export function tailTable(
   series: readonly Series[],
   state: string,
-  screen: TailScreen,
+  screen: ScreenSize,
   output: Pick<Output, 'style'>,
   at_ms: number,
 ): string[] {
@@ -57,7 +53,7 @@ export function tailTable(
 
 function widthsFor(series: readonly Series[], width: number): Widths {
   const longest = (texts: string[]) => texts.reduce((most, text) => Math.max(most, columns(text)), 0)
-  const name = Math.min(Math.max(4, longest(series.map(each => each.name))), Math.max(8, Math.floor(width * 0.4)))
+  const name = Math.min(Math.max(4, longest(series.map(each => each.name))), Math.max(4, Math.floor(width * 0.4)))
   const last = Math.min(LAST_MAX, Math.max(LAST_MIN, longest(series.map(each => each.last))))
   let left = width - name - GAP
   const takeIf = (wanted: number, isWanted: boolean): number => {

@@ -6,7 +6,7 @@ import { type Context, connect } from './context.ts'
 import { usage } from './failure.ts'
 import type { LiveSocket, ValueFrame } from './live-socket.ts'
 import { countOf, readPages } from './pages.ts'
-import { Screen } from './screen.ts'
+import { Screen, type ScreenSize } from './screen.ts'
 import { Series } from './series.ts'
 import { tailTable } from './tail-table.ts'
 
@@ -102,12 +102,12 @@ function tableView({ output }: Context): View {
   let sorted: Series[] = []
   let link = 'connecting'
   const now_ms = () => performance.now()
-  const draw = (rows: number): string[] => {
+  const draw = (size: ScreenSize): string[] => {
     const state = `${link} · ${sorted.length} messages · Ctrl-C ends`
-    return tailTable(sorted, state, { columns: screen.columns, rows }, output, now_ms())
+    return tailTable(sorted, state, size, output, now_ms())
   }
-  const lastWords = () => (sorted.length === 0 ? [] : draw(screen.rows).slice(0, -1))
-  const screen: Screen = new Screen(process.stdout, () => (screen === undefined ? [] : draw(screen.rows)), lastWords)
+  const lastWords = (size: ScreenSize) => (sorted.length === 0 ? [] : draw(size).slice(0, -1))
+  const screen = new Screen(process.stdout, draw, lastWords)
   // Rates fall while nothing arrives, so it is drawn on time and not on values. Unref'd: the socket decides how long this lives.
   setInterval(() => screen.redraw(), REDRAW_MS).unref()
   return {
