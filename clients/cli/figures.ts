@@ -28,5 +28,8 @@ export function rate(per_s: number): string {
   return per_s.toFixed(per_s < 9.995 ? 2 : 1)
 }
 
+/** A count in at most six columns. */
+export const count = (whole: number): string => (whole < 99_999.5 ? String(whole) : rate(whole))
+
 /** `2026-01-01 12:00:00` of an RFC 3339 time, as written. */
 export const shortTime = (text: string): string => text.slice(0, 19).replace('T', ' ')

@@ -1,4 +1,4 @@
-import { rate } from './figures.ts'
+import { count, rate } from './figures.ts'
 import type { Output } from './output.ts'
 import type { ScreenSize } from './screen.ts'
 import type { Series } from './series.ts'
@@ -43,7 +43,7 @@ export function tailTable(
   return [
     output.style('dim', row(['name', 'trend', 'last', 'rate/s', 'missed'], widths)),
     ...shown.map(each => {
-      const missed = each.missed === 0 ? '' : rate(each.missed)
+      const missed = each.missed === 0 ? '' : count(each.missed)
       const trend = widths.trend === 0 ? '' : sparkline(each.points, widths.trend)
       return row([each.name, trend, each.last, rate(each.rate(at_ms)), missed], widths, output)
     }),
@@ -73,8 +73,11 @@ function row(cells: [string, string, string, string, string], widths: Widths, ou
     output === undefined ? (_style, text) => text : (style, text) => output.style(style, text)
   const [name, trend, last, perSecond, missed] = cells
   const parts = [padEnd(fit(name, widths.name), widths.name)]
-  if (widths.trend > 0) parts.push(style('cyan', padEnd(fit(trend, widths.trend), widths.trend)))
-  parts.push(padStart(fit(last, widths.last), widths.last))
+  // What has no trend takes its room for the value.
+  const room = trend === '' && widths.trend > 0 ? widths.trend + GAP + widths.last : widths.last
+  if (room === widths.last && widths.trend > 0)
+    parts.push(style('cyan', padEnd(fit(trend, widths.trend), widths.trend)))
+  parts.push(padStart(fit(last, room), room))
   if (widths.rate > 0) parts.push(padStart(fit(perSecond, widths.rate), widths.rate))
   if (widths.missed > 0) parts.push(style('yellow', padStart(fit(missed, widths.missed), widths.missed)))
   return parts.join(' '.repeat(GAP))

@@ -117,7 +117,14 @@ describe('the table of svc tail', () => {
   test('shows name, trend, last value, rate and missed on a wide one', () => {
     const [head, first] = tailTable(series.slice(0, 1), 'live', { columns: 80, rows: 24 }, plain, 20_000)
     assert.match(head!, /^name +trend +last +rate\/s +missed$/)
-    assert.match(first!, /^machine_0\.x +[▁-█]{30,} +0\.99\d+ +\d\.\d+ +39\.0$/)
+    assert.match(first!, /^machine_0\.x +[▁-█]{30,} +0\.99\d+ +\d\.\d+ +39$/)
+  })
+
+  test('gives the room of the trend to values that have none', () => {
+    const note = new Series('a.note')
+    note.add('a text that is longer than the column of last values', 0, 0)
+    const [, first] = tailTable([note], 'live', { columns: 90, rows: 24 }, plain, 0)
+    assert.match(first!, /longer than the column of last values"/)
   })
 
   test('keeps name and last value on a narrow one', () => {
