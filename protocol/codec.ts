@@ -169,7 +169,7 @@ function encodeText(value: string, out: EncodedValue): CodecRefusal | null {
 /** The scratch doubles, so a thread that once carried a large value keeps at most twice the largest. */
 function grow(out: EncodedValue, length: number): void {
   if (length <= out.bytes.length) return
-  let size = out.bytes.length
+  let size = Math.max(out.bytes.length, 4096)
   while (size < length) size *= 2
   out.bytes = Buffer.allocUnsafeSlow(size)
 }

@@ -85,6 +85,7 @@ const table = {
     title: 'The flow is backlogged',
     next: 'Wait for the time in Retry-After, then publish again.',
   },
+  too_many_nodes: { status: 409, title: 'Too many nodes', next: 'Delete flows that are not needed.' },
   too_many_messages: { status: 409, title: 'Too many messages', next: 'Delete flows that are not needed.' },
 
   // nodes and their bodies (kept on the node, not answered)
@@ -188,7 +189,7 @@ export const errorTable: Readonly<Record<ErrorCode, Row>> = table
 
 /** One place in a request, a document or a source that was refused. */
 export interface ErrorPlace {
-  /** Where: `body.nodes[2].ports.outputs[0].dtype`, `query.limit`, `nodes.smooth.source:3:14`. */
+  /** Where: `body.nodes[2].ports.outputs[0].dtype`, `query.limit`, `nodes[2].source:3:14`. */
   readonly loc: string
   readonly msg: string
 }

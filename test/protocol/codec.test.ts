@@ -84,6 +84,8 @@ describe('text', () => {
   })
 
   test('the scratch grows for a large value and keeps what it has', () => {
+    const none = { ...newEncoded(), bytes: Buffer.alloc(0) }
+    assert.equal(codec.encode('x', 'str', none), null)
     const small = newEncoded()
     assert.equal(codec.encode('y'.repeat(100_000), 'str', small), null)
     assert.ok(small.bytes.length >= 100_000 && small.bytes.length < 400_000)
