@@ -30,6 +30,8 @@ export const SEARCH = {
   error: 15,
   /** Own step at which thread 0 stops for good, -1 for never. */
   stop_at: 16,
+  /** 1: it stops by a throw through the code under test, which must have no finally; else it stands until it is terminated. */
+  stop_by_throw: 19,
   /** Steps of the plan at which the baton is handed over, and how many of them were used. */
   planned: 17,
   used: 18,
@@ -104,8 +106,10 @@ function step(): void {
   if (control === null) return
   if (me === 0 && seat.steps++ === control[SEARCH.stop_at]) {
     control[SEARCH.state] = ACTOR_STATE.stopped
+    if (control[SEARCH.stop_by_throw] === 1) seat.control = null
     Atomics.add(control, SEARCH.done, 2)
     Atomics.notify(control, SEARCH.done)
+    if (seat.control === null) throw new RangeError('the search stopped this thread')
     for (;;) Atomics.wait(control, SEARCH.baton, 0)
   }
   const now = control[SEARCH.step]!

@@ -122,7 +122,7 @@ export class JournalWriter {
    * larger than the ring is committed in parts: what is unmarked is marked, since the store reads no further than the mark.
    */
   waitForRoom(bytes: number, stop: () => boolean): boolean {
-    if (2 * bytes > (this.#units << 3) - 4096) return false
+    if (bytes > this.#units * 3) return false
     const head = this.#head
     while (!this.hasRoom(bytes)) {
       if (stop()) return false

@@ -24,8 +24,8 @@
  * end ends only when nothing else can run, so it never hides a lost wake: count on `wait` without an end to find those (the
  * search says that both threads wait). A spin must call `atomics.pause()`.
  *
- * `killAtEachStep` runs the first thread alone, ends it with terminate() at its first step, its second, and so on until it
- * gets through, and calls back after each death, for recovery and a look at what is left.
+ * `killAtEachStep` runs the first thread alone, ends it at its first step, its second, and so on until it gets through, and
+ * calls back after each death, for recovery and a look at what is left.
  */
 import assert from 'node:assert/strict'
 import { Worker } from 'node:worker_threads'
@@ -35,6 +35,7 @@ import { tinySizes } from './memory.ts'
 import type { Scenario } from './scenario.ts'
 
 const RESULT_BYTES = 64 * 1024
+const REAL_DEATHS = process.env['LONG'] === undefined ? 10 : 1
 
 export interface Found {
   /** Schedules run. */
@@ -82,24 +83,35 @@ export async function explore(
   return found
 }
 
-/** Ends the first thread at each of its steps with terminate(); answers at how many. */
+/**
+ * Ends the first thread at each of its steps; answers at how many. Every tenth death is a real terminate(), in the long
+ * form of the tests every one; the others are a throw through the code under test, which leaves the same memory.
+ */
 export async function killAtEachStep(url: URL, after: (memory: Memory, step: number) => void): Promise<number> {
-  for (let step = 0; ; step++) {
-    const stage = await setUp(url, [0])
-    try {
+  let stage = await setUp(url, [0])
+  try {
+    for (let step = 0; ; step++) {
+      const real = step % REAL_DEATHS === 0
+      const { control } = stage
+      const go = control[SEARCH.go]!
+      control.fill(0, 0, SEARCH.log)
+      control[SEARCH.go] = go
+      control[SEARCH.stop_at] = step
+      control[SEARCH.stop_by_throw] = real ? 0 : 1
       stage.restore()
-      stage.control[SEARCH.stop_at] = step
       begin(stage, 0)
-      waitUntil(stage.control, SEARCH.done, value => value >= 1)
-    } finally {
-      await Promise.all(stage.workers.map(worker => worker.terminate()))
+      waitUntil(control, SEARCH.done, value => value >= 1)
+      if (control[SEARCH.state] !== ACTOR_STATE.stopped) return step
+      if (real) await Promise.all(stage.workers.map(worker => worker.terminate()))
+      try {
+        after(stage.memory, step)
+      } catch (error) {
+        assert.fail(`killed at step ${step}: ${error instanceof Error ? error.stack : error}`)
+      }
+      if (real) stage = await setUp(url, [0])
     }
-    if (stage.control[SEARCH.state] !== ACTOR_STATE.stopped) return step
-    try {
-      after(stage.memory, step)
-    } catch (error) {
-      assert.fail(`killed at step ${step}: ${error instanceof Error ? error.stack : error}`)
-    }
+  } finally {
+    await Promise.all(stage.workers.map(worker => worker.terminate()))
   }
 }
 
