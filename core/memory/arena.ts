@@ -341,8 +341,7 @@ export class Arena {
     if (size > limits.MESSAGE_VALUE_BYTES + BLOCK_BYTES) throw new RangeError(`no slab of ${size} bytes`)
     const span = Math.ceil(size / BLOCK_BYTES)
     this.collect()
-    const block =
-      this.#takeBlocks(span, BLOCK_KIND.run) || (this.#shed() ? this.#takeBlocks(span, BLOCK_KIND.run) : 0)
+    const block = this.#takeBlocks(span, BLOCK_KIND.run) || (this.#shed() ? this.#takeBlocks(span, BLOCK_KIND.run) : 0)
     if (block === 0) return 0
     const ref = (this.#first + (block - 1) * BLOCK_BYTES) >> 4
     this.#open(ref)
