@@ -5,6 +5,8 @@ import type { Output } from './output.ts'
 
 /** What a command works with. */
 export interface Context {
+  /** What follows `svc`. */
+  readonly argv: readonly string[]
   readonly output: Output
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly cwd: string

@@ -7,6 +7,6 @@ import { addFlowsPut } from './flows-put.ts'
 import { addFlowsRestore } from './flows-restore.ts'
 
 export function addFlows(program: Command, context: Context): void {
-  const flows = program.command('flows').description('read, save and restore flows')
+  const flows = program.command('flows').helpCommand(false).description('read, save and restore flows')
   for (const add of [addFlowsList, addFlowsGet, addFlowsPut, addFlowsHistory, addFlowsRestore]) add(flows, context)
 }

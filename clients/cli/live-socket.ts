@@ -28,6 +28,8 @@ export interface LiveSocketOptions {
   onValue(frame: ValueFrame): void
   /** `url` of the engine that answers; null while there is none. */
   onLink(url: string | null): void
+  /** Something to know that ends nothing, such as a followed message that was removed. */
+  onNotice(text: string): void
   onFailure(failure: Failure): void
 }
 
@@ -50,6 +52,7 @@ export class LiveSocket {
   #retry_ms = RETRY_MS_MIN
   #wasLive = false
   #isLive = false
+  #isFollowing = false
   #isClosed = false
 
   constructor(options: LiveSocketOptions) {
@@ -134,7 +137,11 @@ export class LiveSocket {
       this.#versions.set(value.name, value.version)
       this.#options.onValue(value)
     } else if ('problem' in frame && frame.problem) {
-      this.#fail(new Failure(EXIT.refused, problemText(frame.problem)))
+      // Before anything is followed it was the names that were given; later it is news.
+      if (this.#isFollowing) this.#options.onNotice(problemText(frame.problem))
+      else this.#fail(new Failure(EXIT.refused, problemText(frame.problem)))
+    } else if (frame.type === 'subscribed') {
+      this.#isFollowing = true
     } else if (this.#options.newFlows && FLOW_EVENTS.includes(frame.type)) {
       const { flow, to } = frame as { flow?: string | null; to?: string }
       for (const name of [flow, to]) if (name) this.#followNew(name)

@@ -31,7 +31,7 @@ export function createProgram(context: Context): Command {
 /** Runs one command to its end and resolves with its exit code. */
 export async function runCommand(argv: readonly string[]): Promise<number> {
   const output = new Output(process.stdout, process.stderr, process.env)
-  const context: Context = { output, environment: process.env, cwd: process.cwd(), stdin: process.stdin }
+  const context: Context = { argv, output, environment: process.env, cwd: process.cwd(), stdin: process.stdin }
   process.on('SIGINT', () => process.exit(EXIT.interrupted))
   process.stdout.on('error', error => {
     // The reader went away (`svc tail | head`): nothing is left to do.

@@ -9,6 +9,7 @@ import { countOf, readPages } from './pages.ts'
 import { Screen, type ScreenSize } from './screen.ts'
 import { Series } from './series.ts'
 import { tailTable } from './tail-table.ts'
+import { printable } from './text.ts'
 
 const REDRAW_MS = 100
 
@@ -21,6 +22,7 @@ interface TailOptions {
 interface View {
   value(frame: ValueFrame): void
   link(url: string | null): void
+  notice(text: string): void
 }
 
 export function addTail(program: Command, context: Context): void {
@@ -60,6 +62,7 @@ async function follow(
     flows,
     newFlows: given.length === 0,
     onLink: url => view.link(url),
+    onNotice: text => view.notice(text),
     onFailure: failure => ended.reject(failure),
     onValue: frame => {
       if (left <= 0) return
@@ -76,24 +79,27 @@ async function everyFlow(connection: Connection): Promise<string[]> {
   return items.map(({ name }) => name)
 }
 
-const jsonView = ({ output }: Context): View => ({ value: frame => output.jsonLine(frame), link: linkNotes(output) })
+const jsonView = ({ output }: Context): View => ({ ...notes(output), value: frame => output.jsonLine(frame) })
 
 function lineView({ output }: Context): View {
   return {
+    ...notes(output),
     value: ({ ts, name, value, missed = 0 }) => {
       if (missed > 0) output.note(`${name}: ${missed} values before this one were missed`)
       output.raw(`${ts} ${name} ${JSON.stringify(value)}`)
     },
-    link: linkNotes(output),
   }
 }
 
-function linkNotes(output: Context['output']): View['link'] {
+function notes(output: Context['output']): Pick<View, 'link' | 'notice'> {
   let wasLost = false
-  return url => {
-    if (url === null) output.note('the connection is lost; trying again')
-    else if (wasLost) output.note(`connected again to ${url}`)
-    wasLost = url === null
+  return {
+    link: url => {
+      if (url === null) output.note('the connection is lost; trying again')
+      else if (wasLost) output.note(`connected again to ${url}`)
+      wasLost = url === null
+    },
+    notice: text => output.note(text),
   }
 }
 
@@ -101,9 +107,10 @@ function tableView({ output }: Context): View {
   const byName = new Map<string, Series>()
   let sorted: Series[] = []
   let link = 'connecting'
+  let notice = ''
   const now_ms = () => performance.now()
   const draw = (size: ScreenSize): string[] => {
-    const state = `${link} · ${sorted.length} messages · Ctrl-C ends`
+    const state = notice === '' ? `${link} · ${sorted.length} messages · Ctrl-C ends` : `${link} · ${notice}`
     return tailTable(sorted, state, size, output, now_ms())
   }
   const lastWords = (size: ScreenSize) => (sorted.length === 0 ? [] : draw(size).slice(0, -1))
@@ -123,6 +130,9 @@ function tableView({ output }: Context): View {
     link: url => {
       link = url ?? 'connection lost, trying again'
       screen.redraw()
+    },
+    notice: text => {
+      notice = printable(text)
     },
   }
 }

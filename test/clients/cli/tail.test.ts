@@ -104,6 +104,18 @@ describe('svc tail into a pipe', () => {
     assert.match(svc.stderr, /There is no message boiler\.rw/)
   })
 
+  test('goes on when a followed message is removed, and says so', async t => {
+    const api = await start(t)
+    const svc = tail(t, api, ['boiler.raw', '--count', '1'])
+    await subscribed(api)
+    const problem = { code: 'message_not_found', title: 'No such message', detail: 'Removed: boiler.raw.' }
+    send(api, JSON.stringify({ type: 'subscribed', names: [], flows: [], events: false }))
+    send(api, JSON.stringify({ type: 'error', problem }))
+    await svc.stderrShows('Removed: boiler.raw.')
+    send(api, frame('boiler.raw', 1, 1))
+    assert.equal((await svc.ended).code, 0)
+  })
+
   test('ends with 5 when the engine does not know the token', async t => {
     const svc = tail(t, await start(t), ['boiler.raw'], { SVC_TOKEN: 'wrong' })
     assert.equal((await svc.ended).code, 5)
