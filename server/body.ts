@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer'
 import { ServiceError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
 import { decodeForm } from './query.ts'
@@ -6,13 +5,25 @@ import { decodeForm } from './query.ts'
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Null for what is not UTF-8. */
+function textOf(bytes: Uint8Array): string | null {
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    return null
+  }
+}
+
 /** One JSON document from bytes. Throws `malformed_json` or `too_deep`. The bytes are not kept. */
-export function parseJson(bytes: Buffer): unknown {
-  if (!isUtf8(bytes)) throw new ServiceError('malformed_json', 'The body is not UTF-8.')
+export function parseJson(bytes: Uint8Array): unknown {
+  const text = textOf(bytes)
+  if (text === null) throw new ServiceError('malformed_json', 'The body is not UTF-8.')
   if (bytes.length > limits.JSON_DEPTH && isTooDeep(bytes))
     throw new ServiceError('too_deep', `The body is nested deeper than ${limits.JSON_DEPTH} levels.`)
   try {
-    return JSON.parse(bytes.toString('utf8'))
+    return JSON.parse(text)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
     throw new ServiceError('malformed_json', bytes.length === 0 ? 'The body is empty.' : 'The body is not JSON.', {
@@ -39,13 +50,14 @@ export function isTooDeep(bytes: Uint8Array): boolean {
 }
 
 /** A form as an object of texts. Throws `validation` for what is not UTF-8 or stands there twice. */
-export function parseForm(bytes: Buffer): Record<string, string> {
+export function parseForm(bytes: Uint8Array): Record<string, string> {
   const values: Record<string, string> = Object.create(null)
   const refuse = (loc: string, msg: string): never => {
     throw new ServiceError('validation', 'The form was refused.', { errors: [{ loc, msg }] })
   }
-  if (!isUtf8(bytes)) refuse('body', 'is not UTF-8')
-  for (const pair of bytes.toString('utf8').split('&')) {
+  const text = textOf(bytes)
+  if (text === null) return refuse('body', 'is not UTF-8')
+  for (const pair of text.split('&')) {
     if (pair === '') continue
     const equals = pair.indexOf('=')
     const name = decodeForm(equals < 0 ? pair : pair.slice(0, equals))

@@ -42,9 +42,8 @@ export interface Opening {
   readonly has_body: boolean
 }
 
-const EMPTY = Buffer.alloc(0)
 /** With no body to wait for, `#body` is set to this at once. */
-const NO_BODY = EMPTY
+const NO_BODY = new Uint8Array(0)
 
 /**
  * One request and its answer. Who may call is settled first, then path and query, then the body is read, then the route's
@@ -53,7 +52,7 @@ const NO_BODY = EMPTY
  *   opened -> admitted -> (body complete) -> handled -> answered
  *
  * `#channel` is null from the moment the exchange is answered or aborted; nothing touches the library's response after that.
- * Each callback that the library calls ends in `#guarded`, so none of them throws into it and none leaves a request hanging.
+ * Each callback that the library calls ends in a `try`, so none of them throws into it and none leaves a request hanging.
  */
 export class Exchange {
   readonly #services: ExchangeServices
@@ -67,7 +66,7 @@ export class Exchange {
   #chunks: Buffer[] = []
   #received = 0
   /** The whole body, once it is there. */
-  #body: Buffer | null = null
+  #body: Uint8Array | null = null
   #handled = false
 
   constructor(services: ExchangeServices, opening: Opening, channel: Channel) {
@@ -78,7 +77,11 @@ export class Exchange {
 
   /** Called in the library's handler. When it returns, the exchange is answered or hears of an abort. */
   start(): void {
-    this.#guarded(() => this.#open())
+    try {
+      this.#open()
+    } catch (error) {
+      this.#refuse(error)
+    }
     this.#corked = false
   }
 
@@ -115,7 +118,11 @@ export class Exchange {
     channel.onData((chunk, isLast) => {
       if (this.#channel === null) return
       this.#corked = true
-      this.#guarded(() => this.#take(chunk, isLast))
+      try {
+        this.#take(chunk, isLast)
+      } catch (error) {
+        this.#refuse(error)
+      }
       this.#corked = false
     })
   }
@@ -126,7 +133,7 @@ export class Exchange {
     if (this.#received > this.#opening.served.body_limit) throw this.#tooLarge()
     const whole = isLast && this.#chunks.length === 0
     if (whole && this.#admitted) {
-      this.#body = Buffer.from(chunk)
+      this.#body = new Uint8Array(chunk)
       this.#proceed()
       return
     }
@@ -156,13 +163,13 @@ export class Exchange {
   }
 
   #later<Value>(promise: Promise<Value>, then: (value: Value) => void): void {
-    const go = (work: () => void): void => {
-      if (this.#channel !== null) this.#guarded(work)
-    }
-    promise.then(
-      value => go(() => (then(value), this.#proceed())),
-      error => go(() => this.#refuse(error)),
-    )
+    promise
+      .then(value => {
+        if (this.#channel === null) return
+        then(value)
+        this.#proceed()
+      })
+      .catch(error => this.#refuse(error))
   }
 
   #hearAbort(channel: Channel): void {
@@ -172,17 +179,13 @@ export class Exchange {
     })
   }
 
-  #guarded(work: () => void): void {
-    try {
-      work()
-    } catch (error) {
-      this.#refuse(error)
-    }
-  }
-
   #answer(answer: Answer): void {
     const bytes = bytesOf(answer)
-    this.#write(channel => writeAnswer(channel, answer, bytes, this.#isHead))
+    const head = this.#isHead
+    const channel = this.#finish()
+    if (channel === null) return
+    if (this.#corked) writeAnswer(channel, answer, bytes, head)
+    else this.#late(channel, () => writeAnswer(channel, answer, bytes, head))
   }
 
   #refuse(error: unknown): void {
@@ -191,18 +194,25 @@ export class Exchange {
     if (!(error instanceof ServiceError) || error.code === 'internal')
       this.#services.log.error('request_failed', { method, path, error })
     const refusal = refusalOf(error, path)
-    this.#write(channel => writeRefusal(channel, refusal, this.#isHead, !this.#isDrained))
+    const head = this.#isHead
+    const cut = !this.#isDrained
+    const channel = this.#finish()!
+    if (this.#corked) writeRefusal(channel, refusal, head, cut)
+    else this.#late(channel, () => writeRefusal(channel, refusal, head, cut))
   }
 
-  /** The one place that ends an exchange. */
-  #write(write: (channel: Channel) => void): void {
+  /** Takes the channel: from here on the exchange is over, and whoever took it writes. */
+  #finish(): Channel | null {
     const channel = this.#channel
-    if (channel === null) return
     this.#channel = null
     this.#forgetBody()
+    return channel
+  }
+
+  /** Writes outside the library's callbacks: corked, so that it is one packet. */
+  #late(channel: Channel, write: () => void): void {
     try {
-      if (this.#corked) write(channel)
-      else channel.cork(() => write(channel))
+      channel.cork(write)
     } catch (error) {
       this.#services.log.error('answer_not_written', { path: this.#opening.path, error })
       channel.close()

@@ -4,7 +4,7 @@ import { limits } from '../protocol/limits.ts'
 import { addressOfBytes, type TrustedProxies } from './auth/client-address.ts'
 import { type Admission, type Admissions, bearerOf } from './auth/gatekeeper.ts'
 import { mayCall } from './auth/principal.ts'
-import { type BodyBudget, type Channel, Exchange } from './exchange.ts'
+import { type Channel, Exchange, type ExchangeServices } from './exchange.ts'
 import { Gate } from './gate.ts'
 import { LiveSocket } from './live-socket.ts'
 import { refusalOf } from './problem.ts'
@@ -70,7 +70,7 @@ export class Front implements Publisher {
   readonly #options: FrontOptions
   readonly #tree: RouteTree<ServedRoute>
   readonly #gate = new Gate()
-  readonly #budget: BodyBudget = { bytes: 0 }
+  readonly #services: ExchangeServices
   readonly #sockets = new Set<LiveSocket>()
   /** Sockets that are being let in; they count against the bound. */
   #opening = 0
@@ -82,6 +82,7 @@ export class Front implements Publisher {
   constructor(library: Library, options: FrontOptions) {
     this.#library = library
     this.#options = options
+    this.#services = { admissions: options.admissions, log: options.log, budget: { bytes: 0 } }
     this.#tree = new RouteTree(options.routes.map(route => new ServedRoute(route)))
     this.#app = library.App()
     const most = options.connections ?? limits.CONNECTIONS
@@ -170,7 +171,7 @@ export class Front implements Publisher {
       return
     }
     const exchange = new Exchange(
-      { admissions: this.#options.admissions, log: this.#options.log, budget: this.#budget },
+      this.#services,
       {
         served,
         method,

@@ -7,6 +7,7 @@ import type { Method, Route } from './route.ts'
 
 interface CheckedParameter {
   readonly name: string
+  readonly loc: string
   readonly checker: Checker
   readonly missing: ErrorCode | null
 }
@@ -35,11 +36,12 @@ export class ServedRoute {
   checkParams(params: Record<string, string>): void {
     this.#params ??= Object.entries(this.route.params).map(([name, { schema, missing }]) => ({
       name,
+      loc: `path.${name}`,
       missing,
       checker: createChecker(schema),
     }))
-    for (const { name, checker, missing } of this.#params) {
-      const errors = checker.refusals(params[name], `path.${name}`)
+    for (const { name, loc, checker, missing } of this.#params) {
+      const errors = checker.refusals(params[name], loc)
       if (errors.length === 0) continue
       if (missing !== null) throw new ServiceError(missing, `${JSON.stringify(params[name])} is no such name.`)
       throw new ServiceError('validation', 'The path was refused.', { errors })
@@ -57,7 +59,7 @@ export class ServedRoute {
   }
 
   /** Throws `malformed_json`, `too_deep` or `validation` with the places `body.…`. The bytes are not kept. */
-  readBody(bytes: Buffer, content_type: string): unknown {
+  readBody(bytes: Uint8Array, content_type: string): unknown {
     const value = this.route.form && isForm(content_type) ? parseForm(bytes) : parseJson(bytes)
     const errors = (this.#body ??= createChecker(this.route.body!)).refusals(value, 'body')
     if (errors.length > 0) throw new ServiceError('validation', 'The body was refused.', { errors })

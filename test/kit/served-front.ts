@@ -5,7 +5,7 @@ import { Attempts } from '../../server/auth/attempts.ts'
 import { TrustedProxies } from '../../server/auth/client-address.ts'
 import { Gatekeeper } from '../../server/auth/gatekeeper.ts'
 import { Passwords } from '../../server/auth/passwords.ts'
-import { signingKeyOf } from '../../server/auth/signing-key.ts'
+import { type SigningKey, signingKeyOf } from '../../server/auth/signing-key.ts'
 import { Tokens } from '../../server/auth/tokens.ts'
 import { createFront, type Front } from '../../server/front.ts'
 import type { Route } from '../../server/route.ts'
@@ -51,6 +51,7 @@ export interface ServedFront {
   readonly users: UsersDouble
   readonly accounts: Accounts
   readonly tokens: Tokens
+  readonly key: SigningKey
   readonly clock: Clock
   readonly log: LogDouble
   readonly routes: readonly Route[]
@@ -123,6 +124,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     users,
     accounts,
     tokens,
+    key,
     clock,
     log,
     routes,

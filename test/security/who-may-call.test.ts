@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { after, before, describe, test } from 'node:test'
+import { SignJWT } from 'jose'
+import type { Problem } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { Who } from '../../server/auth/principal.ts'
+import type { Route } from '../../server/route.ts'
+import { ADA, ROOT, type ServedFront, serveFront } from '../kit/served-front.ts'
+
+/**
+ * Walks every declared route with every kind of credential. A refusal must come before anything else is looked at: the paths
+ * name nothing and the bodies are no JSON, so a route that let the wrong caller through would answer something else.
+ */
+let served: ServedFront
+const credentials = new Map<string, { header: string | null; may: readonly Who[]; code?: string }>()
+
+before(async () => {
+  served = await serveFront()
+  await served.accounts.create('gone', 'a password that goes', true)
+  await served.accounts.create('changed', 'the first password', true)
+  const gone = await served.mint('gone')
+  const changed = await served.mint('changed')
+  await served.accounts.remove('gone')
+  await served.accounts.setPassword('changed', served.accounts.find('changed')!.digest, 'the second password')
+
+  const { tokens, accounts, clock } = served
+  const root = accounts.find(ROOT.name)!
+  const now_s = Math.floor(clock.ms / 1000)
+  const expired = await tokens.mint('access', ROOT.name, root.digest, -1)
+  const reset = await tokens.mint('reset', ROOT.name, root.digest, 3600)
+  const claims = { sub: ROOT.name, aud: 'access', iat: now_s, exp: now_s + 3600, pwd: root.digest }
+  const { privateKey: strange_key } = generateKeyPairSync('ed25519')
+  const signed = (
+    header: { alg: string; typ?: string },
+    more: object = {},
+    key: Parameters<SignJWT['sign']>[0] = strange_key,
+  ) => new SignJWT({ ...claims, ...more }).setProtectedHeader(header).sign(key)
+  const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const [, payload, signature] = served.superuser.split('.')
+  const only_nobody = ['nobody'] as const
+  const bad = (header: string | null, code = 'unauthenticated') => ({ header, may: only_nobody, code })
+
+  const table: Record<string, { header: string | null; may: readonly Who[]; code?: string }> = {
+    'no credential': bad(null),
+    'an empty header': bad(''),
+    'a scheme without a token': bad('Bearer'),
+    'another scheme': bad(`Basic ${Buffer.from(`${ROOT.name}:${ROOT.password}`).toString('base64')}`),
+    'no token at all': bad('Bearer nonsense'),
+    'a token with two parts': bad(`Bearer ${served.superuser.split('.').slice(0, 2).join('.')}`),
+    'a token of blanks': bad('Bearer a b c'),
+    'a very long token': bad(`Bearer ${'a'.repeat(limits.TOKEN_BYTES + 1)}`),
+    'an expired token': bad(`Bearer ${expired}`, 'token_expired'),
+    'a reset token': bad(`Bearer ${reset}`),
+    'a token under another key': bad(`Bearer ${await signed({ alg: 'EdDSA', typ: 'access+jwt' })}`),
+    'a token with the right audience and another type': bad(
+      `Bearer ${await signed({ alg: 'EdDSA', typ: 'reset+jwt' }, {}, served.key.sign)}`,
+    ),
+    'a token without a type': bad(`Bearer ${await signed({ alg: 'EdDSA' }, {}, served.key.sign)}`),
+    'a token with the right type and another audience': bad(
+      `Bearer ${await signed({ alg: 'EdDSA', typ: 'access+jwt' }, { aud: 'reset' }, served.key.sign)}`,
+    ),
+    'a token that never ends': bad(
+      `Bearer ${await signed({ alg: 'EdDSA', typ: 'access+jwt' }, { exp: undefined }, served.key.sign)}`,
+    ),
+    'a token that names nobody': bad(
+      `Bearer ${await signed({ alg: 'EdDSA', typ: 'access+jwt' }, { sub: 'nobody' }, served.key.sign)}`,
+    ),
+    'a token without a signature': bad(`Bearer ${base64url({ alg: 'none', typ: 'access+jwt' })}.${payload}.`),
+    'a token that says alg none and keeps the signature': bad(
+      `Bearer ${base64url({ alg: 'none', typ: 'access+jwt' })}.${payload}.${signature}`,
+    ),
+    'a token signed with the public key as a secret': bad(
+      `Bearer ${await signed({ alg: 'HS256', typ: 'access+jwt' }, {}, Buffer.alloc(32, 1))}`,
+    ),
+    'a token whose payload was changed': bad(
+      `Bearer ${served.user.split('.')[0]}.${base64url({ ...claims, sub: ROOT.name })}.${served.user.split('.')[2]}`,
+    ),
+    'a token of a user that is gone': bad(`Bearer ${gone}`),
+    'a token from before a change of password': bad(`Bearer ${changed}`),
+    'a user': { header: `Bearer ${served.user}`, may: ['nobody', 'user'], code: 'forbidden' },
+    'a superuser': { header: `bearer  ${served.superuser}`, may: ['nobody', 'user', 'superuser'] },
+  }
+  for (const [name, credential] of Object.entries(table)) credentials.set(name, credential)
+})
+after(() => served.close())
+
+/** A path that leads to the route and names nothing. */
+const pathOf = (route: Route): string => route.path.replaceAll(/\{[a-z_]+\}/g, 'nothing')
+
+async function call(route: Route, header: string | null): Promise<{ status: number; code: string | null }> {
+  const answer = await fetch(served.url + pathOf(route), {
+    method: route.method,
+    headers: header === null ? {} : { authorization: header },
+    body: route.body === null ? undefined : '{',
+  })
+  const text = await answer.text()
+  const isProblem = answer.headers.get('content-type') === 'application/problem+json'
+  return { status: answer.status, code: isProblem ? (JSON.parse(text) as Problem).code : null }
+}
+
+describe('deny by default', () => {
+  test('every route says who may call it', () => {
+    assert.ok(served.routes.length > 30)
+    for (const route of served.routes) assert.ok(['nobody', 'user', 'superuser'].includes(route.who), route.path)
+  })
+
+  test('only these routes need no credential', () => {
+    const open = served.routes.filter(route => route.who === 'nobody').map(route => `${route.method} ${route.path}`)
+    assert.deepEqual(open.sort(), [
+      'GET /docs',
+      'GET /docs/favicon-32x32.png',
+      'GET /docs/start.js',
+      'GET /docs/swagger-ui-bundle.js',
+      'GET /docs/swagger-ui.css',
+      'GET /openapi.json',
+      'GET /utils/health/',
+      'POST /login/access-token',
+      'POST /password-recovery',
+      'POST /password-reset',
+    ])
+  })
+
+  test('only these routes need a superuser', () => {
+    const high = served.routes.filter(route => route.who === 'superuser').map(route => `${route.method} ${route.path}`)
+    assert.deepEqual(high.sort(), ['DELETE /users/{name}', 'GET /users', 'POST /users'])
+  })
+
+  test('every route refuses every credential that is not enough, before it looks at anything else', async () => {
+    for (const route of served.routes)
+      for (const [name, { header, may, code }] of credentials) {
+        const what = `${route.method} ${route.path} with ${name}`
+        const got = await call(route, header)
+        if (may.includes(route.who)) assert.ok(got.status !== 401 && got.status !== 403, `${what}: ${got.status}`)
+        else assert.equal(got.code, code, what)
+      }
+    assert.deepEqual(served.log.errors, [])
+  })
+
+  test('a refusal of a credential says how to sign in, and nothing of why the token is no good', async () => {
+    for (const [name, { header, code }] of credentials) {
+      if (code !== 'unauthenticated') continue
+      const answer = await fetch(`${served.url}/flows`, { headers: header === null ? {} : { authorization: header } })
+      assert.equal(answer.status, 401, name)
+      assert.equal(answer.headers.get('www-authenticate'), 'Bearer')
+      const { detail } = (await answer.json()) as Problem
+      assert.doesNotMatch(detail, /signature|alg|audience|claim|key/i, name)
+    }
+  })
+
+  test('a token ends on the clock of the engine', async () => {
+    const token = await served.mint(ADA.name)
+    const ask = async (): Promise<number> =>
+      (await fetch(`${served.url}/flows`, { headers: { authorization: `Bearer ${token}` } })).status
+    assert.equal(await ask(), 200)
+    served.clock.ms += limits.TOKEN_LIFETIME_S * 1000
+    assert.equal(await ask(), 401)
+    served.clock.ms -= limits.TOKEN_LIFETIME_S * 1000
+    assert.equal(await ask(), 200)
+  })
+
+  test('a user who becomes no user is refused on the next request', async () => {
+    await served.accounts.create('brief', 'a short stay here', false)
+    const headers = { authorization: `Bearer ${await served.mint('brief')}` }
+    assert.equal((await fetch(`${served.url}/users/me`, { headers })).status, 200)
+    await served.accounts.remove('brief')
+    assert.equal((await fetch(`${served.url}/users/me`, { headers })).status, 401)
+  })
+})
