@@ -67,6 +67,7 @@ export class FlowTable {
 
   /** For a row that no thread uses yet. */
   reset(flow: number): void {
+    if (!(flow >= 0 && flow < this.size)) throw new RangeError(`no flow ${flow}`)
     const row = this.row(flow)
     this.#i32.fill(0, row, row + ROW_WORDS)
   }

@@ -8,7 +8,7 @@ import type { Memory } from '../memory/region.ts'
 export const INTENT_ROW = layout(
   'intent row',
   [
-    ['doing', 'i32', 'index + 1 of the message being published; -1: taking an item that lies in a slab; 0: neither'],
+    ['doing', 'i32', 'index + 1 of the message being published, or DOING'],
     ['flow', 'i32', 'flow of the message, or of the item'],
     ['ref', 'i32', 'slab with the value, 0: none'],
     ['mark', 'i32', 'publishing: position of the journal before the record; taking: taken once it is done'],
@@ -16,15 +16,17 @@ export const INTENT_ROW = layout(
     ['parent_seq', 'f64', 'cascade that publishes, 0: none'],
     ['parent_ts', 'f64', 'its start'],
     ['depth', 'i32', 'depth of the items'],
-    ['record', 'i32', 'flags of the journal record, and INTENT'],
-    ['displaced', 'i32', 'slab that the value pushes out of the table, 0: none; cleared when it is released'],
+    ['record', 'i32', 'flags of the journal record, and RECORD_BIT'],
+    ['displaced', 'i32', 'slab that the value pushes out of the table, 0: none'],
     ['displaced_generation', 'i32', 'its generation'],
   ],
   64,
 )
 
-/** Beside the flags of the journal record. */
-export const INTENT = { no_record: 1 << 8, queued: 1 << 9 } as const
+/** Values of `doing` that name no message: taking an item that lies in a slab; releasing `displaced`, the last step of a publish. */
+export const DOING = { nothing: 0, taking: -1, releasing: -2 } as const
+/** Beside the flags of the journal record: there is none; the item goes into the own flow as well. */
+export const RECORD_BIT = { none: 1 << 8, queued: 1 << 9 } as const
 
 /** Index of the first i32 word of a thread's row. The rows stand at the start of the queue region. */
 export const intentWord = (memory: Memory, slot: number): number =>

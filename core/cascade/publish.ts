@@ -15,7 +15,7 @@ import type { MessageTable } from '../memory/messages.ts'
 import type { Memory } from '../memory/region.ts'
 import { slotOf } from '../memory/threads.ts'
 import { FLOW_ROW, type FlowTable } from './flows.ts'
-import { INTENT, INTENT_ROW, intentWord } from './intent.ts'
+import { DOING, INTENT_ROW, intentWord, RECORD_BIT } from './intent.ts'
 import type { IngressQueue } from './queue.ts'
 import type { ReadySet } from './ready.ts'
 
@@ -125,16 +125,17 @@ export class Publisher {
 
   /**
    * By the front and the timer: the value starts a cascade. Returns the version, or one of `REFUSED`.
-   * `journal.mark()` is the caller's, once for all that belongs together.
+   * `journal.mark()` is the caller's, once for all that belongs together. `checked`: the caller has looked at the bounds for a
+   * whole list, of which no part may be refused for them.
    */
-  publish(route: Route, value: EncodedValue, ts: number): number {
-    if (this.#backlogged(route)) return REFUSED.backlogged
+  publish(route: Route, value: EncodedValue, ts: number, checked = false): number {
+    if (!checked && this.#backlogged(route)) return REFUSED.backlogged
     if (!this.#journal.hasRoom(journalBytes(value))) return REFUSED.journal_full
     const ref = this.#slab(value, INGRESS_SHARE)
     if (ref < 0) return ref
     if (!this.#lock(route, PATIENCE_MS)) return this.#refuse(ref, REFUSED.held)
     // Again, now that nobody else can append here: the flow's own bound is exact, those further down are soft.
-    const refused = this.#backlogged(route) ? REFUSED.backlogged : this.#reserveAll(route, value, ref)
+    const refused = !checked && this.#backlogged(route) ? REFUSED.backlogged : this.#reserveAll(route, value, ref)
     if (refused < 0) {
       this.#unlock(route)
       return this.#refuse(ref, refused)
@@ -216,16 +217,17 @@ export class Publisher {
     this.#messages.write(message, version, ts, value, 0)
     this.#messages.flip(message, version)
     this.#journal.value(message, version, ts, RECORD.inner, value, 0)
-    atomics.release(i32, row + intent.doing, 0)
     if (displaced !== 0) this.#release(displaced)
+    else i32[row + intent.doing] = DOING.nothing
     this.#flows.unlockPublish(flow, this.#owner)
     return version
   }
 
-  /** What the value pushed out of the table; the intent names it until it is released. */
+  /** What the value pushed out of the table: the rest of the publish is done. A plain store ends it, see `recover.ts`. */
   #release(displaced: number): void {
+    atomics.release(this.#i32, this.#intent + intent.doing, DOING.releasing)
     this.#arena.release(displaced)
-    this.#i32[this.#intent + intent.displaced] = 0
+    this.#i32[this.#intent + intent.doing] = DOING.nothing
   }
 
   /** Under the words of `route`, with room for everything. */
@@ -249,7 +251,7 @@ export class Publisher {
     i32[row + intent.flow] = flow
     i32[row + intent.ref] = ref
     i32[row + intent.mark] = i32[this.#journal_tail]
-    i32[row + intent.record] = (record === RECORD.none ? INTENT.no_record : record) | (queued ? INTENT.queued : 0)
+    i32[row + intent.record] = (record === RECORD.none ? RECORD_BIT.none : record) | (queued ? RECORD_BIT.queued : 0)
     const displaced = this.#messages.previousRef(message)
     i32[row + intent.displaced] = displaced
     if (displaced !== 0) i32[row + intent.displaced_generation] = this.#arena.generation(displaced)
@@ -264,7 +266,6 @@ export class Publisher {
     this.#messages.write(message, version, ts, value, ref)
     this.#messages.flip(message, version)
     // From here on the publish stands: recovery would finish it.
-    if (ref !== 0) this.#arena.commit(ref)
     if (appends) {
       const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
       if (queued) this.#queue.append(flow, message, depth, version, ts, parent_seq, parent_ts, value, queue_ref)
@@ -273,11 +274,9 @@ export class Publisher {
         this.#queue.append(foreign[i], message, depth, version, ts, parent_seq, parent_ts, value, queue_ref)
       }
     }
-    if (record !== RECORD.none) {
-      this.#journal.value(message, version, ts, record, value, ref)
-    }
-    atomics.release(i32, row + intent.doing, 0)
+    if (record !== RECORD.none) this.#journal.value(message, version, ts, record, value, ref)
     if (displaced !== 0) this.#release(displaced)
+    else i32[row + intent.doing] = DOING.nothing
   }
 
   /** One reference for the message slot and one for each item, counted while nobody else knows the slab. The journal counts its own. */

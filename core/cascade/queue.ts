@@ -6,7 +6,7 @@ import { layout } from '../memory/layout.ts'
 import type { Memory } from '../memory/region.ts'
 import { slotOf } from '../memory/threads.ts'
 import { FLOW_ROW, type FlowTable } from './flows.ts'
-import { INTENT_ROW, intentWord } from './intent.ts'
+import { DOING, INTENT_ROW, intentWord } from './intent.ts'
 import { SEGMENT_HEAD, SEGMENT_ITEM_UNITS, SEGMENT_UNITS, SegmentPool } from './segments.ts'
 
 export const ITEM_HEAD = layout('queue item', [
@@ -149,10 +149,10 @@ export class IngressQueue {
       this.#i32[this.#intent + intent.ref] = ref
       this.#i32[this.#intent + intent.mark] = taken + 1
       this.#f64[(this.#intent >> 1) + intent.version] = this.#arena.generation(ref)
-      atomics.release(this.#i32, this.#intent + intent.doing, -1)
+      atomics.release(this.#i32, this.#intent + intent.doing, DOING.taking)
       atomics.release(this.#i32, row + word.taken, taken + 1)
       this.#arena.release(ref)
-      this.#i32[this.#intent + intent.doing] = 0
+      this.#i32[this.#intent + intent.doing] = DOING.nothing
     }
     if (emptied >= 0) this.pool.give(emptied)
     return true

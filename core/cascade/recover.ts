@@ -18,7 +18,7 @@ import type { Memory } from '../memory/region.ts'
 import { SLOT, slotOf } from '../memory/threads.ts'
 import { recoverWord } from '../memory/wait.ts'
 import { FLOW_ROW, type FlowTable } from './flows.ts'
-import { INTENT, INTENT_ROW, intentWord } from './intent.ts'
+import { DOING, INTENT_ROW, intentWord, RECORD_BIT } from './intent.ts'
 import type { IngressQueue } from './queue.ts'
 import { type ReadySet, setOf } from './ready.ts'
 
@@ -79,10 +79,8 @@ export function recoverThread(dead_owner: number, parts: RecoverParts): Recovere
   queue.pool.repair()
   ready.repair()
   for (let flow = 0; flow < flows.size; flow++) {
-    if (flows.ownerOf(flow) !== 0) continue
-    // Segments that the thread kept warm.
     if (flows.queued(flow) === 0 && queue.holdsSegments(flow)) queue.cool(flow)
-    // It may have died between an append and its mark.
+    // The thread may have died between an append and its mark. A mark too many costs one look.
     if (flows.queued(flow) > 0) ready.markReady(flow)
   }
   const arena = recoverArena(memory, dead_owner, parts.owner)
@@ -105,17 +103,19 @@ function finishIntent(dead_owner: number, held: readonly number[], parts: Recove
       finished = message
     } else {
       emptyOtherSlot(memory, message)
+      // Nobody else has heard of the slab: it dies with its thread, as one that was never handed over.
+      if (ref !== 0) i32[(ref << 2) + SLAB_ROW.word.state] = SLAB_STATE.uncommitted
     }
-  } else if (doing < 0) {
+  } else if (doing === DOING.taking) {
     const flow = i32[row + intent.flow]
     const done = i32[parts.flows.row(flow) + word.taken] === i32[row + intent.mark]
     if (done) finishRelease(ref, f64[(row >> 1) + intent.version], parts)
   }
-  // The table does not hold it any more, in either case.
   const displaced = i32[row + intent.displaced]
-  if (displaced !== 0 && doing >= 0) finishRelease(displaced, i32[row + intent.displaced_generation], parts)
-  i32[row + intent.displaced] = 0
-  i32[row + intent.doing] = 0
+  // Whether the publish stands or not: the table does not hold it any more.
+  if (displaced !== 0 && (doing > 0 || doing === DOING.releasing))
+    finishRelease(displaced, i32[row + intent.displaced_generation], parts)
+  i32[row + intent.doing] = DOING.nothing
   return finished
 }
 
@@ -135,17 +135,16 @@ function finishPublish(
   const depth = i32[row + intent.depth]
   const parent_seq = f64[(row >> 1) + intent.parent_seq]
   const parent_ts = f64[(row >> 1) + intent.parent_ts]
-  if (ref !== 0) arena.commit(ref)
   const value: ReadValue = { kind: KIND.none, number: 0, bytes: Buffer.alloc(0), length: 0, version: 0, ts: 0 }
   messages.read(message, value)
   const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
   for (const flow of held) {
     const at = flows.row(flow)
     if (i32[at + word.before] !== i32[at + word.appended]) continue
-    if (flow === own && (record & INTENT.queued) === 0) continue
+    if (flow === own && (record & RECORD_BIT.queued) === 0) continue
     queue.append(flow, message, depth, value.version, value.ts, parent_seq, parent_ts, value, queue_ref)
   }
-  if ((record & INTENT.no_record) !== 0) return
+  if ((record & RECORD_BIT.none) !== 0) return
   const slot = slotOf(dead_owner)
   if (isJournalled(memory, slot, i32[row + intent.mark], message, value.version)) return
   const counted = travelsByRef(value.length) && isCounted(memory, slot, message, value.version, ref)
@@ -190,7 +189,7 @@ function isRecord(memory: Memory, at: number, message: number, version: number):
   )
 }
 
-/** The publish did not happen: what was filled is nobody's, and the slab in it dies with its thread. */
+/** The publish did not happen: what was filled is nobody's. */
 function emptyOtherSlot(memory: Memory, message: number): void {
   const at = (memory.regions.messages.offset + message * MESSAGE_ROW.size) >> 2
   const other =
@@ -199,9 +198,10 @@ function emptyOtherSlot(memory: Memory, message: number): void {
 }
 
 /**
- * A release that the thread had announced. Between the step that takes the reference away and the end of the announcement
- * stands no other step, so a slab that is still held still has the thread's reference; one that nobody holds was left by
- * the thread on its way home; another generation has gone that way.
+ * A release that the thread had announced. V8 ends a thread at function entries and loop turns only, and none stands between
+ * the operation that takes the last step of a release (a reference less, or the slab put on its way home) and the plain store
+ * that ends the announcement. So a slab that is still held still has the thread's reference; one that nobody holds was left
+ * by the thread on its way; another generation has gone that way.
  */
 function finishRelease(ref: number, generation: number, parts: RecoverParts): void {
   const { memory, arena } = parts

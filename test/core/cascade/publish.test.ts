@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { auditMemory } from '../../../core/cascade/audit.ts'
 import type { REFUSED } from '../../../core/cascade/publish.ts'
 import { smallMemory } from '../../kit/memory.ts'
+import { takeAll } from './kit/recovered.ts'
 import { emptyItem, float, refusal, route, Station, Store, text, told } from './kit/station.ts'
 
 const FRONT = 1
@@ -16,16 +17,6 @@ function engine(sizes: Parameters<typeof smallMemory>[0] = {}, bounds?: Construc
     lane: new Station(memory, LANE, bounds),
     store: new Store(memory, [FRONT, LANE]),
   }
-}
-
-/** Everything that waits in the flow, taken by the lane. */
-function takeAll(lane: Station, flow: number): string[] {
-  assert.ok(lane.flows.claim(flow, lane.owner))
-  const items: string[] = []
-  const item = emptyItem()
-  while (lane.queue.take(flow, item)) items.push(`${item.message}@${item.version}=${told(item.value)}`)
-  lane.flows.release(flow, lane.owner)
-  return items
 }
 
 describe('a publish', () => {

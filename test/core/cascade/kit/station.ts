@@ -6,10 +6,10 @@ import { Arena } from '../../../../core/memory/arena.ts'
 import { type EncodedValue, KIND } from '../../../../core/memory/encoded.ts'
 import { JournalReader, type JournalVisitor, JournalWriter } from '../../../../core/memory/journal.ts'
 import { MessageTable } from '../../../../core/memory/messages.ts'
-import type { Memory } from '../../../../core/memory/region.ts'
+import { CONTROL, type Memory } from '../../../../core/memory/region.ts'
 import { ThreadTable } from '../../../../core/memory/threads.ts'
 
-/** Everything that one thread needs to publish and to take, as the engine's threads put it together. */
+/** Everything that one thread needs to publish and to take, as the engine's threads put it together. Enters the slot unless it is held. */
 export class Station {
   readonly memory: Memory
   readonly slot: number
@@ -27,7 +27,8 @@ export class Station {
   constructor(memory: Memory, slot: number, bounds?: Bounds) {
     this.memory = memory
     this.slot = slot
-    this.owner = new ThreadTable(memory).enter(slot, 0)
+    const threads = new ThreadTable(memory)
+    this.owner = threads.ownerOf(slot) || threads.enter(slot, 0)
     this.arena = new Arena(memory, this.owner)
     this.journal = new JournalWriter(memory, slot, this.wakes)
     this.flows = new FlowTable(memory)
@@ -108,3 +109,7 @@ export class Store {
 
 export const refusal = (code: number): string | undefined =>
   (Object.keys(REFUSED) as (keyof typeof REFUSED)[]).find(name => REFUSED[name] === code)
+
+/** Words that a test's threads may write what they did into; they outlive the thread. */
+export const noteWord = (memory: Memory, index: number): number =>
+  ((memory.regions.control.offset + CONTROL.offset.spare) >> 2) + index
