@@ -36,6 +36,8 @@ export interface FanoutOptions {
   decoder: ValueDecoder
   /** Scratch for one value; nobody else uses it. */
   scratch: NewestValue
+  /** An error that no user caused; it goes to the log. */
+  onDefect: (error: unknown) => void
   /** Milliseconds of a steady clock. */
   now_ms?: () => number
   messages?: number
@@ -60,6 +62,13 @@ export interface FanoutCounts {
   stalled: number
 }
 
+/**
+ * `no`: nobody wants it, or it is older than one that was sent. `yes`: the next one. `gap`: values before it have not passed;
+ * another journal ring may hold them.
+ */
+export const ACCEPT = { no: 0, yes: 1, gap: 2 } as const
+export type Acceptance = (typeof ACCEPT)[keyof typeof ACCEPT]
+
 /** Before the front is there, nobody is. */
 const NOBODY: Publisher = { publish: () => false, publishBinary: () => false, subscribers: () => 0 }
 const EVENTS_TOPIC = 'events'
@@ -83,6 +92,7 @@ export class Fanout {
   readonly #directory: MessageDirectory
   readonly #text: ValueText
   readonly #scratch: NewestValue
+  readonly #onDefect: (error: unknown) => void
   readonly #now: () => number
   readonly #slice_ms: number
   readonly #slow: SlowSockets
@@ -113,6 +123,7 @@ export class Fanout {
     this.#directory = options.directory
     this.#text = new ValueText(options.decoder)
     this.#scratch = options.scratch
+    this.#onDefect = options.onDefect
     this.#now = options.now_ms ?? (() => performance.now())
     this.#slice_ms = options.slice_ms ?? limits.FRONT_SLICE_MS
     const messages = options.messages ?? limits.MESSAGES
@@ -149,9 +160,16 @@ export class Fanout {
 
   // ---------------------------------------------------------------- values, from the journal
 
-  /** Does a value of this version leave a gap for somebody? Another ring may hold the values between. */
-  leavesGap(message: number, version: number): boolean {
-    return this.#active[message] !== 0 && version > this.#passed[message]! + 1
+  /** What to do with a value from the journal. For most it is nothing, so this costs two reads and a write. */
+  accept(message: number, version: number): Acceptance {
+    const passed = this.#passed[message]!
+    if (this.#active[message] === 0) {
+      if (version > passed) this.#passed[message] = version
+      return ACCEPT.no
+    }
+    if (version > passed) return version === passed + 1 ? ACCEPT.yes : ACCEPT.gap
+    this.#skipped++
+    return ACCEPT.no
   }
 
   /** One value from the journal; `bytes` are read before it returns. An older version than one that passed is left out. */
@@ -166,13 +184,9 @@ export class Fanout {
     length: number,
   ): void {
     const before = this.#passed[message]!
-    if (version <= before) {
-      if (this.#active[message] !== 0) this.#skipped++
-      return
-    }
+    if (this.accept(message, version) === ACCEPT.no) return
     this.#passed[message] = version
-    if (this.#active[message] === 0) return
-    const value = this.#text.value(kind, number, bytes, at, length)
+    const value = this.#encode(kind, number, bytes, at, length)
     const middle = this.#middle(message)
     const text = this.#text.event(ts, middle, version, value, version - before - 1)
     this.#front.publish(this.#topic(message), text)
@@ -394,7 +408,7 @@ export class Fanout {
     const values = this.#values
     const newest = this.#scratch
     if (values.version(message) <= has || !values.read(message, newest)) return Math.max(has, 0)
-    const value = this.#text.value(newest.kind, newest.number, newest.bytes, 0, newest.length)
+    const value = this.#encode(newest.kind, newest.number, newest.bytes, 0, newest.length)
     this.#sendValue(follower, message, newest.ts, newest.version, value, has)
     return newest.version
   }
@@ -454,6 +468,16 @@ export class Fanout {
     while (follower.next_event < events.sequence) this.#send(follower, events.text(follower.next_event++))
     follower.next_event = -1
     follower.socket.subscribe(EVENTS_TOPIC)
+  }
+
+  /** Only the codec writes values, so one that it cannot read is a defect; its followers get null in its place. */
+  #encode(kind: number, number: number, bytes: Buffer, at: number, length: number): string {
+    try {
+      return this.#text.value(kind, number, bytes, at, length)
+    } catch (error) {
+      this.#onDefect(error)
+      return 'null'
+    }
   }
 
   #send(follower: Follower, text: string): void {

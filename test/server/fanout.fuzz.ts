@@ -47,6 +47,7 @@ function play(roundSeed: number): void {
     directory: values,
     decoder: createCodec(),
     scratch: newestScratch(),
+    onDefect: error => assert.fail(String(error)),
     now_ms: () => clock.ms,
     slow_bytes: 800,
     sweep_ms: 10,

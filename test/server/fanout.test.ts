@@ -23,6 +23,7 @@ function room(options: Partial<FanoutOptions> = {}) {
     directory: values,
     decoder: createCodec(),
     scratch: newestScratch(),
+    onDefect: error => assert.fail(String(error)),
     now_ms: () => clock.ms,
     slow_bytes: 1_000,
     sweep_ms: SWEEP_MS,

@@ -21,6 +21,7 @@ function room() {
     directory: values,
     decoder: createCodec(),
     scratch: newestScratch(),
+    onDefect: error => assert.fail(String(error)),
     now_ms: () => clock.ms,
   })
   fanout.attach(front)

@@ -19,6 +19,7 @@ async function room(t: TestContext, options: Partial<FanoutOptions> = {}) {
     directory: values,
     decoder: createCodec(),
     scratch: newestScratch(),
+    onDefect: error => assert.fail(String(error)),
     ...options,
   })
   const handlers = new FlowsSocket({
