@@ -1,4 +1,4 @@
-import { generateKeyPairSync, randomInt } from 'node:crypto'
+import { createHash, generateKeyPairSync, randomInt } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -107,6 +107,14 @@ export class Installation {
     const admin = { name: ADMIN, password: characters.join('') }
     await store(admin)
     this.#admin = admin
+  }
+
+  /** Keeps a reset token where only the user who runs the engine can read it; answers the path. The user's name becomes no path. */
+  keepReset(name: string, token: string): string {
+    const digest = createHash('sha256').update(name).digest('hex').slice(0, 16)
+    const path = join(this.data_dir, `reset-${digest}.json`)
+    writePrivate(path, `${JSON.stringify({ user: name, token })}\n`)
+    return path
   }
 
   /** Tells clients where the engine answers. */

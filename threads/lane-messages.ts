@@ -27,7 +27,6 @@ export type ToLane =
 export type FromLane =
   | { readonly type: 'entered'; readonly owner: number }
   | { readonly type: 'dispatch'; readonly request: CallRequest }
-  | { readonly type: 'cancel'; readonly call: number }
   | { readonly type: 'left' }
 
 /** Lane to timer: `message` holds a value that is due; it lies in the held table. */

@@ -93,7 +93,9 @@ class Lane implements Host {
   }
   readonly #current_node: number
   readonly #executions: number
+  readonly #published: number
   readonly #in_flight: number
+  readonly #own_in_flight: number
 
   #seq = 0
   #cursor = 0
@@ -153,6 +155,9 @@ class Lane implements Host {
     const row = this.#threads.row(task.slot)
     this.#current_node = (row >> 2) + THREAD_ROW.word.current_node
     this.#executions = (row >> 3) + THREAD_ROW.word.executions
+    this.#published = (row >> 3) + THREAD_ROW.word.published
+    this.#own_in_flight = (row >> 2) + THREAD_ROW.word.cascades_in_flight
+    memory.i32[this.#own_in_flight] = 0
     this.#in_flight = (memory.regions.control.offset >> 2) + CONTROL.word.cascades_in_flight
   }
 
@@ -420,7 +425,17 @@ class Lane implements Host {
   publish(run: PlanRun, message: number, value: EncodedValue, ts_us: number, depth: number, cascade: Cascade): number {
     if (this.#journal.unmarked() > MARK_EARLY_BYTES) this.#journal.mark()
     this.#journal.waitForRoom(limits.JOURNAL_INLINE_BYTES + 128, () => this.#stopping())
-    return this.#publisher.publishInner(run.routes[message]!, value, ts_us, depth, cascade.seq, cascade.started_us)
+    const version = this.#publisher.publishInner(
+      run.routes[message]!,
+      value,
+      ts_us,
+      depth,
+      cascade.seq,
+      cascade.started_us,
+    )
+    if (version > 0) this.#memory.f64[this.#published]!++
+    else this.#notes.dropped(run.plan.flow, 'arena_full')
+    return version
   }
 
   passes(run: PlanRun, output: PlanOutputPort, value: EncodedValue, ts_us: number): boolean {
@@ -562,8 +577,10 @@ class Lane implements Host {
     return false
   }
 
+  /** Counted twice: for the engine's bound, and in the thread's own row, so that its death can be taken off again. */
   inFlight(change: 1 | -1): void {
     atomics.add(this.#memory.i32, this.#in_flight, change)
+    this.#memory.i32[this.#own_in_flight]! += change
   }
 
   wants(flow: FlowRun): void {

@@ -1,5 +1,4 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { Cron } from 'croner'
 import { FlowTable } from '../core/cascade/flows.ts'
 import { Publisher, REFUSED } from '../core/cascade/publish.ts'
 import { IngressQueue } from '../core/cascade/queue.ts'
@@ -19,6 +18,7 @@ import { DueHeap } from './due-heap.ts'
 import { journalWakes } from './journal-wakes.ts'
 import type { HeldNotice } from './lane-messages.ts'
 import { LaneNotes } from './lane-notes.ts'
+import { nextCron } from './nodes/inject.ts'
 import type { FromTimer, InjectPlan, RatedPlan, TimerTask, ToTimer } from './timer-messages.ts'
 
 /** The timer thread: injects, ends of rate-limited intervals, and the watch over backlogs. Everything that fires is a publish like any other. */
@@ -276,8 +276,8 @@ function nextDue(inject: InjectPlan, now_ms: number, last_ms: number | null, tim
     times.push(from_ms + every_ms * Math.max(1, Math.ceil((now_ms - from_ms) / every_ms)))
   }
   if (inject.cron !== null) {
-    const next = new Cron(inject.cron, { timezone: time_zone, paused: true }).nextRun(new Date(now_ms))
-    if (next !== null) times.push(next.getTime())
+    const next = nextCron(inject.cron, time_zone, now_ms)
+    if (next !== null) times.push(next)
   }
   return times.length === 0 ? null : Math.min(...times)
 }

@@ -71,7 +71,6 @@ export interface Ingress {
  */
 export class FlowRun {
   readonly index: number
-  readonly name: string
   run: PlanRun
   /** Cascades begun: the flow's clock. A wave reads nothing that a later cascade published. */
   clock = 0
@@ -95,6 +94,8 @@ export class FlowRun {
   readonly #out: OutputValues = { value: [], keys: 0 }
   #wave_ids = 0
   #open_waves = 0
+  /** Waves are open that began before the newest cascade. */
+  #mixed = false
   #waiting = 0
   #now = 0
   #deadline = 0
@@ -106,7 +107,6 @@ export class FlowRun {
 
   constructor(plan: Plan, host: Host, item: TakenItem) {
     this.index = plan.flow_index
-    this.name = plan.flow
     this.#host = host
     this.#item = item
     this.run = this.#prepare(plan, new Map())
@@ -115,6 +115,11 @@ export class FlowRun {
   /** Executions waiting in mailboxes and results waiting for a turn. */
   get inner(): number {
     return this.#waiting + this.#arrivals.size + this.#stack.length
+  }
+
+  /** A rename changes it. */
+  get name(): string {
+    return this.run.plan.flow
   }
 
   get openCascades(): ReadonlySet<Cascade> {
@@ -155,14 +160,19 @@ export class FlowRun {
         items++
         this.taken++
         this.#begin(this.#item)
-      } else if (this.#generators.size > 0 && this.#pulls < limits.GENERATOR_PULLS_PER_TURN) {
+      } else if (this.#mayPull() && this.#pulls < limits.GENERATOR_PULLS_PER_TURN) {
         this.#stack.push(this.#generators.shift()!)
       } else {
         break
       }
       if (this.#now >= deadline_ms) break
     }
-    return this.#stack.length > 0 || this.#arrivals.size > 0 || this.#generators.size > 0
+    return this.#stack.length > 0 || this.#arrivals.size > 0 || this.#mayPull()
+  }
+
+  /** A generator waits while the mailboxes of its flow are full. */
+  #mayPull(): boolean {
+    return this.#generators.size > 0 && this.#waiting < limits.FLOW_WAITING_ITEMS
   }
 
   // ---- cascades and waves
@@ -179,6 +189,7 @@ export class FlowRun {
     cascade.parent_ts = item.parent_ts
     cascade.started_us = this.#time()
     this.clock++
+    if (this.#open_waves > 0) this.#mixed = true
     const wave = this.#newWave(run, cascade, item.depth, { waves: 0 })
     if (position === undefined || !run.plan.messages[position]!.queued) {
       cascade.errors++
@@ -187,7 +198,7 @@ export class FlowRun {
       this.#settle(cascade)
       return
     }
-    run.apply(position, this.#valueOf(item.value), wave, this.#open_waves > 1)
+    run.apply(position, this.#valueOf(item.value), wave, this.#mixed)
     const readers = run.plan.messages[position]!.readers
     if (item.depth > limits.WAVE_DEPTH) {
       this.#host.cycle(this, run, readers[0] ?? 0, `deeper than ${limits.WAVE_DEPTH} through other flows`)
@@ -260,11 +271,13 @@ export class FlowRun {
 
   #closeWave(wave: Wave): void {
     wave.cascade.open--
+    wave.id = 0
     this.#open.delete(wave)
     if (--this.#open_waves === 0) {
       wave.run.forgetOlder()
       if (wave.run !== this.run) this.run.forgetOlder()
-    } else if (this.run.olderKept > 1024) {
+      this.#mixed = false
+    } else if (this.run.wantsPruning) {
       this.#prune()
     }
     if (this.#spare.length < 64) this.#spare.push(wave)
@@ -317,9 +330,7 @@ export class FlowRun {
   /** False while the body is being loaded; `bodyReady` goes on. */
   #makeReady(seat: Seat): boolean {
     if (seat.broken !== null || this.#host.dispatched(seat)) return true
-    seat.busy = true
-    this.away++
-    this.#host.load(this, seat)
+    this.#load(seat)
     return false
   }
 
@@ -523,7 +534,7 @@ export class FlowRun {
       this.#end(execution)
       return this.#stackEmitted()
     }
-    if (this.#pulls >= limits.GENERATOR_PULLS_PER_TURN) {
+    if (this.#pulls >= limits.GENERATOR_PULLS_PER_TURN || this.#waiting >= limits.FLOW_WAITING_ITEMS) {
       this.#generators.push(execution)
       return
     }
@@ -624,7 +635,7 @@ export class FlowRun {
       const encoded = this.#host.scratch(at)
       if (output.rate_hz !== null && !this.#host.passes(run, output, encoded, ts)) continue
       this.#host.publish(run, output.message, encoded, ts, wave.depth, execution.cascade)
-      run.apply(output.message, this.#local(encoded, values[at]), wave, this.#open_waves > 1)
+      run.apply(output.message, this.#local(encoded, values[at]), wave, this.#mixed)
       const forward = output.forward
       for (let reader = 0; reader < forward.length; reader++) wave.activate(forward[reader]!)
       if (output.back.length > 0) this.#goBack(execution, wave, output)
@@ -712,7 +723,18 @@ export class FlowRun {
       replaced.set(seat, null)
       this.#seats.delete(id)
     }
+    for (const seat of seats) {
+      if (seat.body === null && !seat.busy && seat.node.digest !== null && !this.#host.dispatched(seat))
+        this.#load(seat)
+    }
     return new PlanRun(plan, seats, this.#host)
+  }
+
+  /** Bodies are loaded together, as soon as the flow has work on this thread; until then executions wait in the mailbox. */
+  #load(seat: Seat): void {
+    seat.busy = true
+    this.away++
+    this.#host.load(this, seat)
   }
 
   /** An unchanged node keeps its seat; a changed one gets a fresh one, which waits until the old one's body is back. */

@@ -28,11 +28,11 @@ export const THREAD_ROW = layout(
     ['kind', 'i32', 'THREAD_KIND'],
     ['state', 'i32', 'THREAD_STATE'],
     ['current_node', 'i32', 'node index of the body that runs now, plus 1; 0 when none'],
-    ['flags', 'i32', 'free for the thread and its watchers'],
+    ['cascades_in_flight', 'i32', 'cascades of this thread that outlived the turn that began them'],
     ['current_since_ms', 'f64', 'when that body began'],
     ['executions', 'f64', 'bodies run since the slot was entered'],
     ['heartbeat_ms', 'f64', 'last sign of life, by the thread itself'],
-    ['busy_ms', 'f64', 'time spent in bodies since the slot was entered'],
+    ['published', 'f64', 'values published since the slot was entered'],
     ['spare', 'bytes:8', ''],
     ['wake', 'i32', 'counts wakes; the thread sleeps on it (a cache line of its own)'],
     ['sleeping', 'i32', '1 while the thread sleeps or is about to'],
@@ -75,7 +75,7 @@ export class ThreadTable {
     this.#f64[half + THREAD_ROW.word.current_since_ms] = 0
     this.#f64[half + THREAD_ROW.word.executions] = 0
     this.#f64[half + THREAD_ROW.word.heartbeat_ms] = 0
-    this.#f64[half + THREAD_ROW.word.busy_ms] = 0
+    this.#f64[half + THREAD_ROW.word.published] = 0
     atomics.store(this.#i32, row + STATE, THREAD_STATE.running)
     return owner
   }

@@ -1,0 +1,93 @@
+import { limits } from '../protocol/limits.ts'
+import { Accounts } from './auth/accounts.ts'
+import { Attempts } from './auth/attempts.ts'
+import { TrustedProxies } from './auth/client-address.ts'
+import { Gatekeeper } from './auth/gatekeeper.ts'
+import { Passwords } from './auth/passwords.ts'
+import { signingKeyOf } from './auth/signing-key.ts'
+import { Tokens } from './auth/tokens.ts'
+import type { Users } from './auth/users.ts'
+import { createFront } from './front.ts'
+import { LiveEngine } from './live/live-engine.ts'
+import { allRoutes } from './routes.ts'
+import type { MintedToken, RunningEngine, StartOptions } from './running-engine.ts'
+import { FlowsSocket } from './sockets/flows.ts'
+import type { Store } from './store/client.ts'
+
+/** Puts the service together: the live engine, the accounts, the front. The only place where anything is wired. */
+export async function startEngine({ config, installation, log }: StartOptions): Promise<RunningEngine> {
+  const engine = await LiveEngine.open({
+    config,
+    data_dir: installation.data_dir,
+    log,
+    onFatal: error => {
+      log.error('engine_cannot_go_on', { error })
+      // The supervisor starts a fresh engine; what was acknowledged is on the disk.
+      process.exit(1)
+    },
+  })
+  const accounts = await Accounts.open(usersOf(engine.store), new Passwords())
+  if (accounts.count === 0) {
+    await installation.makeAdmin(async ({ name, password }) => void (await accounts.create(name, password, true)))
+  }
+  const key = await signingKeyOf(installation.signing_key_pem)
+  const tokens = new Tokens(key, Date.now)
+  const attempts = new Attempts(bounds(limits.LOGIN_FAILURES, limits.LOGIN_WINDOW_MS), Date.now)
+  const recoveries = new Attempts(bounds(limits.LOGIN_FAILURES, limits.LOGIN_WINDOW_MS), Date.now)
+  const routes = allRoutes({
+    engine,
+    accounts,
+    tokens,
+    attempts,
+    recoveries,
+    log,
+    // No mail server is configured yet: an administrator finds the way to a new password beside the log, never in it.
+    deliverReset: (name, token) => log.info('reset_written', { user: name, path: installation.keepReset(name, token) }),
+  })
+  const onDefect = (error: unknown): void => log.error('defect', { error })
+  const front = await createFront({
+    routes,
+    sockets: new FlowsSocket({ fanout: engine.fanout, directory: engine.map, messages: engine.messages, onDefect }),
+    admissions: new Gatekeeper(tokens, accounts, Date.now),
+    proxies: new TrustedProxies(config.trusted_proxies),
+    log,
+  })
+  engine.fanout.attach(front)
+  const port = await front.listen(config.host, config.port).catch(async error => {
+    front.close()
+    await engine.close()
+    throw error
+  })
+  // The first answer needs no lane: what is published meanwhile waits in its queue.
+  engine.start().catch(error => {
+    log.error('engine_cannot_go_on', { error })
+    process.exit(1)
+  })
+  return {
+    url: `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`,
+    engine,
+    mintToken: () => adminToken(accounts, tokens),
+    close: async () => {
+      front.close()
+      await engine.close()
+    },
+  }
+}
+
+const bounds = (failures: number, window_ms: number) => ({ failures, window_ms, buckets: limits.LOGIN_BUCKETS })
+
+const usersOf = (store: Store): Users => ({
+  find: name => store.users.get(name),
+  list: () => store.users.list(),
+  put: user => store.users.put({ ...user, create: false }),
+  remove: name => store.users.delete(name),
+  count: () => store.users.count(),
+})
+
+/** For the token file: the first superuser's. Its file is private to the user who runs the engine. */
+async function adminToken(accounts: Accounts, tokens: Tokens): Promise<MintedToken> {
+  const admin = accounts.list().find(account => account.superuser)
+  if (admin === undefined) throw new RangeError('an engine has a superuser')
+  const token = await tokens.mint('access', admin.name, admin.digest, limits.TOKEN_LIFETIME_S)
+  return { token, lifetime_s: limits.TOKEN_LIFETIME_S }
+}

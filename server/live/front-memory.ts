@@ -1,0 +1,94 @@
+import { FlowTable } from '../../core/cascade/flows.ts'
+import { Publisher } from '../../core/cascade/publish.ts'
+import { IngressQueue } from '../../core/cascade/queue.ts'
+import { ReadySet } from '../../core/cascade/ready.ts'
+import { recoverThread } from '../../core/cascade/recover.ts'
+import { Arena } from '../../core/memory/arena.ts'
+import { NodeCounters } from '../../core/memory/counters.ts'
+import { HeldTable } from '../../core/memory/held.ts'
+import { JournalWriter } from '../../core/memory/journal.ts'
+import { MessageTable } from '../../core/memory/messages.ts'
+import { CONTROL, createMemory, type Memory, productionSizes } from '../../core/memory/region.ts'
+import { NodeStates } from '../../core/memory/states.ts'
+import { SLOT, THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
+import { type Codec, createCodec } from '../../protocol/codec.ts'
+import { journalWakes } from '../../threads/journal-wakes.ts'
+
+/** The engine's shared memory, and the front's own hands in it. */
+export class FrontMemory {
+  readonly memory: Memory
+  readonly codec: Codec = createCodec()
+  readonly threads: ThreadTable
+  readonly flows: FlowTable
+  readonly ready: ReadySet
+  readonly queue: IngressQueue
+  readonly messages: MessageTable
+  readonly held: HeldTable
+  readonly counters: NodeCounters
+  readonly states: NodeStates
+  readonly arena: Arena
+  readonly journal: JournalWriter
+  readonly publisher: Publisher
+  readonly #owner: number
+
+  constructor(memory = createMemory(productionSizes)) {
+    this.memory = memory
+    this.threads = new ThreadTable(memory)
+    const owner = this.threads.enter(SLOT.front, THREAD_KIND.front)
+    this.#owner = owner
+    const arena = new Arena(memory, owner)
+    const flows = new FlowTable(memory)
+    const journal = new JournalWriter(memory, SLOT.front, journalWakes(memory))
+    this.arena = arena
+    this.flows = flows
+    this.journal = journal
+    this.ready = new ReadySet(memory, flows)
+    this.queue = new IngressQueue({ memory, owner, arena, flows })
+    this.messages = new MessageTable(memory)
+    this.held = new HeldTable(memory, arena)
+    this.counters = new NodeCounters(memory)
+    this.states = new NodeStates(memory, arena)
+    this.publisher = new Publisher({
+      memory,
+      owner,
+      arena,
+      journal,
+      flows,
+      queue: this.queue,
+      ready: this.ready,
+      messages: this.messages,
+    })
+  }
+
+  /** Repairs and frees everything that a dead thread held. Its exit is confirmed. */
+  recover(dead_owner: number): void {
+    recoverThread(dead_owner, {
+      memory: this.memory,
+      owner: this.#owner,
+      arena: this.arena,
+      flows: this.flows,
+      queue: this.queue,
+      ready: this.ready,
+      messages: this.messages,
+      wakes: journalWakes(this.memory),
+    })
+  }
+
+  get cascadesInFlight(): number {
+    return Atomics.load(this.memory.i32, this.#control + CONTROL.word.cascades_in_flight)
+  }
+
+  /** Cascades that a dead thread held are in flight no more. */
+  forgetInFlight(cascades: number): void {
+    Atomics.sub(this.memory.i32, this.#control + CONTROL.word.cascades_in_flight, cascades)
+  }
+
+  /** Threads that wait for the store give up from now on. */
+  stop(): void {
+    Atomics.store(this.memory.i32, this.#control + CONTROL.word.stopping, 1)
+  }
+
+  get #control(): number {
+    return this.memory.regions.control.offset >> 2
+  }
+}

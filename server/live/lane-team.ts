@@ -1,0 +1,252 @@
+import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads'
+import type { Plan } from '../../core/flow/plan.ts'
+import { PLACEMENT } from '../../core/memory/counters.ts'
+import { SLOT, slotOf, THREAD_ROW } from '../../core/memory/threads.ts'
+import type { ErrorCode } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { CallRequest, FromLane, LaneTask, ToLane } from '../../threads/lane-messages.ts'
+import { ThreadPool } from '../../threads/pool.ts'
+import type { LostCall } from './call-desk.ts'
+import type { FrontMemory } from './front-memory.ts'
+
+interface Member {
+  readonly slot: number
+  readonly control: MessagePort
+  readonly abort: AbortController
+  readonly entered: Promise<void>
+  /** 0 until the lane has entered. */
+  owner: number
+  retiring: boolean
+  /** Why the front ended it. */
+  ended_for: ErrorCode | null
+  left: Promise<void>
+  /** What the watch saw last: the node that runs (index + 1) and the bodies run so far. */
+  seen: { node: number; executions: number; since_ms: number; told: boolean }
+}
+
+/** What a lane was doing when it died. */
+export interface LaneDeath {
+  readonly slot: number
+  readonly code: ErrorCode
+  readonly message: string
+  /** Node index of the body that ran; null when none did. */
+  readonly node: number | null
+}
+
+export interface LaneTeamOptions {
+  readonly front: FrontMemory
+  readonly lanes: number
+  readonly bodies: string
+  readonly max_cascades: number
+  plans(): Iterable<Plan>
+  timerPort(port: MessagePort): void
+  dispatch(request: CallRequest, lost: LostCall): void
+  onBlocked(node: number): void
+  onDeath(death: LaneDeath): void
+}
+
+/** A lane that ends by itself takes at most this long; then its thread is ended. */
+const RETIRE_GRACE_MS = limits.CANCEL_GRACE_MS
+
+/**
+ * The lanes: as many as FLOW_LANES, each a long task of a pool thread. A lane that dies is recovered and replaced; one that
+ * retires (its modules are to be loaded anew) overlaps with its replacement, which has another slot.
+ *
+ *   starting -> running -> retiring -> left
+ *                  `-> dead -> recovered -> (a new one starts)
+ */
+export class LaneTeam {
+  readonly #options: LaneTeamOptions
+  readonly #members = new Map<number, Member>()
+  readonly #recovering = new Set<Promise<void>>()
+  #pool: ThreadPool | null = null
+  #closing = false
+
+  constructor(options: LaneTeamOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    const module = new URL('../../threads/lane.ts', import.meta.url)
+    const { lanes } = this.#options
+    this.#pool = new ThreadPool({ module, threads: lanes, spare: lanes, heap_mb: limits.LANE_HEAP_MB })
+    for (let lane = 0; lane < lanes; lane++) this.#add()
+  }
+
+  /** Resolves when every lane has entered. */
+  async ready(): Promise<void> {
+    await Promise.all([...this.#members.values()].map(member => member.entered))
+  }
+
+  post(message: ToLane): void {
+    for (const member of this.#members.values()) member.control.postMessage(message)
+    this.#options.front.ready.wakeAll()
+  }
+
+  get size(): number {
+    return this.#members.size
+  }
+
+  get workers(): readonly Worker[] {
+    return this.#pool?.workers ?? []
+  }
+
+  /** Replaces every lane by one that loads its modules anew. */
+  async refresh(): Promise<void> {
+    const old = [...this.#members.values()].filter(member => !member.retiring)
+    const fresh = old.map(() => this.#add())
+    await Promise.all(fresh.map(member => member.entered))
+    for (const member of old) this.#retire(member, RETIRE_GRACE_MS)
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true
+    const members = [...this.#members.values()]
+    for (const member of members) this.#retire(member, 0)
+    const late = new Promise(resolve => setTimeout(resolve, 2_000, 'late').unref())
+    await Promise.race([Promise.all(members.map(member => member.left)), late])
+    this.#options.front.stop()
+    await this.#pool?.end()
+    await Promise.allSettled(this.#recovering)
+  }
+
+  /** Looks for bodies that block their lane; called a few times a second. */
+  watch(now_ms: number): void {
+    const { front, onBlocked } = this.#options
+    for (const member of this.#members.values()) {
+      const row = front.threads.row(member.slot)
+      const node = front.memory.i32[(row >> 2) + THREAD_ROW.word.current_node]!
+      const executions = front.memory.f64[(row >> 3) + THREAD_ROW.word.executions]!
+      const { seen } = member
+      if (node === 0 || node !== seen.node || executions !== seen.executions) {
+        member.seen = { node, executions, since_ms: now_ms, told: false }
+        continue
+      }
+      const blocked_ms = now_ms - seen.since_ms
+      if (blocked_ms >= limits.BLOCKED_LANE_MS && !seen.told) {
+        seen.told = true
+        front.counters.setPlacement(node - 1, PLACEMENT.dispatch)
+        onBlocked(node - 1)
+      }
+      if (blocked_ms >= limits.NODE_SILENT_MS && member.ended_for === null) {
+        member.ended_for = 'node_silent'
+        member.abort.abort()
+      }
+    }
+  }
+
+  #retire(member: Member, grace_ms: number): void {
+    if (member.retiring) return
+    member.retiring = true
+    member.control.postMessage({ type: 'retire', grace_ms } satisfies ToLane)
+    this.#options.front.ready.wakeAll()
+    if (!this.#closing) setTimeout(() => member.abort.abort(), grace_ms + 2_000).unref()
+  }
+
+  #add(): Member {
+    const { front, bodies, max_cascades, plans, timerPort } = this.#options
+    const slot = this.#freeSlot()
+    const control = new MessageChannel()
+    const timer = new MessageChannel()
+    timerPort(timer.port2)
+    const abort = new AbortController()
+    const entered = Promise.withResolvers<void>()
+    const left = Promise.withResolvers<void>()
+    const member: Member = {
+      slot,
+      control: control.port1,
+      abort,
+      entered: entered.promise,
+      owner: 0,
+      retiring: false,
+      ended_for: null,
+      left: left.promise,
+      seen: { node: 0, executions: 0, since_ms: 0, told: false },
+    }
+    this.#members.set(slot, member)
+    control.port1.on('message', (message: FromLane) => {
+      if (message.type === 'entered') entered.resolve()
+      this.#receive(member, message)
+    })
+    control.port1.unref()
+    for (const plan of plans()) control.port1.postMessage({ type: 'plan', plan } satisfies ToLane)
+    const task: LaneTask = {
+      sab: front.memory.sab,
+      slot,
+      control: control.port2,
+      timer: timer.port1,
+      bodies,
+      max_cascades,
+    }
+    const run = this.#pool!.run(task, { transfer: [control.port2, timer.port1], signal: abort.signal })
+    const over = run.then(
+      () => this.#over(member),
+      error => this.#died(member, error),
+    )
+    over.then(() => {
+      entered.resolve()
+      left.resolve()
+    })
+    this.#recovering.add(over)
+    over.finally(() => this.#recovering.delete(over))
+    return member
+  }
+
+  #freeSlot(): number {
+    for (let slot: number = SLOT.lane; slot < SLOT.lane + limits.LANE_SLOTS; slot++)
+      if (!this.#members.has(slot)) return slot
+    throw new RangeError('more lanes than slots')
+  }
+
+  #receive(member: Member, message: FromLane): void {
+    switch (message.type) {
+      case 'entered':
+        member.owner = message.owner
+        // Plans may have been posted before the lane could be woken.
+        this.#options.front.ready.wakeAll()
+        break
+      case 'dispatch': {
+        const { call } = message.request
+        this.#options.dispatch(message.request, (code, text) => {
+          member.control.postMessage({ type: 'call_lost', call, code, message: text } satisfies ToLane)
+          this.#options.front.ready.wakeAll()
+        })
+        break
+      }
+      case 'left':
+        break
+      default:
+        message satisfies never
+    }
+  }
+
+  #over(member: Member): void {
+    member.control.close()
+    this.#members.delete(member.slot)
+  }
+
+  /** The thread is gone: what it held is freed, what ran is named, and another lane takes its place. */
+  async #died(member: Member, error: unknown): Promise<void> {
+    const { front, onDeath } = this.#options
+    const row = front.threads.row(member.slot)
+    const node = front.memory.i32[(row >> 2) + THREAD_ROW.word.current_node]!
+    const in_flight = front.memory.i32[(row >> 2) + THREAD_ROW.word.cascades_in_flight]!
+    front.memory.i32[(row >> 2) + THREAD_ROW.word.current_node] = 0
+    const owner = front.threads.markDead(member.slot)
+    if (owner !== 0) {
+      if (slotOf(owner) !== member.slot) throw new RangeError('an owner word names its slot')
+      front.recover(owner)
+      front.forgetInFlight(in_flight)
+    }
+    this.#over(member)
+    if (this.#closing || member.retiring) return
+    const out_of_memory = (error as { code?: string }).code === 'ERR_WORKER_OUT_OF_MEMORY'
+    const code = member.ended_for ?? (out_of_memory ? 'out_of_memory' : 'thread_lost')
+    // The next execution of a body that took its lane along runs where it can take nothing but its own thread.
+    if (node > 0) front.counters.setPlacement(node - 1, PLACEMENT.dispatch)
+    const text = error instanceof Error ? error.message : String(error)
+    onDeath({ slot: member.slot, code, message: text, node: node > 0 ? node - 1 : null })
+    this.#add()
+    this.#options.front.ready.wakeAll()
+  }
+}

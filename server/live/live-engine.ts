@@ -1,0 +1,321 @@
+import { Worker } from 'node:worker_threads'
+import { JOURNAL } from '../../core/memory/journal.ts'
+import { SLOT } from '../../core/memory/threads.ts'
+import { newEncoded } from '../../protocol/codec.ts'
+import type { EngineEvent, EventType } from '../../protocol/event.ts'
+import { limits } from '../../protocol/limits.ts'
+import { formatTime } from '../../protocol/time.ts'
+import { VERSION } from '../../protocol/version.ts'
+import type { Note } from '../../threads/lane-messages.ts'
+import { nodeTypes } from '../../threads/nodes/index.ts'
+import { StripThread } from '../../threads/nodes/strip-thread.ts'
+import type { FromTimer, TimerTask, ToTimer } from '../../threads/timer-messages.ts'
+import { CascadeCounts } from '../cascade-counts.ts'
+import type { Config } from '../config.ts'
+import type { Engine } from '../engine.ts'
+import { Fanout } from '../fanout.ts'
+import { JournalTap } from '../journal-tap.ts'
+import type { Log } from '../serve-log.ts'
+import { Store } from '../store/client.ts'
+import type { Loaded } from '../store/replies.ts'
+import { Bodies } from './bodies.ts'
+import { CallDesk } from './call-desk.ts'
+import { FrontMemory } from './front-memory.ts'
+import { type LaneDeath, LaneTeam } from './lane-team.ts'
+import { LiveFlows } from './live-flows.ts'
+import { LiveMessages, nowUs } from './live-messages.ts'
+import { LiveNodes } from './live-nodes.ts'
+import { LiveObserve } from './live-observe.ts'
+import { loopThrough } from './loop-through.ts'
+import { MessageMap } from './message-map.ts'
+import { Names } from './names.ts'
+import { NodeHealth } from './node-health.ts'
+import { restore } from './restore.ts'
+import { Samples } from './samples.ts'
+import { ThreadNotes } from './thread-notes.ts'
+
+export interface LiveEngineOptions {
+  readonly config: Pick<Config, 'lanes' | 'max_cascades' | 'max_workers' | 'timezone'>
+  readonly data_dir: string
+  readonly log: Log
+  /** The store thread ended, or something else that the process cannot outlive. */
+  readonly onFatal: (error: Error) => void
+}
+
+const WATCH_MS = 250
+
+/**
+ * The live engine: the one place where its parts are put together, and the order in which they start and end.
+ *
+ *   open:  store thread (loads) -> values, states, held values -> [HTTP answers] -> start: lanes, timer, tap, watch
+ *   close: timer -> lanes -> calls -> tap -> store (last commit)
+ */
+export class LiveEngine implements Engine {
+  readonly flows: LiveFlows
+  readonly messages: LiveMessages
+  readonly nodes: LiveNodes
+  readonly observe: LiveObserve
+  readonly fanout: Fanout
+  readonly map: MessageMap
+  readonly store: Store
+  readonly loaded: Loaded
+  readonly front: FrontMemory
+
+  readonly #options: LiveEngineOptions
+  readonly #health = new NodeHealth()
+  readonly #strip = new StripThread()
+  readonly #tap: JournalTap
+  readonly #team: LaneTeam
+  readonly #desk: CallDesk
+  readonly #samples: Samples
+  readonly #timers: ToTimer[]
+  #timer: Worker | null = null
+  #timer_left: Promise<void> = Promise.resolve()
+  #watch: NodeJS.Timeout | null = null
+  #closing = false
+
+  static async open(options: LiveEngineOptions): Promise<LiveEngine> {
+    const front = new FrontMemory()
+    const { log } = options
+    const { store, loaded } = await Store.start({
+      data_dir: options.data_dir,
+      sab: front.memory.sab,
+      log: text => log.info('store', { text }),
+      onFailed: options.onFatal,
+    })
+    return new LiveEngine(options, front, store, loaded)
+  }
+
+  private constructor(options: LiveEngineOptions, front: FrontMemory, store: Store, loaded: Loaded) {
+    this.#options = options
+    this.front = front
+    this.store = store
+    this.loaded = loaded
+    const { config, log } = options
+    const names = new Names(front)
+    const map = new MessageMap()
+    this.map = map
+    const bodies = new Bodies(options.data_dir)
+    const announce = (type: EventType, flow: string | null, more: Record<string, unknown> = {}): void =>
+      this.#announce(type, flow, more)
+    const onDefect = (error: unknown): void => log.error('defect', { error })
+
+    const checking = newEncoded()
+    const fits = (value: unknown, dtype: Parameters<typeof front.codec.encode>[1]) =>
+      front.codec.encode(value, dtype, checking)
+    const rules = { types: nodeTypes({ timezone: config.timezone, strip: this.#strip.strip, fits }), fits }
+    this.flows = new LiveFlows({
+      front,
+      store,
+      names,
+      map,
+      bodies,
+      health: this.#health,
+      rules,
+      toLanes: message => this.#team.post(message),
+      toTimer: message => this.#timer?.postMessage(message),
+      announce,
+      changed: (flow, removed) => this.fanout.flowChanged(flow, removed),
+    })
+    this.fanout = new Fanout({
+      values: front.messages,
+      directory: map,
+      decoder: front.codec,
+      scratch: { ...newEncoded(), version: 0, ts: 0 },
+      onDefect,
+    })
+    this.flows.load(loaded.flows)
+    for (const error of loaded.node_errors) this.#health.failed(error)
+    this.#timers = restore(loaded, front, map, names)
+
+    const cascades = new CascadeCounts(front.memory.sizes.flows)
+    const notes = new ThreadNotes({
+      health: this.#health,
+      log,
+      engine_epoch: loaded.engine_epoch,
+      send: event => this.fanout.event(event),
+      announce,
+      cyclesThrough: flow => this.flows.cyclesThrough(flow),
+      loopThrough: node => {
+        const [flow = '', id = ''] = node.split('.')
+        const plan = this.flows.find(flow)?.plan
+        return plan ? loopThrough(plan, id) : []
+      },
+    })
+    this.#tap = new JournalTap({
+      memory: front.memory,
+      fanout: this.fanout,
+      cascades,
+      decoder: front.codec,
+      onNote: note => notes.take(note as Note),
+      onDefect,
+    })
+    this.#desk = new CallDesk({
+      slots: config.max_workers,
+      bodies: bodies.folder,
+      onThreadLost: (node, code) =>
+        announce('thread_replaced', node.slice(0, node.indexOf('.')), { node, code, thread: 'call' }),
+    })
+    this.#team = new LaneTeam({
+      front,
+      lanes: config.lanes,
+      bodies: bodies.folder,
+      max_cascades: config.max_cascades,
+      plans: () => this.flows.plans(),
+      timerPort: port => this.#timer?.postMessage({ type: 'lane', port } satisfies ToTimer, [port]),
+      dispatch: (request, lost) => this.#desk.take(request, lost),
+      onBlocked: node => this.#blocked(names.nodeName(node)),
+      onDeath: death => this.#laneDied(death, names),
+    })
+    this.messages = new LiveMessages(front, map, names, store)
+    this.nodes = new LiveNodes({ flows: this.flows, health: this.#health, store, announce })
+    const parts = {
+      front,
+      store,
+      flows: this.flows,
+      messages: this.messages,
+      names,
+      health: this.#health,
+      team: this.#team,
+    }
+    this.observe = new LiveObserve({
+      ...parts,
+      fanout: this.fanout,
+      tap: this.#tap,
+      cascades,
+      max_cascades: config.max_cascades,
+    })
+    this.#samples = new Samples({
+      front,
+      store,
+      flows: this.flows,
+      messages: this.messages,
+      cascades,
+      fanout: this.fanout,
+    })
+  }
+
+  /** Threads that the first answer does not need. Resolves when live flows run. */
+  async start(): Promise<void> {
+    this.#tap.start()
+    this.#startTimer()
+    this.#team.start()
+    this.#watch = setInterval(() => this.#look(), WATCH_MS)
+    this.#watch.unref()
+    this.#samples.start()
+    await this.#team.ready()
+    this.flows.startTimers()
+    for (const timer of this.#timers) this.#timer?.postMessage(timer)
+    this.#announce('engine_started', null, { version: VERSION, interrupted: this.loaded.interrupted })
+  }
+
+  async refreshModules(): Promise<void> {
+    this.#desk.refresh()
+    await this.#team.refresh()
+  }
+
+  async close(): Promise<void> {
+    if (this.#closing) return
+    this.#closing = true
+    if (this.#watch !== null) clearInterval(this.#watch)
+    this.#samples.stop()
+    this.#timer?.postMessage({ type: 'stop' } satisfies ToTimer)
+    await this.#timer_left
+    await this.#team.close()
+    await this.#desk.close()
+    this.#strip.close()
+    await this.#tap.stop()
+    await this.store.close()
+  }
+
+  #startTimer(): void {
+    const task: TimerTask = { sab: this.front.memory.sab, time_zone: this.#options.config.timezone }
+    const timer = new Worker(new URL('../../threads/timer.ts', import.meta.url), { name: 'timer', workerData: task })
+    this.#timer = timer
+    const left = Promise.withResolvers<void>()
+    this.#timer_left = left.promise
+    timer.on('message', (message: FromTimer) => {
+      if (message.type === 'left') left.resolve()
+    })
+    timer.on('error', error => this.#options.log.error('timer_failed', { error }))
+    timer.on('exit', () => {
+      left.resolve()
+      if (!this.#closing) this.#timerDied()
+    })
+  }
+
+  /** No user code runs on the timer thread, so this is a defect; it is mended like any other thread's death. */
+  #timerDied(): void {
+    const owner = this.front.threads.markDead(SLOT.timer)
+    if (owner !== 0) this.front.recover(owner)
+    this.#announce('thread_replaced', null, { thread: 'timer' })
+    this.#startTimer()
+    this.flows.startTimers()
+    void this.#team.refresh()
+  }
+
+  #look(): void {
+    this.#team.watch(performance.now())
+    void this.#desk.watchHeaps()
+  }
+
+  #blocked(node: string | null): void {
+    if (node === null) return
+    const ms = limits.BLOCKED_LANE_MS
+    this.#health.trouble(
+      node,
+      'blocked_lane',
+      `${node} blocked its lane for more than ${ms} ms: it runs in a call slot from now on.`,
+      nowUs(),
+    )
+    this.#announce('node_promoted', node.slice(0, node.indexOf('.')), { node, reason: 'blocked_lane' })
+  }
+
+  /** What ran on the lane is named, and its node shows why it ended. */
+  #laneDied(death: LaneDeath, names: Names): void {
+    const { code, message, slot } = death
+    const node = death.node === null ? null : names.nodeName(death.node)
+    this.#options.log.warn('lane_died', { slot, code, message, node })
+    const flow = node === null ? null : node.slice(0, node.indexOf('.'))
+    this.#announce('thread_replaced', flow, { thread: 'lane', slot, code, node })
+    if (node === null) return
+    const ts = nowUs()
+    const text = `The body ended its thread (${message}); it runs in a call slot from now on.`
+    this.#health.failed({
+      node,
+      code,
+      message: text,
+      stack: null,
+      ts: formatTime(ts),
+      inputs: null,
+      cascade: null,
+      acknowledged: false,
+    })
+    this.#note({
+      type: 'error',
+      node,
+      code,
+      message: text,
+      stack: null,
+      ts,
+      inputs: null,
+      cascade_seq: 0,
+      cascade_ts: 0,
+    })
+  }
+
+  /** Into the front's own journal, from which the store keeps it. */
+  #note(note: Note): void {
+    const { journal, codec } = this.front
+    const bytes = codec.encodePlain(note)
+    if (!journal.hasRoom(bytes.length + 64)) return
+    journal.blob(JOURNAL.note, 0, note.ts, bytes, bytes.length)
+    journal.mark()
+  }
+
+  #announce(type: EventType, flow: string | null, more: Record<string, unknown>): void {
+    const event: EngineEvent = { type, ts: formatTime(nowUs()), flow, run: null, ...more }
+    this.store.event(event)
+    this.fanout.event(event)
+  }
+}

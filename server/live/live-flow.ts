@@ -1,0 +1,32 @@
+import type { Route } from '../../core/cascade/publish.ts'
+import type { Plan } from '../../core/flow/plan.ts'
+import type { Dtype } from '../../protocol/dtype.ts'
+import type { NormalDocument } from '../../protocol/flow-document.ts'
+
+/** A stored flow as the engine runs it. */
+export interface LiveFlow {
+  name: string
+  readonly index: number
+  enabled: boolean
+  version: number
+  commit: string
+  document: NormalDocument
+  origin: Record<string, unknown> | null
+  /** Microseconds since 1970. */
+  updated_at: number
+  updated_by: string
+  /** Accepted items that had not run when the engine last ended. */
+  not_run: number
+  plan: Plan
+}
+
+/** A message that somebody may publish or read by its name. */
+export interface LiveMessage {
+  readonly name: string
+  readonly flow: string
+  readonly index: number
+  readonly dtype: Dtype
+  /** `<flow>.<node>`; null for a flow input. */
+  readonly publisher: string | null
+  readonly route: Route
+}
