@@ -8,7 +8,7 @@ import { table } from './table.ts'
 export function addFlowsList(flows: Command, context: Context): void {
   flows
     .command('list')
-    .description('the flows of the engine, the newest first')
+    .description('the flows of the engine, by name')
     .option('--limit <count>', 'print at most this many', countOf('--limit'))
     .option('--json', 'print JSON')
     .action(async (options: { limit?: number; json?: boolean }, command: Command) => {

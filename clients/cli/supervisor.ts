@@ -17,7 +17,7 @@ export interface SupervisorOptions {
  * holds no state and does no work, so that nothing but a kill ends it.
  *
  *   starting -> ready     the engine answers; what it has to say is printed, on the first start only
- *   starting -> refused   the start was refused: its text and exit code are ours
+ *   starting -> refused   the start was refused: its text and exit code are ours; or it ended before it ever answered
  *   ready    -> waiting   it crashed: 1 s, then 2, 4, 8 and 16 s, at most 5 times in a minute; then starting, on the same port
  *   any      -> stopping  SIGTERM, SIGINT or SIGHUP came: the engine gets SIGTERM; a second signal, or 15 s, kill it
  */
@@ -89,6 +89,10 @@ export class Supervisor {
     if (this.#signal !== null) return this.#end(this.#signal === 'SIGINT' ? EXIT.interrupted : (code ?? EXIT.failed))
     if (code === 0) return this.#end(EXIT.ok)
     const how = signal === null ? `exit code ${code}` : `signal ${signal}`
+    if (this.#url === null && signal === null) {
+      this.#note(`the engine ended (${how}) before it answered`)
+      return this.#end(EXIT.failed)
+    }
     const now_ms = performance.now()
     this.#crashes_ms = [...this.#crashes_ms.filter(at => now_ms - at < 60_000), now_ms]
     const crashes = this.#crashes_ms.length
