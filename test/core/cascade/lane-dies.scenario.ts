@@ -25,7 +25,7 @@ function nextFlow(lane: Station): number {
 }
 
 export default scenario({
-  sizes: { flows: 8, messages: 16, ring_bytes: 1 << 17, queue_segments: 8, arena_bytes: 1 << 20 },
+  sizes: { flows: 8, messages: 16, ring_bytes: 1 << 17, queue_segments: 8, arena_bytes: 1 << 18 },
   prepare(memory) {
     const front = new Station(memory, FRONT)
     new Station(memory, LANE)
