@@ -1,4 +1,4 @@
-import type { PointBatch } from './point-batch.ts'
+import { kindOf, type PointBatch } from './point-batch.ts'
 import { hasPayload, isNumber, type LastValue } from './series.ts'
 
 export interface ReadBin {
@@ -33,7 +33,7 @@ export class BinTable {
       if (ts < since || ts >= until) continue
       const bin = this.#bin(ts)
       bin.count++
-      const kind = batch.kind[i]!
+      const kind = kindOf(batch.meta[i]!)
       const number = batch.number[i]!
       if (isNumber(kind)) {
         bin.numbers++
@@ -48,7 +48,7 @@ export class BinTable {
       last.version = version
       last.kind = kind
       last.number = hasPayload(kind) ? 0 : number
-      last.bytes = hasPayload(kind) ? Buffer.from(batch.bytes.subarray(number, number + batch.length[i]!)) : null
+      last.bytes = hasPayload(kind) ? batch.copyPayload(i) : null
     }
   }
 

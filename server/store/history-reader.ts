@@ -6,7 +6,7 @@ import { formatTime } from '../../protocol/time.ts'
 import { BinTable, type ReadBin } from './bin-table.ts'
 import type { Connection, Statement } from './database.ts'
 import { eachGroup } from './log.ts'
-import { PointBatch } from './point-batch.ts'
+import { kindOf, lengthOf, PointBatch } from './point-batch.ts'
 import { PointDecoder } from './point-chunk.ts'
 import type { HistoryRequest } from './requests.ts'
 import { hasPayload } from './series.ts'
@@ -164,10 +164,10 @@ export class HistoryReader {
   /** A bool is recorded as 0 or 1. */
   #value(batch: PointBatch, i: number, dtype: Dtype): unknown {
     if (dtype === 'bool') return batch.number[i]!
-    const kind = batch.kind[i]!
+    const kind = kindOf(batch.meta[i]!)
     const number = batch.number[i]!
     if (!hasPayload(kind)) return this.#codec.decode(kind, number, batch.bytes, 0, 0)
-    return this.#codec.decode(kind, 0, batch.bytes, number, batch.length[i]!)
+    return this.#codec.decode(kind, 0, batch.bytes, number, lengthOf(batch.meta[i]!))
   }
 
   #bin(bin: ReadBin, dtype: Dtype): HistoryBin {

@@ -3,10 +3,13 @@ import type { Connection, Statement } from './database.ts'
 import { type DiskUse, ROW_BYTES } from './disk-use.ts'
 import { eachGroup, LogRow } from './log.ts'
 import type { PendingPoints } from './pending-points.ts'
-import { PointBatch } from './point-batch.ts'
+import { kindOf, lengthOf, PointBatch } from './point-batch.ts'
 import { PointDecoder, PointEncoder } from './point-chunk.ts'
 import type { Registry } from './registry.ts'
 import { type CloseBin, hasPayload, KEPT_BYTES, type LastValue, type Series } from './series.ts'
+
+/** Points that the sorting batch keeps room for between commits. */
+const MOST_KEPT = 1 << 20
 
 /**
  * Points on their way into the file. Each group commit writes every point exactly once: a message with many points as
@@ -24,7 +27,8 @@ export class HistoryWriter {
   readonly #registry: Registry
   readonly #disk: DiskUse
   readonly #bounds: StoreBounds
-  readonly #gathered = new PointBatch()
+  readonly #sorted = new PointBatch()
+  readonly #joined = new PointBatch()
   readonly #decoded = new PointBatch()
   readonly #encoder = new PointEncoder()
   readonly #decoder = new PointDecoder()
@@ -102,7 +106,7 @@ export class HistoryWriter {
         this.#decoded.clear()
         this.#decoder.decode(bytes, at, end, this.#decoded)
         // Bins that close here closed before the kill too, and their rows went out with the row that moved the series past them.
-        if (id > series.log) series.fold(this.#decoded, () => {})
+        if (id > series.log) series.fold(this.#decoded, 0, this.#decoded.count, () => {})
       })
     }
     const watermark = (this.#db.prepare('SELECT max(log) AS log FROM latest').get() as { log: number | null }).log ?? 0
@@ -110,19 +114,27 @@ export class HistoryWriter {
   }
 
   write(pending: PendingPoints): void {
-    const batch = this.#gathered
+    const batch = this.#sorted
     const log = this.#log
     log.clear()
+    pending.sort(batch)
+    let to = 0
     for (let i = 0; i < pending.dirtyCount; i++) {
       const index = pending.dirty[i]!
       const series = this.#registry.series(index)
-      pending.gather(index, batch)
-      series.fold(batch, this.#close)
-      const direct = batch.count >= this.#bounds.direct_points || payloadBytes(batch) >= this.#bounds.direct_bytes
-      if (direct) this.#writeChunks(series, batch, false)
-      else log.add(series.id, this.#encoder.bytes, this.#encode(batch, 0, batch.count))
-      if (direct || series.moved) this.#store(series, batch, this.#next_log)
+      const from = to
+      to = from + pending.many[index]!
+      series.fold(batch, from, to, this.#close)
+      const direct = this.#isDirect(batch, from, to)
+      if (direct) this.#writeChunks(series, batch, from, to, false)
+      else {
+        const length = this.#encoder.encode(batch, from, to)
+        log.add(series.id, this.#encoder.bytes, length)
+      }
+      if (direct || series.moved) this.#store(series, batch, from, to, this.#next_log)
     }
+    batch.clear()
+    batch.shrink(MOST_KEPT)
     const id = this.#next_log++
     if (log.length === 0) return
     this.#putLog.run(id, log.view())
@@ -143,7 +155,7 @@ export class HistoryWriter {
       const series = this.#registry.series(index)
       if (value === null || value.version <= series.last.version) continue
       Object.assign(series.last, value)
-      this.#store(series, null, this.#next_log - 1)
+      this.#store(series, null, 0, 0, this.#next_log - 1)
     }
   }
 
@@ -176,8 +188,8 @@ export class HistoryWriter {
       for (let i = 0; i < list.length; i += 3) {
         this.#decoder.decode(rows[list[i]!]!.bytes, list[i + 1]!, list[i + 2]!, batch)
       }
-      this.#writeChunks(series, batch, true)
-      this.#store(series, batch, this.#next_log - 1)
+      this.#writeChunks(series, batch, 0, batch.count, true)
+      this.#store(series, batch, 0, batch.count, this.#next_log - 1)
     }
     this.#dropLog.run(newest)
     this.#disk.add('history', -this.#log_bytes)
@@ -192,7 +204,7 @@ export class HistoryWriter {
       if (!series.hasBinBefore(now_us)) continue
       if (count++ === most) return false
       series.closeUntil(now_us, this.#close)
-      this.#store(series, null, this.#next_log - 1)
+      this.#store(series, null, 0, 0, this.#next_log - 1)
     }
     return true
   }
@@ -228,15 +240,21 @@ export class HistoryWriter {
     this.#disk.add('history', ROW_BYTES + (last.bytes?.length ?? 0))
   }
 
-  #encode(batch: PointBatch, from: number, to: number): number {
-    return this.#encoder.encode(batch, from, to)
+  /** Enough to be chunks at once. */
+  #isDirect(batch: PointBatch, from: number, to: number): boolean {
+    const { direct_points, direct_bytes } = this.#bounds
+    if (to - from >= direct_points) return true
+    let payload = 0
+    for (let i = from; i < to; i++) payload += lengthOf(batch.meta[i]!)
+    return payload >= direct_bytes
   }
 
-  #writeChunks(series: Series, batch: PointBatch, sealed: boolean): void {
-    const parts = Math.ceil(batch.count / this.#bounds.chunk_points)
+  #writeChunks(series: Series, batch: PointBatch, begin: number, end: number, sealed: boolean): void {
+    const count = end - begin
+    const parts = Math.ceil(count / this.#bounds.chunk_points)
     for (let part = 0; part < parts; part++) {
-      const from = Math.floor((batch.count * part) / parts)
-      const to = Math.floor((batch.count * (part + 1)) / parts)
+      const from = begin + Math.floor((count * part) / parts)
+      const to = begin + Math.floor((count * (part + 1)) / parts)
       const small = sealed && to - from < this.#bounds.direct_points
       this.#writeChunk(series, batch, from, to, small)
       if (small) this.#countSmall(series)
@@ -251,7 +269,7 @@ export class HistoryWriter {
       if (ts > ts_max) ts_max = ts
       else if (ts < ts_min) ts_min = ts
     }
-    const length = this.#encode(batch, from, to)
+    const length = this.#encoder.encode(batch, from, to)
     const bytes = this.#encoder.bytes.subarray(0, length)
     this.#putChunk.run(series.id, small ? 1 : 0, to - from, ts_min, ts_max, bytes)
     this.#disk.add('history', length + ROW_BYTES)
@@ -264,25 +282,24 @@ export class HistoryWriter {
     this.#smalls.set(series.id, count % join_chunks)
     if (count < join_chunks) return
     const rows = this.#smallChunks.all(series.id)
-    const batch = this.#gathered
+    const batch = this.#joined
     batch.clear()
-    batch.bytes = Buffer.alloc(0)
     for (const { id, bytes } of rows) {
       this.#decoder.decode(bytes, 0, bytes.length, batch)
       this.#dropChunk.run(id)
       this.#disk.add('history', -bytes.length - ROW_BYTES)
     }
-    this.#writeChunks(series, batch, false)
+    this.#writeChunks(series, batch, 0, batch.count, false)
   }
 
   /** The row of `latest`, with a payload too large for memory taken from the batch that brought it. */
-  #store(series: Series, batch: PointBatch | null, log: number): void {
+  #store(series: Series, batch: PointBatch | null, from: number, to: number, log: number): void {
     const { last } = series
     let bytes = last.bytes
     series.moved = false
     series.log = log
     if (hasPayload(last.kind) && bytes === null) {
-      bytes = batch === null ? null : findPayload(batch, last.version)
+      bytes = batch === null ? null : findPayload(batch, from, to, last.version)
       if (bytes === null) {
         this.#moveBins.run(log, series.saveBins(), series.id)
         return
@@ -293,17 +310,12 @@ export class HistoryWriter {
   }
 }
 
-function payloadBytes(batch: PointBatch): number {
-  let sum = 0
-  for (let i = 0; i < batch.count; i++) sum += batch.length[i]!
-  return sum
-}
-
-function findPayload(batch: PointBatch, version: number): Buffer | null {
-  for (let i = batch.count - 1; i >= 0; i--) {
-    if (batch.version[i] !== version || batch.length[i]! <= KEPT_BYTES) continue
-    const offset = batch.number[i]!
-    return batch.bytes.subarray(offset, offset + batch.length[i]!)
+/** The payload of a version, when it is one that memory does not keep. */
+function findPayload(batch: PointBatch, from: number, to: number, version: number): Buffer | null {
+  for (let i = to - 1; i >= from; i--) {
+    const meta = batch.meta[i]!
+    if (batch.version[i] === version && hasPayload(kindOf(meta)) && lengthOf(meta) > KEPT_BYTES)
+      return batch.copyPayload(i)
   }
   return null
 }

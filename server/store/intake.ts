@@ -87,7 +87,7 @@ export class Intake implements JournalVisitor {
   ): void {
     if (this.#known[message] !== 1 && !this.#learn(message)) return
     if (hasPayload(kind)) this.points.addBytes(message, version, ts, kind, bytes, at, length)
-    else this.points.add(message, version, ts, kind, number)
+    else this.points.add(message, version, ts, kind, number) // of no payload: meta is the kind
     if (flags & QUEUED) this.queued[message]!++
   }
 

@@ -1,11 +1,12 @@
 import type { Codec } from '../../protocol/codec.ts'
 import { limits } from '../../protocol/limits.ts'
-import type { Connection } from './database.ts'
+import type { Connection, Statement } from './database.ts'
 import type { FlowStore } from './flow-store.ts'
 import { readHeld, readStates } from './live-state.ts'
 import { newestNodeErrors } from './node-errors.ts'
 import type { Registry } from './registry.ts'
 import type { Loaded, StoredValue } from './replies.ts'
+import { hasPayload } from './series.ts'
 import type { Users } from './users.ts'
 
 const EPOCH = 'engine_epoch'
@@ -19,12 +20,14 @@ export function nextEpoch(db: Connection): number {
 }
 
 /** The newest values of the messages of flows that exist. */
-function valuesOf(registry: Registry, flows: ReadonlySet<string>): StoredValue[] {
+function valuesOf(db: Connection, registry: Registry, flows: ReadonlySet<string>): StoredValue[] {
+  const large = db.prepare('SELECT bytes FROM latest WHERE message = ?').pluck() as Statement<Buffer>
   const values: StoredValue[] = []
-  for (const { name, last } of registry.all()) {
+  for (const { id, name, last } of registry.all()) {
     if (last.version === 0 || !flows.has(name.slice(0, name.indexOf('.')))) continue
-    const { version, ts, kind, number, bytes } = last
-    values.push({ name, version, ts, kind, number, bytes: bytes ?? new Uint8Array(0) })
+    const { version, ts, kind, number } = last
+    const bytes = last.bytes ?? (hasPayload(kind) ? large.get(id) : undefined) ?? new Uint8Array(0)
+    values.push({ name, version, ts, kind, number, bytes })
   }
   return values
 }
@@ -40,7 +43,7 @@ export function readLoaded(
   return {
     engine_epoch: start.engine_epoch,
     flows,
-    values: valuesOf(parts.registry, new Set(flows.map(flow => flow.name))),
+    values: valuesOf(db, parts.registry, new Set(flows.map(flow => flow.name))),
     states: readStates(db),
     held: readHeld(db),
     node_errors: newestNodeErrors(db, parts.codec, start.now_us - limits.NODE_ERROR_KEPT_MS * 1000),

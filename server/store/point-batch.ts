@@ -1,15 +1,19 @@
+/** What `meta` holds of a point: its kind in the low four bits, the bytes of its payload above. */
+export const metaOf = (kind: number, length: number): number => (length << 4) | kind
+export const kindOf = (meta: number): number => meta & 15
+export const lengthOf = (meta: number): number => meta >>> 4
+
 /**
- * Points of one message as columns, reused from batch to batch. Payloads of str and json lie one behind the other in
- * `bytes`; for those `number` is the offset of the payload there.
+ * Points as columns, reused from batch to batch. Payloads of str and json lie in `bytes`; for those `number` is the offset
+ * of the payload there.
  */
 export class PointBatch {
   count = 0
   version: Float64Array
+  /** Microseconds since 1970. */
   ts: Float64Array
   number: Float64Array
-  kind: Uint8Array
-  /** Payload bytes; 0 for numbers and null. */
-  length: Int32Array
+  meta: Int32Array
   bytes: Buffer
   used = 0
   #capacity: number
@@ -19,8 +23,7 @@ export class PointBatch {
     this.version = new Float64Array(capacity)
     this.ts = new Float64Array(capacity)
     this.number = new Float64Array(capacity)
-    this.kind = new Uint8Array(capacity)
-    this.length = new Int32Array(capacity)
+    this.meta = new Int32Array(capacity)
     this.bytes = Buffer.allocUnsafeSlow(payload_bytes)
   }
 
@@ -32,13 +35,12 @@ export class PointBatch {
   /** Room for `more` points behind the present ones. */
   reserve(more: number): void {
     const want = this.count + more
-    if (want <= this.#capacity) return
-    this.#capacity = 2 ** Math.ceil(Math.log2(want))
-    this.version = widen(this.version, new Float64Array(this.#capacity))
-    this.ts = widen(this.ts, new Float64Array(this.#capacity))
-    this.number = widen(this.number, new Float64Array(this.#capacity))
-    this.kind = widen(this.kind, new Uint8Array(this.#capacity))
-    this.length = widen(this.length, new Int32Array(this.#capacity))
+    if (want > this.#capacity) this.#resize(2 ** Math.ceil(Math.log2(want)), true)
+  }
+
+  /** Gives memory back; only while it is empty. */
+  shrink(capacity: number): void {
+    if (this.#capacity > capacity) this.#resize(capacity, false)
   }
 
   /** Copies a payload behind the present ones; returns its offset. */
@@ -60,13 +62,26 @@ export class PointBatch {
     const position = this.count++
     this.version[position] = version
     this.ts[position] = ts
-    this.kind[position] = kind
     this.number[position] = payload === null ? number : this.payload(payload, 0, payload.length)
-    this.length[position] = payload === null ? 0 : payload.length
+    this.meta[position] = metaOf(kind, payload === null ? 0 : payload.length)
+  }
+
+  /** A payload as bytes of its own. */
+  copyPayload(position: number): Buffer {
+    const offset = this.number[position]!
+    return Buffer.from(this.bytes.subarray(offset, offset + lengthOf(this.meta[position]!)))
+  }
+
+  #resize(capacity: number, keep: boolean): void {
+    this.#capacity = capacity
+    this.version = resized(this.version, new Float64Array(capacity), keep)
+    this.ts = resized(this.ts, new Float64Array(capacity), keep)
+    this.number = resized(this.number, new Float64Array(capacity), keep)
+    this.meta = resized(this.meta, new Int32Array(capacity), keep)
   }
 }
 
-export function widen<Column extends Float64Array | Int32Array | Uint8Array>(from: Column, to: Column): Column {
-  to.set(from)
+export function resized<Column extends Float64Array | Int32Array>(from: Column, to: Column, keep: boolean): Column {
+  if (keep) to.set(from)
   return to
 }

@@ -1,5 +1,5 @@
 import { KIND } from '../../protocol/encoded.ts'
-import type { PointBatch } from './point-batch.ts'
+import { kindOf, lengthOf, metaOf, type PointBatch } from './point-batch.ts'
 import { putVarint, VarintReader, zigzag } from './varint.ts'
 
 /**
@@ -41,16 +41,16 @@ export class PointEncoder {
   /** Encodes `batch[from..to)` into `this.bytes`; returns the length. What was there before is overwritten. */
   encode(batch: PointBatch, from: number, to: number): number {
     const count = to - from
-    const { version, ts, kind, length } = batch
+    const { version, ts, meta } = batch
     let payload = 0
     let differing = false
     let contiguous = true
-    const first = kind[from]!
+    const first = kindOf(meta[from]!)
     for (let i = from + 1; i < to; i++) {
-      if (kind[i] !== first) differing = true
+      if ((meta[i]! & 15) !== first) differing = true
       if (version[i] !== version[i - 1]! + 1) contiguous = false
     }
-    if (differing || carriesBytes(first)) for (let i = from; i < to; i++) payload += length[i]!
+    if (differing || carriesBytes(first)) for (let i = from; i < to; i++) payload += lengthOf(meta[i]!)
     this.#reserve(64 + count * (3 * NUMBER_BYTES + 1) + payload)
     const bytes = this.bytes
     bytes[0] = FORMAT
@@ -161,29 +161,29 @@ export class PointEncoder {
 
   #payloads(batch: PointBatch, from: number, to: number, at: number): number {
     const bytes = this.bytes
-    for (let i = from; i < to; i++) at = putVarint(bytes, at, batch.length[i]!)
+    for (let i = from; i < to; i++) at = putVarint(bytes, at, lengthOf(batch.meta[i]!))
     for (let i = from; i < to; i++) at = this.#copy(batch, i, at)
     return at
   }
 
   #copy(batch: PointBatch, i: number, at: number): number {
     const offset = batch.number[i]!
-    const length = batch.length[i]!
+    const length = lengthOf(batch.meta[i]!)
     this.bytes.set(batch.bytes.subarray(offset, offset + length), at)
     return at + length
   }
 
   #differing(batch: PointBatch, from: number, to: number, at: number): number {
     const bytes = this.bytes
-    for (let i = from; i < to; i++) bytes[at++] = batch.kind[i]!
+    for (let i = from; i < to; i++) bytes[at++] = kindOf(batch.meta[i]!)
     for (let i = from; i < to; i++) {
-      const kind = batch.kind[i]!
+      const kind = kindOf(batch.meta[i]!)
       if (kind === KIND.float || kind === KIND.int) {
         this.#double[0] = batch.number[i]!
         bytes.set(this.#doubleBytes, at)
         at += 8
       } else if (kind === KIND.bool) bytes[at++] = batch.number[i]!
-      else if (carriesBytes(kind)) at = this.#copy(batch, i, putVarint(bytes, at, batch.length[i]!))
+      else if (carriesBytes(kind)) at = this.#copy(batch, i, putVarint(bytes, at, lengthOf(batch.meta[i]!)))
     }
     return at
   }
@@ -226,8 +226,7 @@ export class PointDecoder {
   }
 
   #uniform(into: PointBatch, from: number, to: number, kind: number): void {
-    into.kind.fill(kind, from, to)
-    if (!carriesBytes(kind)) into.length.fill(0, from, to)
+    into.meta.fill(metaOf(kind, 0), from, to)
     const reader = this.#reader
     switch (kind) {
       case KIND.float:
@@ -242,7 +241,7 @@ export class PointDecoder {
         return
       case KIND.str:
       case KIND.json:
-        for (let i = from; i < to; i++) into.length[i] = reader.next()
+        for (let i = from; i < to; i++) into.meta[i] = metaOf(kind, reader.next())
         for (let i = from; i < to; i++) this.#payload(into, i)
         return
       default:
@@ -252,7 +251,7 @@ export class PointDecoder {
 
   #payload(into: PointBatch, i: number): void {
     const reader = this.#reader
-    const length = into.length[i]!
+    const length = lengthOf(into.meta[i]!)
     if (reader.at + length > reader.bytes.length) throw new RangeError('encoded bytes end within a payload')
     into.number[i] = into.payload(reader.bytes, reader.at, length)
     reader.at += length
@@ -298,14 +297,13 @@ export class PointDecoder {
 
   #differing(into: PointBatch, from: number, to: number): void {
     const reader = this.#reader
-    for (let i = from; i < to; i++) into.kind[i] = reader.bytes[reader.at++]!
+    for (let i = from; i < to; i++) into.meta[i] = metaOf(reader.bytes[reader.at++]!, 0)
     for (let i = from; i < to; i++) {
-      const kind = into.kind[i]!
-      into.length[i] = 0
+      const kind = kindOf(into.meta[i]!)
       if (kind === KIND.float || kind === KIND.int) into.number[i] = this.#next8()
       else if (kind === KIND.bool) into.number[i] = reader.bytes[reader.at++]!
       else if (carriesBytes(kind)) {
-        into.length[i] = reader.next()
+        into.meta[i] = metaOf(kind, reader.next())
         this.#payload(into, i)
       } else into.number[i] = 0
     }

@@ -1,6 +1,6 @@
 import type { Connection, Statement } from './database.ts'
 import type { Registration } from './requests.ts'
-import { Series } from './series.ts'
+import { KEPT_BYTES, Series } from './series.ts'
 
 interface MessageRow {
   id: number
@@ -94,7 +94,7 @@ export class Registry {
     return this.#byId.values()
   }
 
-  /** Everything that is stored; the open bins and newest values still lack what the log holds. */
+  /** Everything that is stored, less large payloads; the open bins and newest values still lack what the log holds. */
   reload(): void {
     this.#byName.clear()
     this.#byId.clear()
@@ -102,7 +102,8 @@ export class Registry {
     this.#flowIds.fill(undefined)
     const rows = this.#db
       .prepare(
-        'SELECT id, name, dtype, version, ts, kind, number, bytes, log, bins FROM messages LEFT JOIN latest ON message = id',
+        `SELECT id, name, dtype, version, ts, kind, number, CASE WHEN length(bytes) <= ${KEPT_BYTES} THEN bytes END AS bytes, log, bins
+         FROM messages LEFT JOIN latest ON message = id`,
       )
       .all() as MessageRow[]
     for (const row of rows) {

@@ -1,5 +1,5 @@
 import { KIND } from '../../protocol/encoded.ts'
-import type { PointBatch } from './point-batch.ts'
+import { kindOf, lengthOf, type PointBatch } from './point-batch.ts'
 
 export const MINUTE_US = 60_000_000
 export const HOUR_US = 3_600_000_000
@@ -56,6 +56,19 @@ export type CloseBin = (series: Series, bucket_s: number, bin: Bin, last: LastVa
 export const isNumber = (kind: number): boolean => kind === KIND.float || kind === KIND.int || kind === KIND.bool
 export const hasPayload = (kind: number): boolean => kind === KIND.str || kind === KIND.json
 
+function saveBin(bin: Bin, figures: Float64Array, at: number): void {
+  figures[at] = bin.start
+  figures[at + 1] = bin.count
+  figures[at + 2] = bin.sum
+  figures[at + 3] = bin.min
+  figures[at + 4] = bin.max
+}
+
+function keptPayload(batch: PointBatch, i: number): Buffer | null {
+  const meta = batch.meta[i]!
+  return hasPayload(kindOf(meta)) && lengthOf(meta) <= KEPT_BYTES ? batch.copyPayload(i) : null
+}
+
 /** One message as the store keeps it: who it is, its newest value, and its open bins. */
 export class Series {
   readonly id: number
@@ -86,12 +99,12 @@ export class Series {
     return version > this.last.version || ts > this.last.ts + BEGUN_AGAIN_US
   }
 
-  /** Takes the points of the batch into the open bins and hands on the bins that they close. */
-  fold(batch: PointBatch, close: CloseBin): void {
-    const { ts, number, kind, count } = batch
+  /** Takes the points `[from, to)` of the batch into the open bins and hands on the bins that they close. */
+  fold(batch: PointBatch, from: number, to: number, close: CloseBin): void {
+    const { ts, number, meta } = batch
     const minute = this.minute
-    let at = 0
-    while (at < count) {
+    let at = from
+    while (at < to) {
       const time = ts[at]!
       if (minute.count === 0 && time >= minute.start + MINUTE_US) {
         this.#closeHourBefore(time, close)
@@ -105,29 +118,29 @@ export class Series {
         continue
       }
       if (time >= end) {
-        if (at > 0) this.#see(batch, at - 1)
+        if (at > from) this.#see(batch, at - 1)
         this.#closeMinute(close)
         this.#closeHourBefore(time, close)
         continue
       }
       let { sum, min, max } = minute
-      const from = at
-      for (; at < count; at++) {
+      const before = at
+      for (; at < to; at++) {
         const now = ts[at]!
         if (now < start || now >= end) break
-        if (!isNumber(kind[at]!)) continue
+        if (!isNumber(kindOf(meta[at]!))) continue
         const value = number[at]!
         sum += value
         if (value < min) min = value
         if (value > max) max = value
       }
-      minute.count += at - from
+      minute.count += at - before
       minute.sum = sum
       minute.min = min
       minute.max = max
     }
-    this.#see(batch, count - 1)
-    for (let i = count - 2; i >= 0 && batch.version[i]! > this.last.version; i--) this.#see(batch, i)
+    this.#see(batch, to - 1)
+    for (let i = to - 2; i >= from && batch.version[i]! > this.last.version; i--) this.#see(batch, i)
   }
 
   /** Closes what ended before `now_us`; the clock does it when no point comes. */
@@ -144,9 +157,10 @@ export class Series {
   }
 
   saveBins(): Buffer {
-    const { minute, hour } = this
-    const figures = [minute, hour].flatMap(bin => [bin.start, bin.count, bin.sum, bin.min, bin.max])
-    return Buffer.from(new Float64Array(figures).buffer)
+    const figures = new Float64Array(10)
+    saveBin(this.minute, figures, 0)
+    saveBin(this.hour, figures, 5)
+    return Buffer.from(figures.buffer)
   }
 
   loadBins(bytes: Buffer): void {
@@ -163,17 +177,12 @@ export class Series {
     const ts = batch.ts[i]!
     if (!this.isNewer(version, ts)) return
     const { last } = this
-    const kind = batch.kind[i]!
-    const length = batch.length[i]!
+    const kind = kindOf(batch.meta[i]!)
     last.version = version
     last.ts = ts
     last.kind = kind
     last.number = hasPayload(kind) ? 0 : batch.number[i]!
-    last.bytes = null
-    if (hasPayload(kind) && length <= KEPT_BYTES) {
-      const offset = batch.number[i]!
-      last.bytes = Buffer.from(batch.bytes.subarray(offset, offset + length))
-    }
+    last.bytes = keptPayload(batch, i)
   }
 
   #closeMinute(close: CloseBin): void {
@@ -199,17 +208,14 @@ export class Series {
     const time = batch.ts[at]!
     const bin = new Bin()
     bin.begin(Math.floor(time / MINUTE_US) * MINUTE_US)
-    bin.add(batch.number[at]!, isNumber(batch.kind[at]!))
-    const kind = batch.kind[at]!
-    const payload = hasPayload(kind)
-    const length = batch.length[at]!
-    const offset = batch.number[at]!
+    bin.add(batch.number[at]!, isNumber(kindOf(batch.meta[at]!)))
+    const kind = kindOf(batch.meta[at]!)
     const last: LastValue = {
       version: batch.version[at]!,
       ts: time,
       kind,
-      number: payload ? 0 : offset,
-      bytes: payload && length <= KEPT_BYTES ? Buffer.from(batch.bytes.subarray(offset, offset + length)) : null,
+      number: hasPayload(kind) ? 0 : batch.number[at]!,
+      bytes: keptPayload(batch, at),
     }
     close(this, 60, bin, last, false)
     this.moved = true
