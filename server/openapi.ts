@@ -206,13 +206,11 @@ function responsesOf(route: Route): Json {
 
 /** Every code that a route can answer with: its own, and those that come from how it is declared. */
 export function refusalsOf(route: Route): ErrorCode[] {
-  const codes = new Set<ErrorCode>(['internal', ...route.refuses])
+  const codes = new Set<ErrorCode>(['internal', 'validation', ...route.refuses])
   if (route.who !== 'nobody') for (const code of ['unauthenticated', 'token_expired'] as const) codes.add(code)
   if (route.who === 'superuser') codes.add('forbidden')
-  for (const { missing } of Object.values(route.params)) codes.add(missing ?? 'validation')
-  if (route.query !== null) codes.add('validation')
-  if (route.body !== null)
-    for (const code of ['validation', 'malformed_json', 'too_deep', 'too_large'] as const) codes.add(code)
+  for (const { missing } of Object.values(route.params)) if (missing !== null) codes.add(missing)
+  if (route.body !== null) for (const code of ['malformed_json', 'too_deep', 'too_large'] as const) codes.add(code)
   return [...codes]
 }
 

@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
+import { ServiceError } from '../../../protocol/errors.ts'
+import { limits } from '../../../protocol/limits.ts'
+import { Asking } from '../../kit/asking.ts'
+import { ADA, ROOT, type ServedFront, serveFront } from '../../kit/served-front.ts'
+
+const login = '/login/access-token'
+
+describe('signing in', () => {
+  let served: ServedFront
+  let asking: Asking
+  beforeEach(async () => {
+    served = await serveFront({ proxies: ['127.0.0.1', '10.0.0.0/8'] })
+    asking = new Asking(served)
+  })
+  afterEach(() => served.close())
+
+  const attempt = (password: string, address = '203.0.113.7', username = ADA.name) =>
+    asking.ask('POST', login, {
+      as: 'nobody',
+      body: { username, password },
+      headers: { 'x-forwarded-for': address },
+    })
+
+  test('with JSON or with a form, a name and a password give a token that works', async () => {
+    const byJson = await asking.ask('POST', login, {
+      as: 'nobody',
+      body: { username: ADA.name, password: ADA.password },
+    })
+    assert.deepEqual(
+      [byJson.status, byJson.json.token_type, byJson.json.expires_in],
+      [200, 'bearer', limits.TOKEN_LIFETIME_S],
+    )
+    assert.equal(byJson.headers.get('cache-control'), 'no-store')
+    const text = new URLSearchParams({ grant_type: 'password', username: ADA.name, password: ADA.password, scope: '' })
+    const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=UTF-8' }
+    const byForm = await asking.ask('POST', login, { as: 'nobody', text: String(text), headers })
+    for (const { json } of [byJson, byForm]) {
+      const me = await asking.ask('GET', '/users/me', {
+        as: 'nobody',
+        headers: { authorization: `Bearer ${json.access_token}` },
+      })
+      assert.deepEqual([me.json.name, me.json.superuser], [ADA.name, false])
+    }
+  })
+
+  test('a wrong password and an unknown name are refused in the same words', async () => {
+    const wrong = await attempt('not this one')
+    const unknown = await attempt('not this one', '203.0.113.8', 'nobody-of-that-name')
+    assert.deepEqual([wrong.status, wrong.text], [401, unknown.text])
+  })
+
+  test('ten failures close the door to an address for five minutes; the right password does not open it', async () => {
+    for (let failure = 0; failure < limits.LOGIN_FAILURES; failure++) assert.equal((await attempt('wrong')).status, 401)
+    const refused = await attempt(ADA.password)
+    assert.deepEqual([refused.status, refused.json.code], [429, 'rate_limited'])
+    assert.equal(Number(refused.headers.get('retry-after')), limits.LOGIN_WINDOW_MS / 1000)
+    assert.equal((await attempt(ADA.password, '203.0.113.8')).status, 200)
+    served.clock.ms += limits.LOGIN_WINDOW_MS
+    assert.equal((await attempt(ADA.password)).status, 200)
+  })
+
+  test('a success spends nothing', async () => {
+    for (let round = 0; round < limits.LOGIN_FAILURES - 1; round++) await attempt('wrong')
+    for (let round = 0; round < 5; round++) assert.equal((await attempt(ADA.password)).status, 200)
+    assert.equal((await attempt('wrong')).status, 401)
+    assert.equal((await attempt(ADA.password)).status, 429)
+  })
+
+  test('attempts that are made at once count like attempts one after another', async () => {
+    const all = await Promise.all(Array.from({ length: 25 }, () => attempt('wrong')))
+    const refused = all.filter(({ status }) => status === 401).length
+    assert.ok(refused <= limits.LOGIN_FAILURES, `${refused} were tried`)
+  })
+
+  test('behind a trusted proxy the right-most address that no proxy has is the client', async () => {
+    for (let failure = 0; failure < limits.LOGIN_FAILURES; failure++)
+      await attempt('wrong', `198.51.100.${failure}, 203.0.113.9, 10.1.2.3`)
+    assert.equal((await attempt(ADA.password, '203.0.113.9')).status, 429)
+    assert.equal((await attempt(ADA.password, '203.0.113.9, 198.51.100.1')).status, 200)
+  })
+
+  test('what is not a sign-in is refused at its place', async () => {
+    const problem = await asking.problem('POST', login, {
+      as: 'nobody',
+      body: { username: '', password: 7, remember: true },
+    })
+    assert.deepEqual(problem.errors.map(({ loc }) => loc).sort(), ['body.password', 'body.remember', 'body.username'])
+    const text = 'username=a&username=b&password=c'
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    assert.equal((await asking.problem('POST', login, { as: 'nobody', text, headers })).errors[0]!.loc, 'body.username')
+    assert.equal(await asking.code('POST', login, { as: 'nobody', text: 'x'.repeat(20_000) }), 'too_large')
+  })
+})
+
+describe('no trusted proxy', () => {
+  test('X-Forwarded-For means nothing', async () => {
+    const served = await serveFront()
+    const asking = new Asking(served)
+    const attempt = (address: string, password: string) =>
+      asking.status('POST', login, {
+        as: 'nobody',
+        body: { username: ADA.name, password },
+        headers: { 'x-forwarded-for': address },
+      })
+    for (let failure = 0; failure < limits.LOGIN_FAILURES; failure++) await attempt(`203.0.113.${failure}`, 'wrong')
+    assert.equal(await attempt('198.51.100.1', ADA.password), 429)
+    served.close()
+  })
+})
+
+describe('users', () => {
+  let served: ServedFront
+  let asking: Asking
+  before(async () => {
+    served = await serveFront()
+    asking = new Asking(served)
+  })
+  after(() => served.close())
+
+  const add = (name: string, more: object = {}) =>
+    asking.ask('POST', '/users', { as: 'superuser', body: { name, password: 'long enough', ...more } })
+
+  test('a superuser adds, lists and removes users', async () => {
+    const made = await add('grace@example.org')
+    assert.deepEqual([made.status, made.json.superuser], [201, false])
+    assert.doesNotMatch(made.text, /argon2|password/)
+    const { items, count } = (await asking.ask('GET', '/users?limit=2', { as: 'superuser' })).json
+    assert.deepEqual([count, items.map((user: { name: string }) => user.name)], [3, ['ada', 'grace@example.org']])
+    assert.equal(await asking.status('DELETE', '/users/grace@example.org', { as: 'superuser' }), 204)
+    assert.equal(await asking.code('DELETE', '/users/grace@example.org', { as: 'superuser' }), 'user_not_found')
+  })
+
+  test('names and passwords are checked', async () => {
+    for (const name of ['', 'me?', 'a b', '.a', 'x'.repeat(129), 'me'])
+      assert.equal((await add(name)).json.errors[0].loc, 'body.name', name)
+    assert.equal((await add('short', { password: '7 chars' })).json.errors[0].loc, 'body.password')
+    assert.equal(
+      (await add('long', { password: 'x'.repeat(limits.PASSWORD_CHARACTERS + 1) })).json.errors[0].loc,
+      'body.password',
+    )
+    assert.equal((await add(ADA.name)).json.code, 'user_exists')
+  })
+
+  test('the last superuser stays', async () => {
+    assert.equal(await asking.code('DELETE', `/users/${ROOT.name}`, { as: 'superuser' }), 'last_superuser')
+    await add('second', { superuser: true })
+    assert.equal(await asking.status('DELETE', '/users/second', { as: 'superuser' }), 204)
+  })
+
+  test('two that create the same name at once: one wins', async () => {
+    const statuses = (await Promise.all([add('twin'), add('twin'), add('twin')])).map(({ status }) => status)
+    assert.deepEqual(statuses.sort(), [201, 409, 409])
+  })
+
+  test('what could not be stored is not there', async () => {
+    served.users.refuse = new ServiceError('disk_full')
+    assert.equal((await add('ghost')).json.code, 'disk_full')
+    assert.equal(await asking.code('DELETE', '/users/ada', { as: 'superuser' }), 'disk_full')
+    served.users.refuse = null
+    assert.equal(served.accounts.find('ghost'), null)
+    assert.equal(await asking.status('GET', '/users/me'), 200)
+  })
+})
+
+describe('a lost password', () => {
+  let served: ServedFront
+  let asking: Asking
+  beforeEach(async () => {
+    served = await serveFront()
+    asking = new Asking(served)
+  })
+  afterEach(() => served.close())
+
+  const recover = (username: string) => asking.ask('POST', '/password-recovery', { as: 'nobody', body: { username } })
+  const reset = (token: string, password = 'a fresh password') =>
+    asking.ask('POST', '/password-reset', { as: 'nobody', body: { token, password } })
+  /** The token that the recovery delivered, once it has: the answer does not wait for it. */
+  const delivered = async (): Promise<string> => {
+    for (let turn = 0; served.resets.length === 0; turn++) {
+      assert.ok(turn < 10_000, 'nothing was delivered')
+      await new Promise(resolve => setImmediate(resolve))
+    }
+    return served.resets.at(-1)!.token
+  }
+
+  test('asking answers the same for a name that exists and for one that does not', async () => {
+    const known = await recover(ADA.name)
+    await delivered()
+    const unknown = await recover('nobody-of-that-name')
+    assert.deepEqual([known.status, known.text], [202, unknown.text])
+    assert.deepEqual(
+      served.resets.map(({ name }) => name),
+      [ADA.name],
+    )
+  })
+
+  test('a reset sets the password once, and ends every older token', async () => {
+    await recover(ADA.name)
+    const token = await delivered()
+    assert.equal((await reset(token)).status, 204)
+    assert.equal((await reset(token)).json.code, 'reset_refused')
+    assert.equal(await asking.status('GET', '/users/me'), 401)
+    const login_with = (password: string) =>
+      asking.status('POST', login, { as: 'nobody', body: { username: ADA.name, password } })
+    assert.equal(await login_with(ADA.password), 401)
+    assert.equal(await login_with('a fresh password'), 200)
+  })
+
+  test('two tokens for one password: when one was used, the other stops verifying', async () => {
+    await recover(ADA.name)
+    const first = await delivered()
+    const digest = served.accounts.find(ADA.name)!.digest
+    const second = await served.tokens.mint('reset', ADA.name, digest, limits.RESET_LIFETIME_S)
+    const statuses = (await Promise.all([reset(first), reset(second)])).map(({ status }) => status)
+    assert.deepEqual(statuses.sort(), [204, 400])
+  })
+
+  test('a reset token is valid 48 hours', async () => {
+    await recover(ADA.name)
+    const token = await delivered()
+    served.clock.ms += limits.RESET_LIFETIME_S * 1000
+    assert.equal((await reset(token)).json.code, 'reset_refused')
+    served.clock.ms -= 1000
+    assert.equal((await reset(token)).status, 204)
+  })
+
+  test('an access token resets nothing, and a weak password is refused before the token is used', async () => {
+    assert.equal((await reset(served.user)).json.code, 'reset_refused')
+    await recover(ADA.name)
+    const token = await delivered()
+    assert.equal((await reset(token, 'short')).json.code, 'validation')
+    assert.equal((await reset(token)).status, 204)
+  })
+
+  test('asking and guessing are bounded by address', async () => {
+    for (let round = 0; round < limits.LOGIN_FAILURES; round++) assert.equal((await recover('nobody')).status, 202)
+    assert.equal((await recover(ADA.name)).json.code, 'rate_limited')
+    assert.equal((await reset('guess')).json.code, 'rate_limited')
+  })
+})
