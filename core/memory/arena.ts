@@ -234,32 +234,30 @@ export class Arena {
   release(ref: number): void {
     const i32 = this.#i32
     const at = ref << 2
-    // a holder that reads 1 is the only one, and only holders add: nobody can come in between
-    if (atomics.acquire(i32, at + S.references) === 1) i32[at + S.references] = 0
-    else {
-      const before = atomics.sub(i32, at + S.references, 1)
-      if (before > 1) return
-      if (before < 1) {
-        atomics.add(i32, at + S.references, 1)
-        throw new RangeError(`slab ${ref} was released more often than held`)
-      }
+    // only holders add, and a holder that reads 1 is the only one: from then on the slab is its own
+    for (let held = atomics.acquire(i32, at + S.references); held !== 1; ) {
+      if (held < 1) throw new RangeError(`slab ${ref} was released more often than held`)
+      const seen = atomics.compareExchange(i32, at + S.references, held, held - 1)
+      if (seen === held) return
+      held = seen
     }
     const block = (((ref << 4) - this.#first) >> 16) + 1
     const row = this.#rows + block * BLOCK_WORDS
     const kind = i32[row + B.kind]!
     const owner = i32[row + B.owner]!
     this.#f64[this.#row >> 1]! -= kind === BLOCK_KIND.run ? i32[row + B.span]! * BLOCK_BYTES : SIZES[kind - 1]!
-    if (owner === this.#slot) this.#putAway(ref, block)
-    else this.#giveBack(ref, owner)
+    if (owner === this.#slot) {
+      i32[at + S.references] = 0
+      this.#putAway(ref, block)
+    } else this.#giveBack(ref, owner)
   }
 
-  /** To the list of a foreign owner. The step to `returned` decides between this thread and a recovery of the owner's slot. */
+  /** To the list of a foreign owner. A recovery of that owner's slot passes over a slab that says `returned`, so it says so first. */
   #giveBack(ref: number, owner: number): void {
     const i32 = this.#i32
     const at = ref << 2
-    const state = i32[at + S.state]!
-    if (state === SLAB_STATE.free || state === SLAB_STATE.returned) return
-    if (atomics.compareExchange(i32, at + S.state, state, SLAB_STATE.returned) !== state) return
+    atomics.release(i32, at + S.state, SLAB_STATE.returned)
+    i32[at + S.references] = 0
     const list = this.#slots + owner * (ARENA_SLOT_ROW.size >> 2) + ARENA_SLOT_ROW.word.returned
     let head = atomics.load(i32, list)
     for (;;) {
@@ -280,7 +278,6 @@ export class Arena {
     if (kind === BLOCK_KIND.run) {
       if (this.#retire(block, i32[row + B.span]!)) return
       // the pool is not to be had now: the slab waits on the own list like one that came from elsewhere
-      i32[at + S.state] = SLAB_STATE.committed
       this.#giveBack(ref, this.#slot)
       return
     }

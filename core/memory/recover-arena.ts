@@ -82,15 +82,14 @@ function putAwayReturned(i32: Int32Array, row: number): void {
     i32[(ref << 2) + S.state] = SLAB_STATE.free
 }
 
-/** Whether recovery has the slab: of a committed one that somebody releases right now, the step to `returned` decides. */
+/** Free: nobody holds it, or it was never handed over. A slab that says `returned` is on its way to the list or on it. */
 function isFree(memory: Memory, ref: number, bytes: number, row: number): boolean {
   const { i32, f64 } = memory
   const at = ref << 2
-  const state = i32[at + S.state]!
   const held = atomics.load(i32, at + S.references) > 0
+  // after the references: a releaser says `returned` before it drops the last one
+  const state = atomics.load(i32, at + S.state)
   if (state === SLAB_STATE.returned || (held && state === SLAB_STATE.committed)) return false
-  if (state === SLAB_STATE.committed)
-    return atomics.compareExchange(i32, at + S.state, state, SLAB_STATE.free) === state
   if (held) f64[row >> 1]! -= bytes
   i32[at + S.references] = 0
   i32[at + S.state] = SLAB_STATE.free

@@ -43,6 +43,13 @@ test('no schedule lets two threads hold one lock word, or leaves one asleep for 
   assert.ok(found.schedules > 1000)
 })
 
+test('no schedule hands a slab out twice, or loses one, while it goes back to its owner', async t => {
+  const found = await search('arena')
+  t.diagnostic(`${found.schedules} schedules, ${found.steps} steps, ${[...found.outcomes.keys()]}`)
+  assert.ok(found.schedules > 1000)
+  assert.ok(found.outcomes.size > 1)
+})
+
 test('no schedule sleeps through work that was made visible before the wake', async t => {
   const found = await search('sleeper')
   t.diagnostic(`${found.schedules} schedules, ${found.steps} steps, ${[...found.outcomes.keys()]}`)

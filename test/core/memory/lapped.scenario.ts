@@ -6,7 +6,7 @@ import { scenario } from '../../kit/scenario.ts'
 const SLOT = 9
 /** One ring less a little: with the records below the writer comes round and overwrites what the front has not read. */
 const BEFORE = 92
-const RECORDS = 6
+const RECORDS = 5
 const none = { store() {}, front() {} }
 const value = newValue(8)
 
