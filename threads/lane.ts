@@ -36,10 +36,13 @@ export default async function lane(task: LaneTask): Promise<void> {
   await new Lane(task).run()
 }
 
+/** `performance` is a getter of the global object; a body's two clock readings are a fifth of what the engine costs it. */
+const clock = performance
+
 /** Journal bytes that a turn may need at its start; it waits for the store until they are free. */
 const TURN_ROOM_BYTES = limits.JOURNAL_RING_BYTES / 4
-/** Unmarked bytes at which a turn marks early, so that the store can go on. */
-const MARK_EARLY_BYTES = limits.JOURNAL_RING_BYTES / 4
+/** The longest record of a value, generously. */
+const PUBLISH_ROOM_BYTES = limits.JOURNAL_INLINE_BYTES + 128
 const OPEN_RECORD_AFTER_US = 1_000_000
 /** The longest sleep: what is looked at by the clock (open records, clock drift, gauges) is looked at this often. */
 const SLEEP_MS = 500
@@ -265,7 +268,7 @@ class Lane implements Host {
   #turn(flow: FlowRun): void {
     const plan = this.#plans.get(flow.index)
     if (plan !== undefined && plan !== flow.run.plan) flow.replan(plan)
-    if (!this.#journal.waitForRoom(TURN_ROOM_BYTES, () => this.#stopping())) {
+    if (!this.#journal.waitForRoom(TURN_ROOM_BYTES, this.#stopping)) {
       this.#wanting.add(flow)
       return
     }
@@ -351,9 +354,9 @@ class Lane implements Host {
     return this.#retire_at === Number.POSITIVE_INFINITY && this.#ready.mayHold(SHARED_SET)
   }
 
-  #stopping(): boolean {
-    return this.#memory.i32[(this.#memory.regions.control.offset >> 2) + CONTROL.word.stopping] !== 0
-  }
+  /** The engine ends, or the store is gone: nobody makes room any more. */
+  readonly #stopping = (): boolean =>
+    this.#memory.i32[(this.#memory.regions.control.offset >> 2) + CONTROL.word.stopping] !== 0
 
   #lookByTheClock(now: number): void {
     this.#looked_at = now
@@ -411,7 +414,7 @@ class Lane implements Host {
   }
 
   clock(): number {
-    return performance.now()
+    return clock.now()
   }
 
   now_us(): number {
@@ -423,8 +426,7 @@ class Lane implements Host {
   }
 
   publish(run: PlanRun, message: number, value: EncodedValue, ts_us: number, depth: number, cascade: Cascade): number {
-    if (this.#journal.unmarked() > MARK_EARLY_BYTES) this.#journal.mark()
-    this.#journal.waitForRoom(limits.JOURNAL_INLINE_BYTES + 128, () => this.#stopping())
+    if (!this.#journal.hasRoom(PUBLISH_ROOM_BYTES)) this.#journal.waitForRoom(PUBLISH_ROOM_BYTES, this.#stopping)
     const version = this.#publisher.publishInner(
       run.routes[message]!,
       value,
@@ -554,7 +556,7 @@ class Lane implements Host {
   }
 
   #record(flow: FlowRun, cascade: Cascade, status: number): void {
-    this.#journal.waitForRoom(256, () => this.#stopping())
+    this.#journal.waitForRoom(256, this.#stopping)
     const duration_us = Math.max(0, this.now_us() - cascade.started_us)
     this.#journal.cascade(
       flow.index,
