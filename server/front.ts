@@ -72,8 +72,6 @@ export class Front implements Publisher {
   readonly #gate = new Gate()
   readonly #services: ExchangeServices
   readonly #sockets = new Set<LiveSocket>()
-  /** Sockets that are being let in; they count against the bound. */
-  #opening = 0
   #socket_ids = 0
   #connections = 0
   #sweep: NodeJS.Timeout | null = null
@@ -220,7 +218,6 @@ export class Front implements Publisher {
       },
       open: ws => {
         const { live } = ws.getUserData()
-        this.#opening--
         live.attach(ws)
         this.#sockets.add(live)
         call(live, () => handlers.open(live))
@@ -256,8 +253,6 @@ export class Front implements Publisher {
     let asked: UpgradeRequest
     try {
       asked = readUpgrade(this.#gate, query)
-      if (this.#sockets.size + this.#opening >= (this.#options.most_sockets ?? limits.SOCKETS))
-        throw new ServiceError('too_many_connections', 'Every place for a websocket is taken.', { retry_after_s: 5 })
       const known = this.#options.admissions.known(asked.token)
       if (known !== null) {
         this.#letIn(handlers, known, asked, res, context)
@@ -313,8 +308,10 @@ export class Front implements Publisher {
     context: us_socket_context_t,
   ): void {
     if (!mayCall(handlers.who, admission.principal)) throw new ServiceError('forbidden')
+    if (this.#sockets.size >= (this.#options.most_sockets ?? limits.SOCKETS))
+      throw new ServiceError('too_many_connections', 'Every place for a websocket is taken.', { retry_after_s: 5 })
     const live = new LiveSocket(++this.#socket_ids, admission.principal, asked.token)
-    this.#opening++
+    // Opens the socket before it returns.
     res.upgrade<Attached>({ live }, asked.key, asked.protocol, asked.extensions, context)
   }
 

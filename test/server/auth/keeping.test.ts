@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import { limits } from '../../../protocol/limits.ts'
+import { Accounts } from '../../../server/auth/accounts.ts'
+import { Gatekeeper } from '../../../server/auth/gatekeeper.ts'
+import { Passwords } from '../../../server/auth/passwords.ts'
+import { ResetFile } from '../../../server/auth/reset-file.ts'
+import { signingKeyOf } from '../../../server/auth/signing-key.ts'
+import { Tokens } from '../../../server/auth/tokens.ts'
+import { Clock, LogDouble, quickPasswords } from '../../kit/served-front.ts'
+import { UsersDouble } from '../../kit/users-double.ts'
+
+const newKey = () =>
+  signingKeyOf(generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
+
+describe('passwords', () => {
+  test('are kept as argon2id at the cost that is recommended', async () => {
+    const hash = await new Passwords().hash('correct horse battery')
+    assert.match(hash, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+    const passwords = new Passwords()
+    assert.equal(await passwords.verify(hash, 'correct horse battery'), true)
+    assert.equal(await passwords.verify(hash, 'Correct horse battery'), false)
+    assert.equal(await passwords.verify(null, 'a password that nobody has'), false)
+  })
+
+  test('more checks at once than the bound are refused, and later ones work again', async () => {
+    const passwords = quickPasswords()
+    const hash = await passwords.hash('x')
+    const all = await Promise.allSettled(
+      Array.from({ length: limits.LOGIN_AT_ONCE + 5 }, () => passwords.verify(hash, 'x')),
+    )
+    assert.equal(all.filter(({ status }) => status === 'rejected').length, 5)
+    assert.equal(await passwords.verify(hash, 'x'), true)
+  })
+})
+
+describe('accounts', () => {
+  test('come back from their store', async () => {
+    const users = new UsersDouble()
+    const accounts = await Accounts.open(users, quickPasswords())
+    await accounts.create('ada', 'correct horse battery', true)
+    const again = await Accounts.open(users, quickPasswords())
+    assert.equal((await again.signIn('ada', 'correct horse battery'))?.superuser, true)
+    assert.equal(await again.signIn('ada', 'something else'), null)
+  })
+
+  test('whoever keeps a token hears of a new password and of a removal', async () => {
+    const accounts = await Accounts.open(new UsersDouble(), quickPasswords())
+    const heard: string[] = []
+    accounts.onChange(name => heard.push(name))
+    await accounts.create('ada', 'correct horse battery', true)
+    await accounts.create('grace', 'correct horse battery', true)
+    await accounts.setPassword('ada', accounts.find('ada')!.digest, 'another password')
+    await accounts.remove('grace')
+    assert.deepEqual(heard, ['ada', 'grace'])
+  })
+})
+
+describe('the gatekeeper', () => {
+  test('remembers a bounded number of tokens, and any token works whether it is remembered or not', async () => {
+    const clock = new Clock()
+    const tokens = new Tokens(await newKey(), clock.now)
+    const accounts = await Accounts.open(new UsersDouble(), quickPasswords())
+    const { digest } = await accounts.create('ada', 'correct horse battery', false)
+    const gatekeeper = new Gatekeeper(tokens, accounts, clock.now)
+    const minted: string[] = []
+    for (let n = 0; n < limits.TOKENS_REMEMBERED + 10; n++) {
+      const token = await tokens.mint('access', 'ada', digest, 1000 + n)
+      minted.push(token)
+      await gatekeeper.admit(token)
+    }
+    assert.equal(gatekeeper.known(minted[0]!), null)
+    assert.equal(gatekeeper.known(minted.at(-1)!)?.principal.name, 'ada')
+    assert.equal((await gatekeeper.admit(minted[0]!)).principal.name, 'ada')
+  })
+
+  test('a user who becomes a superuser is one on the next request', async () => {
+    const clock = new Clock()
+    const users = new UsersDouble()
+    const tokens = new Tokens(await newKey(), clock.now)
+    const accounts = await Accounts.open(users, quickPasswords())
+    const { digest, name, password_hash } = await accounts.create('ada', 'correct horse battery', false)
+    const token = await tokens.mint('access', 'ada', digest, 1000)
+    const before = new Gatekeeper(tokens, accounts, clock.now)
+    assert.equal((await before.admit(token)).principal.superuser, false)
+    await users.put({ name, password_hash, superuser: true })
+    const after_start = new Gatekeeper(tokens, await Accounts.open(users, quickPasswords()), clock.now)
+    assert.equal((await after_start.admit(token)).principal.superuser, true)
+  })
+})
+
+describe('the file of reset tokens', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'resets-'))
+  after(() => rmSync(folder, { recursive: true }))
+
+  test('holds the newest token of each user, readable by its owner alone, and none that has expired', () => {
+    const path = join(folder, 'password-resets')
+    const clock = new Clock()
+    const log = new LogDouble()
+    const file = new ResetFile(path, log, clock.now)
+    const read = (): string[] =>
+      readFileSync(path, 'utf8')
+        .trim()
+        .split('\n')
+        .map(line => JSON.parse(line).token)
+    file.deliver('ada', 'first')
+    file.deliver('grace', 'second')
+    file.deliver('ada', 'third')
+    assert.deepEqual(read(), ['second', 'third'])
+    assert.equal(statSync(path).mode & 0o777, 0o600)
+    clock.ms += limits.RESET_LIFETIME_S * 1000
+    file.deliver('alan', 'fourth')
+    assert.deepEqual(read(), ['fourth'])
+    assert.doesNotMatch(JSON.stringify(log.lines), /first|second|third|fourth/)
+  })
+
+  test('is bounded, and a folder that cannot be written is a line in the log', () => {
+    const path = join(folder, 'many')
+    const log = new LogDouble()
+    const file = new ResetFile(path, log, new Clock().now)
+    for (let n = 0; n < limits.RESETS_KEPT + 5; n++) file.deliver(`user ${n}`, `token ${n}`)
+    assert.equal(readFileSync(path, 'utf8').trim().split('\n').length, limits.RESETS_KEPT)
+    new ResetFile(join(folder, 'none', 'x'), log, new Clock().now).deliver('ada', 'token')
+    assert.match(log.errors.at(-1)!, /password_reset_not_written/)
+  })
+})
