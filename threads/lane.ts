@@ -58,6 +58,7 @@ class Lane implements Host {
   readonly #task: LaneTask
   readonly #memory: Memory
   readonly #owner: number
+  readonly #arena: Arena
   readonly #threads: ThreadTable
   readonly #flows: FlowTable
   readonly #ready: ReadySet
@@ -116,6 +117,7 @@ class Lane implements Host {
     this.#owner = this.#threads.enter(task.slot, THREAD_KIND.lane)
     const owner = this.#owner
     const arena = new Arena(memory, owner)
+    this.#arena = arena
     const journal = new JournalWriter(memory, task.slot, journalWakes(memory))
     const flows = new FlowTable(memory)
     this.#flows = flows
@@ -330,6 +332,7 @@ class Lane implements Host {
 
   async #idle(): Promise<void> {
     this.#notes.flush(this.now_us())
+    this.#arena.collect()
     const ticket = this.#sleeper.announce()
     if (this.#hasWork()) {
       this.#sleeper.cancel()

@@ -58,7 +58,7 @@ export class RateLimit {
       if (ref === 0) return
       value.bytes.copy(memory.bytes, arena.offset(ref), 0, value.length)
     }
-    journal.held(message, due_ms, ts_us, value)
+    journal.held(message, due_ms, ts_us, value, ref)
     if (held.hold(message, due_ms, value, ref) === 'new') notice(message, due_ms)
   }
 }

@@ -47,6 +47,7 @@ class Timer {
   readonly #codec = createCodec()
   readonly #encoded: EncodedValue = newEncoded()
   readonly #owner: number
+  readonly #arena: Arena
   readonly #threads: ThreadTable
   readonly #flows: FlowTable
   readonly #held: HeldTable
@@ -72,6 +73,7 @@ class Timer {
     this.#owner = this.#threads.enter(SLOT.timer, THREAD_KIND.timer)
     const owner = this.#owner
     const arena = new Arena(memory, owner)
+    this.#arena = arena
     const flows = new FlowTable(memory)
     const journal = new JournalWriter(memory, SLOT.timer, journalWakes(memory))
     this.#flows = flows
@@ -224,6 +226,7 @@ class Timer {
   #watch(): void {
     const now_ms = Date.now()
     this.#notes.flush(nowUs())
+    this.#arena.collect()
     for (const [flow, timed] of this.#timed) {
       const share = this.#flows.share(flow)
       const pressed = this.#pressed.get(flow)

@@ -256,6 +256,7 @@ export class LiveEngine implements Engine {
 
   #look(): void {
     this.#team.watch(performance.now())
+    this.front.arena.collect()
     void this.#desk.watchHeaps()
   }
 
