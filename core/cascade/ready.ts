@@ -120,7 +120,7 @@ export class ReadySet {
       // A thread that is no lane owns a flow for a moment, and looks after it when it lets go.
       if (slot < SLOT.lane) return
       this.mark(setOf(slot), flow)
-      // The owner may have let go, or died and been recovered, before the mark stood. Then the next owner is told.
+      // The owner may have let go of it and left before the mark stood. Then the next one is told.
       if (this.#flows.ownerOf(flow) === owner) {
         wakeThread(this.#memory, slot)
         return
@@ -133,8 +133,11 @@ export class ReadySet {
     atomics.or(this.#i32, this.#lanes, 1 << (slot - SLOT.lane))
   }
 
+  /** The lane has let go of every flow and will not look again, in order or because it died: its marks go to any lane. */
   leaveLane(slot: number): void {
     atomics.and(this.#i32, this.#lanes, ~(1 << (slot - SLOT.lane)))
+    const set = setOf(slot)
+    for (let flow = this.take(set, 0); flow >= 0; flow = this.take(set, flow + 1)) this.markReady(flow)
   }
 
   /** `first` when it sleeps, else any lane that does. */

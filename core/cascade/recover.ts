@@ -20,7 +20,7 @@ import { recoverWord } from '../memory/wait.ts'
 import { FLOW_ROW, type FlowTable } from './flows.ts'
 import { DOING, INTENT_ROW, intentWord, RECORD_BIT } from './intent.ts'
 import type { IngressQueue } from './queue.ts'
-import { type ReadySet, setOf } from './ready.ts'
+import type { ReadySet } from './ready.ts'
 
 const { word } = FLOW_ROW
 const intent = INTENT_ROW.word
@@ -56,7 +56,6 @@ export interface Recovered {
 export function recoverThread(dead_owner: number, parts: RecoverParts): Recovered {
   const { memory, flows, queue, ready } = parts
   const slot = slotOf(dead_owner)
-  if (slot >= SLOT.lane) ready.leaveLane(slot)
 
   const held: number[] = []
   const owned: number[] = []
@@ -72,10 +71,7 @@ export function recoverThread(dead_owner: number, parts: RecoverParts): Recovere
   for (const flow of held) if (!owned.includes(flow)) recoverWord(memory, flows.row(flow) + word.publish, dead_owner)
 
   const freed = owned.filter(flow => freeFlow(flow, dead_owner, parts))
-  if (slot >= SLOT.lane) {
-    const set = setOf(slot)
-    for (let flow = ready.take(set, 0); flow >= 0; flow = ready.take(set, flow + 1)) ready.markReady(flow)
-  }
+  if (slot >= SLOT.lane) ready.leaveLane(slot)
   queue.pool.repair()
   ready.repair()
   for (let flow = 0; flow < flows.size; flow++) {

@@ -13,6 +13,18 @@ describe('in every schedule of two threads with up to three preemptions', () => 
     assert.ok((await explore(scenario('wake'))).schedules > 1000)
   })
 
+  test('a lane that keeps its flow is woken for it', async () => {
+    assert.ok((await explore(scenario('parked'))).schedules > 1000)
+  })
+
+  test('an item that is appended while its owner is recovered is marked for any lane', async () => {
+    assert.ok((await explore(scenario('told-while-recovered'), { preemptions: 2 })).schedules > 1000)
+  })
+
+  test('an item that is appended while its owner leaves is marked for any lane', async () => {
+    assert.ok((await explore(scenario('told-while-leaving'))).schedules > 1000)
+  })
+
   test('an item that is appended while the flow is let go is marked, for its owner or for any lane', async () => {
     const { outcomes } = await explore(scenario('release'))
     assert.deepEqual([...outcomes.keys()].sort(), ['"left to any lane"', '"left to its owner"', '"taken"'])
