@@ -31,6 +31,7 @@ export interface FrontOptions {
   /** Bounds that tests make small. */
   readonly connections?: number
   readonly most_sockets?: number
+  readonly token_sweep_ms?: number
 }
 
 export interface FrontCounts {
@@ -238,7 +239,7 @@ export class Front implements Publisher {
         call(live, () => handlers.close(live))
       },
     })
-    this.#sweep = setInterval(() => this.#endStale(), TOKEN_SWEEP_MS)
+    this.#sweep = setInterval(() => this.#endStale(), this.#options.token_sweep_ms ?? TOKEN_SWEEP_MS)
     this.#sweep.unref()
   }
 

@@ -14,7 +14,7 @@ import {
   SavedFlow,
   SaveFlow,
 } from '../protocol/flow.ts'
-import { FlowDocument, FlowInput, FlowNode, InputPort, OutputPort, Resources } from '../protocol/flow-document.ts'
+import { FlowDocument, FlowInput, FlowNode, InputPort, OutputPort } from '../protocol/flow-document.ts'
 import { Issue } from '../protocol/issue.ts'
 import {
   HistoryBin,
@@ -64,7 +64,6 @@ const NOUNS: Readonly<Record<string, TSchema>> = {
   Published,
   PublishNamed,
   PublishValue,
-  Resources,
   SavedFlow,
   SaveFlow,
   Summary,
@@ -110,7 +109,8 @@ function written(schema: unknown, own: unknown = null): unknown {
   return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, written(value)]))
 }
 
-export function openapiOf(routes: readonly Route[]): Json {
+export function openapiOf(all: readonly Route[]): Json {
+  const routes = all.filter(route => !route.hidden)
   const paths: Record<string, Json> = {}
   for (const route of routes) {
     const item = (paths[route.path] ??= {})
@@ -126,11 +126,14 @@ export function openapiOf(routes: readonly Route[]): Json {
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],
-    security: [{ bearer: [] }],
-    tags: [...new Set(routes.map(route => route.tag))].sort().map(name => ({ name })),
+    security: [{ bearer: [] }, { password: [] }],
+    tags: [...new Set(routes.map(route => route.tag))].map(name => ({ name })),
     paths,
     components: {
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+        password: { type: 'oauth2', flows: { password: { tokenUrl: '/login/access-token', scopes: {} } } },
+      },
       schemas: {
         ...Object.fromEntries(Object.entries(NOUNS).map(([name, schema]) => [name, written(schema, schema)])),
         Problem,

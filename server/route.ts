@@ -64,6 +64,8 @@ interface Declaration<P extends Record<string, Parameter>, Q extends TObject, B 
   readonly form?: boolean
   /** Does the handler need the client's address? */
   readonly address?: boolean
+  /** Left out of OpenAPI: files that belong to a page. */
+  readonly hidden?: boolean
   readonly answers: Readonly<Record<number, AnswerShape>>
   /** Error codes that this route adds to those that every route can answer. */
   readonly refuses?: readonly ErrorCode[]
@@ -90,6 +92,7 @@ export interface Route {
   readonly body_limit: number | null
   readonly form: boolean
   readonly address: boolean
+  readonly hidden: boolean
   readonly answers: Readonly<Record<number, AnswerShape>>
   readonly refuses: readonly ErrorCode[]
   readonly handle: (request: RouteRequest<never, never, never, never>) => Answer | Promise<Answer>
@@ -113,6 +116,7 @@ export function route<
     body_limit: declaration.body_limit ?? null,
     form: declaration.form ?? false,
     address: declaration.address ?? false,
+    hidden: declaration.hidden ?? false,
     answers: declaration.answers,
     refuses: declaration.refuses ?? [],
     handle: declaration.handle,

@@ -69,6 +69,7 @@ export interface FrontSetup {
   proxies?: readonly string[]
   connections?: number
   most_sockets?: number
+  token_sweep_ms?: number
   /** Routes in place of the service's own. */
   routes?: (services: Services) => Route[]
 }
@@ -112,6 +113,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     log,
     connections: setup.connections,
     most_sockets: setup.most_sockets,
+    token_sweep_ms: setup.token_sweep_ms,
   })
   const port = await front.listen('127.0.0.1', 0)
   const mint = (name: string): Promise<string> =>

@@ -43,7 +43,7 @@ let served: ServedFront
 let parrot: Parrot
 beforeEach(async () => {
   parrot = new Parrot()
-  served = await serveFront({ sockets: parrot, most_sockets: 3 })
+  served = await serveFront({ sockets: parrot, most_sockets: 3, token_sweep_ms: 5 })
 })
 afterEach(() => served.close())
 
@@ -233,6 +233,18 @@ describe('sockets that are in', () => {
     broken.send(Buffer.from([0xff, 0xfe]), { binary: false })
     assert.notEqual((await ended(broken))[0], 1000)
     await until(() => parrot.closed === 3)
+  })
+
+  test('a socket ends with its token: when that runs out, and when its user goes', async () => {
+    await served.accounts.create('brief', 'a short stay here', false)
+    const { client: brief } = await dial([], bearer(await served.mint('brief')))
+    const { client: longer } = await dial([], bearer(served.user))
+    await served.accounts.remove('brief')
+    assert.equal((await ended(brief))[0], 4401)
+    longer.send('still here')
+    assert.equal(await next(longer), 'still here')
+    served.clock.ms += limits.TOKEN_LIFETIME_S * 1000
+    assert.equal((await ended(longer))[0], 4401)
   })
 
   test('closing the front closes each socket once', async () => {
