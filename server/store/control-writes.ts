@@ -1,5 +1,6 @@
 import type { Connection, Statement } from './database.ts'
 import type { FlowStore } from './flow-store.ts'
+import type { HistoryWriter } from './history-writer.ts'
 import type { LiveState } from './live-state.ts'
 import type { NodeErrors } from './node-errors.ts'
 import type { Registry } from './registry.ts'
@@ -11,6 +12,7 @@ interface Parts {
   flows: FlowStore
   users: Users
   errors: NodeErrors
+  history: HistoryWriter
   live: LiveState
   registry: Registry
 }
@@ -26,7 +28,6 @@ export class ControlWrites {
   readonly #renameErrors: Statement
   readonly #renameMessages: Statement
   readonly #asideMessages: Statement
-  readonly #dropLatest: Statement
   readonly #dropHeld: Statement
   readonly #dropStates: Statement
   readonly #dropErrors: Statement
@@ -47,7 +48,6 @@ export class ControlWrites {
     this.#renameMessages = rename('messages', 'name')
     this.#asideMessages = db.prepare(`UPDATE messages SET name = '~' || id || '.' || name WHERE ${within('name')}`)
     const ofFlow = `message IN (SELECT id FROM messages WHERE ${within('name')})`
-    this.#dropLatest = db.prepare(`DELETE FROM latest WHERE ${ofFlow}`)
     this.#dropHeld = db.prepare(`DELETE FROM held WHERE ${ofFlow}`)
     this.#dropStates = db.prepare(`DELETE FROM states WHERE ${within('node')}`)
     this.#dropErrors = db.prepare(`DELETE FROM node_errors WHERE ${within('node')}`)
@@ -91,23 +91,26 @@ export class ControlWrites {
   /** Series keep their rows, so history, values and held values follow by themselves. What an earlier flow of that name left steps aside. */
   #renameLive(from: string, to: string, after: AfterCommit[]): void {
     const leftover = { from: to }
-    this.#dropLatest.run(leftover)
     this.#dropHeld.run(leftover)
     this.#dropStates.run(leftover)
     this.#dropErrors.run(leftover)
     this.#asideMessages.run(leftover)
     for (const statement of [this.#renameMessages, this.#renameStates, this.#renameErrors]) statement.run({ from, to })
-    after.push(() => this.#parts.registry.renamed(from, to))
+    after.push(() => {
+      this.#parts.registry.renamed(from, to)
+      this.#parts.live.renamed(from, to)
+    })
   }
 
   /** The points stay until their time is over; the flow begins without values when it is saved again. */
   #removeLive(name: string, after: AfterCommit[]): void {
     const gone = { from: name }
-    this.#dropLatest.run(gone)
+    this.#parts.history.forget(name)
     this.#dropHeld.run(gone)
     this.#dropStates.run(gone)
     this.#dropErrors.run(gone)
     after.push(() => {
+      this.#parts.live.removed(name)
       for (const series of this.#parts.registry.ofFlow(name)) series.forget()
     })
   }

@@ -63,8 +63,8 @@ export class EngineStore {
       const errors = new NodeErrors(db, disk, codec, epoch)
       const live = new LiveState(db, registry)
       const samples = new Samples(db)
-      const controls = new ControlWrites({ db, flows, users, errors, live, registry })
-      const parts = { db, data_dir, codec, history, cascades, events, errors, live, samples, controls, disk }
+      const controls = new ControlWrites({ db, flows, users, errors, history, live, registry })
+      const parts = { db, data_dir, codec, registry, history, cascades, events, errors, live, samples, controls, disk }
       this.registry = registry
       this.history = history
       this.users = users

@@ -13,6 +13,7 @@ import type { HistoryWriter } from './history-writer.ts'
 import type { Intake } from './intake.ts'
 import type { LiveState } from './live-state.ts'
 import type { ErrorNote, NodeErrors } from './node-errors.ts'
+import type { Registry } from './registry.ts'
 import type { StoreHealth } from './replies.ts'
 import type { ControlRequest, Sample } from './requests.ts'
 import type { Samples } from './samples.ts'
@@ -36,6 +37,7 @@ interface Parts {
   db: Connection
   data_dir: string
   codec: Codec
+  registry: Registry
   history: HistoryWriter
   cascades: CascadeWriter
   events: EventWriter
@@ -90,6 +92,7 @@ export class GroupCommit {
       return waiting.map(one => this.#alone(one))
     }
     for (const follow of after) follow()
+    this.#parts.registry.settled()
     intake.clear()
     this.events.length = 0
     this.samples.length = 0
@@ -143,7 +146,8 @@ export class GroupCommit {
   }
 
   #write(intake: Intake): void {
-    const { history, cascades, live, events, samples } = this.#parts
+    const { registry, history, cascades, live, events, samples } = this.#parts
+    registry.settle()
     history.write(intake.points)
     cascades.write(intake.cascades)
     live.write(intake)

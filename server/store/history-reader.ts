@@ -21,6 +21,7 @@ interface RollupRow {
   sum: number | null
   min: number | null
   max: number | null
+  last_ts: number
   kind: number
   number: number
   bytes: Buffer | null
@@ -53,7 +54,7 @@ export class HistoryReader {
     )
     this.#bytes = db.prepare('SELECT bytes FROM chunks WHERE id = ?')
     this.#rollups = db.prepare(
-      `SELECT start, count, sum, min, max, kind, number, bytes FROM rollups
+      `SELECT start, count, sum, min, max, last_ts, kind, number, bytes FROM rollups
        WHERE message = ? AND bucket_s = ? AND start >= ? AND start < ? ORDER BY start DESC LIMIT ${PAGE}`,
     )
     this.#rolledUntil = db.prepare("SELECT value FROM settings WHERE name = 'rolled_until'")
@@ -127,7 +128,7 @@ export class HistoryReader {
     for (let before = until; before > start; ) {
       const found = this.#rollups.all(message, rollup_s, start, before)
       for (const row of found) {
-        bins.joinRollup(row.start, row.count, row.sum, row.min, row.max, { ...row, ts: row.start, version: 0 })
+        bins.joinRollup(row.start, row.count, row.sum, row.min, row.max, { ...row, ts: row.last_ts, version: 0 })
       }
       if (found.length < PAGE) return
       before = found.at(-1)!.start

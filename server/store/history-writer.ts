@@ -37,6 +37,7 @@ export class HistoryWriter {
   /** Message indexes whose newest value was dropped. */
   readonly #unstored = new Set<number>()
   #next_log = 1
+  #rolled_until = 0
   #log_bytes = 0
   #log_rows = 0
   readonly #putLog: Statement
@@ -51,6 +52,9 @@ export class HistoryWriter {
   readonly #moveBins: Statement
   readonly #putRollup: Statement
   readonly #joinRollup: Statement
+  readonly #putRolled: Statement
+  readonly #rolledUntil: Statement
+  readonly #forget: Statement
 
   constructor(db: Connection, registry: Registry, disk: DiskUse, bounds: StoreBounds) {
     this.#db = db
@@ -76,16 +80,26 @@ export class HistoryWriter {
        number = excluded.number, bytes = excluded.bytes, log = excluded.log, bins = excluded.bins`,
     )
     this.#moveBins = db.prepare('UPDATE latest SET log = ?, bins = ? WHERE message = ?')
-    const rollup = `INSERT INTO rollups (message, bucket_s, start, count, sum, min, max, kind, number, bytes)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (message, bucket_s, start) DO UPDATE SET`
+    this.#rolledUntil = db.prepare("SELECT value FROM settings WHERE name = 'rolled_until'")
+    this.#putRolled = db.prepare("INSERT OR REPLACE INTO settings (name, value) VALUES ('rolled_until', ?)")
+    this.#forget = db.prepare(
+      `INSERT INTO latest (message, version, ts, kind, number, log, forgotten)
+       SELECT id, 0, 0, 0, 0, 0, @log FROM messages WHERE name >= @flow || '.' AND name < @flow || '/'
+       ON CONFLICT (message) DO UPDATE SET version = 0, ts = 0, kind = 0, number = 0, bytes = NULL, forgotten = excluded.forgotten`,
+    )
+    const rollup = `INSERT INTO rollups (message, bucket_s, start, count, sum, min, max, last_ts, kind, number, bytes)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (message, bucket_s, start) DO UPDATE SET`
     this.#putRollup = db.prepare(
       `${rollup} count = excluded.count, sum = excluded.sum, min = excluded.min, max = excluded.max,
-       kind = excluded.kind, number = excluded.number, bytes = excluded.bytes`,
+       last_ts = excluded.last_ts, kind = excluded.kind, number = excluded.number, bytes = excluded.bytes`,
     )
-    // A late point adds to the figures; the bin's last value stays.
+    // Late points add to the figures; the last value is the one with the later time.
+    const later = (column: string): string =>
+      `${column} = CASE WHEN excluded.last_ts >= last_ts THEN excluded.${column} ELSE ${column} END`
     this.#joinRollup = db.prepare(
       `${rollup} count = count + excluded.count, sum = CASE WHEN excluded.min IS NULL THEN sum ELSE coalesce(sum, 0) + excluded.sum END,
-       min = coalesce(min(min, excluded.min), min, excluded.min), max = coalesce(max(max, excluded.max), max, excluded.max)`,
+       min = coalesce(min(min, excluded.min), min, excluded.min), max = coalesce(max(max, excluded.max), max, excluded.max),
+       ${later('kind')}, ${later('number')}, ${later('bytes')}, last_ts = max(last_ts, excluded.last_ts)`,
     )
   }
 
@@ -106,11 +120,14 @@ export class HistoryWriter {
         this.#decoded.clear()
         this.#decoder.decode(bytes, at, end, this.#decoded)
         // Bins that close here closed before the kill too, and their rows went out with the row that moved the series past them.
-        if (id > series.log) series.fold(this.#decoded, 0, this.#decoded.count, () => {})
+        if (id > series.log) series.fold(this.#decoded, 0, this.#decoded.count, () => {}, id > series.forgotten)
       })
     }
-    const watermark = (this.#db.prepare('SELECT max(log) AS log FROM latest').get() as { log: number | null }).log ?? 0
+    const watermark =
+      (this.#db.prepare('SELECT max(max(log), max(forgotten)) AS log FROM latest').get() as { log: number | null })
+        .log ?? 0
     this.#next_log = Math.max(newest, watermark) + 1
+    this.#rolled_until = Number((this.#rolledUntil.get() as { value: string } | undefined)?.value ?? 0)
   }
 
   write(pending: PendingPoints): void {
@@ -125,6 +142,7 @@ export class HistoryWriter {
       const from = to
       to = from + pending.many[index]!
       series.fold(batch, from, to, this.#close)
+      if (series.hasBinBefore(this.#rolled_until)) series.closeUntil(this.#rolled_until, this.#close)
       const direct = this.#isDirect(batch, from, to)
       if (direct) this.#writeChunks(series, batch, from, to, false)
       else {
@@ -141,6 +159,11 @@ export class HistoryWriter {
     this.#log_bytes += log.length
     this.#log_rows++
     this.#disk.add('history', log.length)
+  }
+
+  /** The messages of a deleted flow have no value any more; points and open bins stay. `write` came before in this transaction. */
+  forget(flow: string): void {
+    this.#forget.run({ flow, log: this.#next_log - 1 })
   }
 
   /** These points will not be stored: their messages' newest values are to be read from shared memory once there is room again. */
@@ -197,15 +220,18 @@ export class HistoryWriter {
     this.#log_rows = 0
   }
 
-  /** Closes the bins that ended before `now_us`, of at most `most` messages. Returns true when none is left. */
+  /** Closes the bins that ended before `now_us`, of at most `most` messages. True when none is left: readers may rely on rollups up to then. */
   closeBins(now_us: number, most: number): boolean {
     let count = 0
+    // From here on a bin that ended before is closed with the commit that brings its points.
+    this.#rolled_until = now_us
     for (const series of this.#registry.all()) {
       if (!series.hasBinBefore(now_us)) continue
       if (count++ === most) return false
       series.closeUntil(now_us, this.#close)
       this.#store(series, null, 0, 0, this.#next_log - 1)
     }
+    this.#putRolled.run(String(now_us))
     return true
   }
 
@@ -222,7 +248,8 @@ export class HistoryWriter {
     return dropped.length > 0
   }
 
-  readonly #close: CloseBin = (series, bucket_s, bin, last, replace) => {
+  readonly #close: CloseBin = (series, bucket_s, bin, replace) => {
+    const { last } = bin
     const numeric = bin.min <= bin.max
     const statement = replace ? this.#putRollup : this.#joinRollup
     statement.run(
@@ -233,6 +260,7 @@ export class HistoryWriter {
       numeric ? bin.sum : null,
       numeric ? bin.min : null,
       numeric ? bin.max : null,
+      last.ts,
       last.kind,
       last.number,
       last.bytes,

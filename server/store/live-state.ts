@@ -39,6 +39,17 @@ export class LiveState {
     for (const node of nodes) this.#dropState.run(node)
   }
 
+  /** After the commit that did it. */
+  renamed(from: string, to: string): void {
+    const waiting = this.#waiting.get(from)
+    this.removed(from)
+    if (waiting !== undefined) this.#waiting.set(to, waiting)
+  }
+
+  removed(flow: string): void {
+    this.#waiting.delete(flow)
+  }
+
   #hold(message: number, { due_ms, ts, kind, number, bytes }: HeldChange): void {
     if (due_ms === 0) this.#dropHeld.run(message)
     else this.#putHeld.run(message, due_ms, ts, kind, number, bytes)

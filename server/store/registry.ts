@@ -12,6 +12,7 @@ interface MessageRow {
   number: number
   bytes: Buffer | null
   log: number
+  forgotten: number
   bins: Buffer | null
 }
 
@@ -27,6 +28,7 @@ export class Registry {
   readonly #nodes: (string | undefined)[] = []
   readonly #byIndex: (Series | undefined)[] = []
   readonly #flowIds: (number | undefined)[] = []
+  readonly #fresh: number[] = []
   readonly #byName = new Map<string, Series>()
   readonly #byId = new Map<number, Series>()
   readonly #insert: Statement
@@ -43,13 +45,29 @@ export class Registry {
   register({ messages, flows, nodes }: Registration): void {
     for (const [index, name, dtype] of messages) {
       this.#messages[index] = [name, dtype]
-      this.#byIndex[index] = undefined
+      const series = this.#byName.get(name)
+      this.#byIndex[index] = series?.dtype === dtype ? series : undefined
+      if (this.#byIndex[index] === undefined) this.#fresh.push(index)
     }
     for (const [index, name] of flows) {
       this.#flows[index] = name
       this.#flowIds[index] = undefined
     }
     for (const [index, qualified] of nodes) this.#nodes[index] = qualified
+  }
+
+  /** Are there registered messages without a row? */
+  hasFresh(): boolean {
+    return this.#fresh.length > 0
+  }
+
+  /** A registered message can be read before it has a point. Inside a transaction; `settled` when that stands. */
+  settle(): void {
+    for (const index of this.#fresh) this.series(index)
+  }
+
+  settled(): void {
+    this.#fresh.length = 0
   }
 
   knowsMessage(index: number): boolean {
@@ -102,7 +120,7 @@ export class Registry {
     this.#flowIds.fill(undefined)
     const rows = this.#db
       .prepare(
-        `SELECT id, name, dtype, version, ts, kind, number, CASE WHEN length(bytes) <= ${KEPT_BYTES} THEN bytes END AS bytes, log, bins
+        `SELECT id, name, dtype, version, ts, kind, number, CASE WHEN length(bytes) <= ${KEPT_BYTES} THEN bytes END AS bytes, log, forgotten, bins
          FROM messages LEFT JOIN latest ON message = id`,
       )
       .all() as MessageRow[]
@@ -119,6 +137,7 @@ export class Registry {
       })
       series.stored_version = row.version
       series.log = row.log
+      series.forgotten = row.forgotten
       if (row.bins) series.loadBins(row.bins)
     }
   }

@@ -9,38 +9,6 @@ export const KEPT_BYTES = 4096
 /** A lower version this much later is a flow that began again, not a record that came late. */
 const BEGUN_AGAIN_US = 2_000_000
 
-/** A bin that is being filled. `count` counts all points, the figures cover the numeric ones. */
-export class Bin {
-  start = 0
-  count = 0
-  sum = 0
-  min = Number.POSITIVE_INFINITY
-  max = Number.NEGATIVE_INFINITY
-
-  begin(start: number): void {
-    this.start = start
-    this.count = 0
-    this.sum = 0
-    this.min = Number.POSITIVE_INFINITY
-    this.max = Number.NEGATIVE_INFINITY
-  }
-
-  add(value: number, numeric: boolean): void {
-    this.count++
-    if (!numeric) return
-    this.sum += value
-    if (value < this.min) this.min = value
-    if (value > this.max) this.max = value
-  }
-
-  join(other: Bin): void {
-    this.count += other.count
-    this.sum += other.sum
-    if (other.min < this.min) this.min = other.min
-    if (other.max > this.max) this.max = other.max
-  }
-}
-
 export interface LastValue {
   version: number
   ts: number
@@ -50,23 +18,103 @@ export interface LastValue {
   bytes: Buffer | null
 }
 
+export const noValue = (): LastValue => ({ version: 0, ts: 0, kind: KIND.none, number: 0, bytes: null })
+
+/** A bin that is being filled. `count` counts all points, the figures cover the numeric ones, `last` is the one with the latest time. */
+export class Bin {
+  start = 0
+  count = 0
+  sum = 0
+  min = Number.POSITIVE_INFINITY
+  max = Number.NEGATIVE_INFINITY
+  readonly last = noValue()
+
+  begin(start: number): void {
+    this.start = start
+    this.count = 0
+    this.sum = 0
+    this.min = Number.POSITIVE_INFINITY
+    this.max = Number.NEGATIVE_INFINITY
+    this.last.ts = 0
+    this.last.bytes = null
+  }
+
+  /** Takes the points from `from` on that lie within `width` of its start; returns the position behind them. */
+  take(batch: PointBatch, from: number, to: number, width: number): number {
+    const { ts, number, meta } = batch
+    const { start } = this
+    const end = start + width
+    let { sum, min, max } = this
+    let last_ts = this.last.ts
+    let last = -1
+    let at = from
+    for (; at < to; at++) {
+      const time = ts[at]!
+      if (time < start || time >= end) break
+      if (time >= last_ts) {
+        last_ts = time
+        last = at
+      }
+      if (!isNumber(kindOf(meta[at]!))) continue
+      const value = number[at]!
+      sum += value
+      if (value < min) min = value
+      if (value > max) max = value
+    }
+    this.count += at - from
+    this.sum = sum
+    this.min = min
+    this.max = max
+    if (last >= 0) setLast(this.last, batch, last)
+    return at
+  }
+
+  join(other: Bin): void {
+    this.count += other.count
+    this.sum += other.sum
+    if (other.min < this.min) this.min = other.min
+    if (other.max > this.max) this.max = other.max
+    if (other.last.ts >= this.last.ts) Object.assign(this.last, other.last)
+  }
+}
+
+function setLast(last: LastValue, batch: PointBatch, i: number): void {
+  const meta = batch.meta[i]!
+  const kind = kindOf(meta)
+  last.version = batch.version[i]!
+  last.ts = batch.ts[i]!
+  last.kind = kind
+  last.number = hasPayload(kind) ? 0 : batch.number[i]!
+  last.bytes = hasPayload(kind) && lengthOf(meta) <= KEPT_BYTES ? batch.copyPayload(i) : null
+}
+
 /** Where closed bins go. `replace`: the whole bin is known; else it joins what stands there (a point that came late). */
-export type CloseBin = (series: Series, bucket_s: number, bin: Bin, last: LastValue, replace: boolean) => void
+export type CloseBin = (series: Series, bucket_s: number, bin: Bin, replace: boolean) => void
 
 export const isNumber = (kind: number): boolean => kind === KIND.float || kind === KIND.int || kind === KIND.bool
 export const hasPayload = (kind: number): boolean => kind === KIND.str || kind === KIND.json
 
-function saveBin(bin: Bin, figures: Float64Array, at: number): void {
-  figures[at] = bin.start
-  figures[at + 1] = bin.count
-  figures[at + 2] = bin.sum
-  figures[at + 3] = bin.min
-  figures[at + 4] = bin.max
+/** Doubles of a saved bin before its payload. */
+const BIN_FIELDS = 9
+
+function saveBin(bin: Bin): Buffer {
+  const { start, count, sum, min, max, last } = bin
+  const payload = last.bytes?.length ?? -1
+  const fields = Float64Array.of(start, count, sum, min, max, last.ts, last.kind, last.number, payload)
+  const bytes = Buffer.from(fields.buffer)
+  return last.bytes === null ? bytes : Buffer.concat([bytes, last.bytes])
 }
 
-function keptPayload(batch: PointBatch, i: number): Buffer | null {
-  const meta = batch.meta[i]!
-  return hasPayload(kindOf(meta)) && lengthOf(meta) <= KEPT_BYTES ? batch.copyPayload(i) : null
+/** Returns the position behind it. */
+function loadBin(bin: Bin, bytes: Buffer, at: number): number {
+  const fields = new Float64Array(BIN_FIELDS)
+  new Uint8Array(fields.buffer).set(bytes.subarray(at, at + BIN_FIELDS * 8))
+  const [start, count, sum, min, max, ts, kind, number, payload] = fields as unknown as number[]
+  Object.assign(bin, { start, count, sum, min, max })
+  const from = at + BIN_FIELDS * 8
+  const to = from + Math.max(0, payload!)
+  Object.assign(bin.last, { ts, kind, number, bytes: payload! < 0 ? null : Buffer.from(bytes.subarray(from, to)) })
+  return to
 }
 
 /** One message as the store keeps it: who it is, its newest value, and its open bins. */
@@ -74,11 +122,13 @@ export class Series {
   readonly id: number
   name: string
   dtype: string
-  readonly last: LastValue = { version: 0, ts: 0, kind: KIND.none, number: 0, bytes: null }
+  readonly last = noValue()
   readonly minute = new Bin()
   readonly hour = new Bin()
   /** The row of the log up to which the stored bins are complete. */
   log = 0
+  /** Values in the log up to this row are those of a flow that was deleted. */
+  forgotten = 0
   /** Is there a row in `latest`, and of which version? */
   stored_version = 0
   /** Closed bins went out with this commit: the row must move with them, or a replay of the log would count twice. */
@@ -91,7 +141,7 @@ export class Series {
   }
 
   forget(): void {
-    Object.assign(this.last, { version: 0, ts: 0, kind: KIND.none, number: 0, bytes: null })
+    Object.assign(this.last, noValue())
     this.stored_version = 0
   }
 
@@ -99,46 +149,22 @@ export class Series {
     return version > this.last.version || ts > this.last.ts + BEGUN_AGAIN_US
   }
 
-  /** Takes the points `[from, to)` of the batch into the open bins and hands on the bins that they close. */
-  fold(batch: PointBatch, from: number, to: number, close: CloseBin): void {
-    const { ts, number, meta } = batch
-    const minute = this.minute
-    let at = from
-    while (at < to) {
-      const time = ts[at]!
-      if (minute.count === 0 && time >= minute.start + MINUTE_US) {
-        this.#closeHourBefore(time, close)
+  /** Takes the points `[from, to)` of the batch into the open bins and hands on the bins that they close; `see`: and takes the newest as its value. */
+  fold(batch: PointBatch, from: number, to: number, close: CloseBin, see = true): void {
+    const { minute } = this
+    for (let at = from; at < to; ) {
+      const time = batch.ts[at]!
+      if (time < minute.start) {
+        at = this.#late(batch, at, to, close)
+        continue
+      }
+      if (time >= minute.start + MINUTE_US) {
+        if (minute.count > 0) this.#closeMinute(close)
         minute.begin(Math.floor(time / MINUTE_US) * MINUTE_US)
       }
-      const start = minute.start
-      const end = start + MINUTE_US
-      if (time < start) {
-        this.#late(batch, at, close)
-        at++
-        continue
-      }
-      if (time >= end) {
-        if (at > from) this.#see(batch, at - 1)
-        this.#closeMinute(close)
-        this.#closeHourBefore(time, close)
-        continue
-      }
-      let { sum, min, max } = minute
-      const before = at
-      for (; at < to; at++) {
-        const now = ts[at]!
-        if (now < start || now >= end) break
-        if (!isNumber(kindOf(meta[at]!))) continue
-        const value = number[at]!
-        sum += value
-        if (value < min) min = value
-        if (value > max) max = value
-      }
-      minute.count += at - before
-      minute.sum = sum
-      minute.min = min
-      minute.max = max
+      at = minute.take(batch, at, to, MINUTE_US)
     }
+    if (!see) return
     this.#see(batch, to - 1)
     for (let i = to - 2; i >= from && batch.version[i]! > this.last.version; i--) this.#see(batch, i)
   }
@@ -146,7 +172,7 @@ export class Series {
   /** Closes what ended before `now_us`; the clock does it when no point comes. */
   closeUntil(now_us: number, close: CloseBin): void {
     if (this.minute.count > 0 && this.minute.start + MINUTE_US <= now_us) this.#closeMinute(close)
-    this.#closeHourBefore(now_us, close)
+    if (this.hour.count > 0 && this.hour.start + HOUR_US <= now_us) this.#closeHour(close)
   }
 
   hasBinBefore(now_us: number): boolean {
@@ -157,78 +183,58 @@ export class Series {
   }
 
   saveBins(): Buffer {
-    const figures = new Float64Array(10)
-    saveBin(this.minute, figures, 0)
-    saveBin(this.hour, figures, 5)
-    return Buffer.from(figures.buffer)
+    return Buffer.concat([saveBin(this.minute), saveBin(this.hour)])
   }
 
   loadBins(bytes: Buffer): void {
-    const figures = new Float64Array(10)
-    new Uint8Array(figures.buffer).set(bytes)
-    for (const [position, bin] of [this.minute, this.hour].entries()) {
-      const [start, count, sum, min, max] = figures.subarray(position * 5, position * 5 + 5)
-      Object.assign(bin, { start, count, sum, min, max })
-    }
+    loadBin(this.hour, bytes, loadBin(this.minute, bytes, 0))
   }
 
   #see(batch: PointBatch, i: number): void {
-    const version = batch.version[i]!
-    const ts = batch.ts[i]!
-    if (!this.isNewer(version, ts)) return
-    const { last } = this
-    const kind = kindOf(batch.meta[i]!)
-    last.version = version
-    last.ts = ts
-    last.kind = kind
-    last.number = hasPayload(kind) ? 0 : batch.number[i]!
-    last.bytes = keptPayload(batch, i)
+    if (this.isNewer(batch.version[i]!, batch.ts[i]!)) setLast(this.last, batch, i)
   }
 
   #closeMinute(close: CloseBin): void {
-    const { minute, hour } = this
-    close(this, 60, minute, this.last, true)
-    if (hour.count === 0) hour.begin(Math.floor(minute.start / HOUR_US) * HOUR_US)
-    hour.join(minute)
+    const { minute } = this
+    close(this, 60, minute, true)
+    this.#joinHour(minute, close)
     this.moved = true
     // An empty bin that begins where this one ended: a point of before is late.
     minute.begin(minute.start + MINUTE_US)
   }
 
-  /** Before a point of the next hour is seen, so that the newest value is still the hour's last. */
-  #closeHourBefore(time: number, close: CloseBin): void {
-    if (this.hour.count === 0 || time < this.hour.start + HOUR_US) return
-    close(this, 3600, this.hour, this.last, true)
+  #closeHour(close: CloseBin): void {
+    close(this, 3600, this.hour, true)
     this.moved = true
     this.hour.begin(this.hour.start + HOUR_US)
   }
 
-  /** A point of a minute that is closed: it joins that minute's row, and its hour wherever that is. */
-  #late(batch: PointBatch, at: number, close: CloseBin): void {
-    const time = batch.ts[at]!
+  /** Points of one minute that is closed: they join that minute's row, and its hour wherever that is. Returns the position behind them. */
+  #late(batch: PointBatch, from: number, to: number, close: CloseBin): number {
     const bin = new Bin()
-    bin.begin(Math.floor(time / MINUTE_US) * MINUTE_US)
-    bin.add(batch.number[at]!, isNumber(kindOf(batch.meta[at]!)))
-    const kind = kindOf(batch.meta[at]!)
-    const last: LastValue = {
-      version: batch.version[at]!,
-      ts: time,
-      kind,
-      number: hasPayload(kind) ? 0 : batch.number[at]!,
-      bytes: keptPayload(batch, at),
-    }
-    close(this, 60, bin, last, false)
+    bin.begin(Math.floor(batch.ts[from]! / MINUTE_US) * MINUTE_US)
+    const at = bin.take(batch, from, to, MINUTE_US)
+    close(this, 60, bin, false)
+    this.#joinHour(bin, close)
     this.moved = true
-    const start = Math.floor(time / HOUR_US) * HOUR_US
+    return at
+  }
+
+  /** A closed minute joins its hour: the open one, or the row of one that is closed already. An hour only ever moves on. */
+  #joinHour(minute: Bin, close: CloseBin): void {
+    const start = Math.floor(minute.start / HOUR_US) * HOUR_US
     const { hour } = this
-    if (hour.count === 0 && start >= hour.start) hour.begin(start)
-    if (hour.start === start) {
-      hour.join(bin)
+    if (start > hour.start) {
+      if (hour.count > 0) this.#closeHour(close)
+      hour.begin(start)
+    }
+    if (start === hour.start) {
+      hour.join(minute)
       return
     }
     const late = new Bin()
     late.begin(start)
-    late.join(bin)
-    close(this, 3600, late, last, false)
+    late.join(minute)
+    close(this, 3600, late, false)
   }
 }

@@ -112,8 +112,8 @@ export class StoreLoop {
   }
 
   #hasWork(): boolean {
-    const { commit, intake } = this.#store
-    return !intake.isEmpty() || commit.events.length > 0 || commit.samples.length > 0
+    const { commit, intake, registry } = this.#store
+    return !intake.isEmpty() || registry.hasFresh() || commit.events.length > 0 || commit.samples.length > 0
   }
 
   #left_ms(): number {

@@ -63,6 +63,7 @@ function take(request: StoreRequest): void {
     }
     case 'register':
       store!.registry.register(request.registration)
+      loop!.poke()
       return
     case 'event':
       store!.commit.events.push(request.event)

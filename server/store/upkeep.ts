@@ -86,14 +86,12 @@ export class Upkeep {
 
   /** Bins that ended are written though no later point came. True while some are left. */
   #closeBins(): boolean {
-    const { clock, commit, db, history } = this.#parts
+    const { clock, commit, history } = this.#parts
     const until = Math.floor((clock() - CLOSE_AFTER_US) / MINUTE_US) * MINUTE_US
     if (until <= this.#closed_until) return false
     let done = false
     const went = commit.upkeep(() => {
       done = history.closeBins(until, CLOSE_BINS)
-      if (done)
-        db.prepare("INSERT OR REPLACE INTO settings (name, value) VALUES ('rolled_until', ?)").run(String(until))
     })
     if (went && done) this.#closed_until = until
     return went && !done

@@ -1,4 +1,7 @@
-/** Times are microseconds since 1970; `log` columns say up to which row of the log a row includes what the log holds. */
+/**
+ * Times are microseconds since 1970. `latest.log` says up to which row of the log the bins of a row are complete,
+ * `latest.forgotten` up to which row of the log values are those of a flow that was deleted.
+ */
 export const first = {
   number: 1,
   name: 'first',
@@ -68,6 +71,7 @@ CREATE TABLE latest (
   number REAL NOT NULL,
   bytes BLOB,
   log INTEGER NOT NULL,
+  forgotten INTEGER NOT NULL DEFAULT 0,
   bins BLOB
 ) STRICT;
 
@@ -104,6 +108,7 @@ CREATE TABLE rollups (
   sum REAL,
   min REAL,
   max REAL,
+  last_ts INTEGER NOT NULL,
   kind INTEGER NOT NULL,
   number REAL NOT NULL,
   bytes BLOB,
