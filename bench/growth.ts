@@ -6,12 +6,14 @@
  * that publishes, a lane that runs the bodies, and the store thread.
  */
 import { join } from 'node:path'
+import { startOurs } from './engine.ts'
 import { type Bench, compare, type Row, RUNS } from './kit.ts'
 import { COUNTER, functionNode, startNodeRed, tab } from './node-red.ts'
 import { Partner } from './partner.ts'
 
 const SIZES = [10, 100, 1_000, 10_000]
 const FLOOR_PUBLISHES = 10_000_000
+const OUR_PUBLISHES = 20_000
 const RIVAL_PUBLISHES = 10_000
 
 const bench: Bench = {
@@ -23,11 +25,17 @@ const bench: Bench = {
     const rows: Row[] = []
     for (const flows of SIZES) {
       const floor = await Partner.start(join(import.meta.dirname, 'partners', 'bodies-by-name.ts'))
+      const { partner: ours } = await startOurs()
+      await ours.ask('saveMany', { flows })
       const { partner: rival, targets } = await nodeRedWith(flows)
       const contestants = {
         floor: async () => {
           const { seconds } = await floor.ask<{ seconds: number }>('burst', { flows, publishes: FLOOR_PUBLISHES })
           return { [flows]: (seconds * 1e6) / FLOOR_PUBLISHES }
+        },
+        ours: async () => {
+          const { seconds } = await ours.ask<{ seconds: number }>('spread', { flows, publishes: OUR_PUBLISHES })
+          return { [flows]: (seconds * 1e6) / OUR_PUBLISHES }
         },
         rival: async () => {
           const { seconds } = await rival.ask<{ seconds: number }>('burst', { messages: RIVAL_PUBLISHES, targets })
@@ -36,7 +44,7 @@ const bench: Bench = {
       }
       for (const contestant of Object.values(contestants)) await contestant()
       rows.push(...(await compare({ unit: 'us', runs: RUNS, ...contestants })))
-      await Promise.all([floor.stop(), rival.stop()])
+      await Promise.all([floor.stop(), ours.stop(), rival.stop()])
     }
     return rows
   },

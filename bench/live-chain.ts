@@ -6,6 +6,7 @@
  * its one thread, with a core to spare for its garbage collector.
  */
 import { join } from 'node:path'
+import { generatedChain, startOurs } from './engine.ts'
 import { type Bench, type Contestant, compare, median, type Row, RUNS } from './kit.ts'
 import { COUNTER, functionNode, SOURCE, startNodeRed, tab } from './node-red.ts'
 import { Partner } from './partner.ts'
@@ -13,6 +14,7 @@ import { Partner } from './partner.ts'
 const CHAINS = [1, 5, 10]
 /** Bodies a run, some seconds' worth of each contestant. */
 const FLOOR_BODIES = 10_000_000
+const OUR_BODIES = 3_000_000
 const RIVAL_BODIES = 150_000
 
 const bench: Bench = {
@@ -24,11 +26,17 @@ const bench: Bench = {
     const rows: Row[] = []
     for (const bodies of CHAINS) {
       const floor = await Partner.start(join(import.meta.dirname, 'partners', 'ring-loop.ts'))
+      const { partner: ours } = await startOurs()
+      await ours.ask('save', { name: 'chain', document: generatedChain(bodies) })
       const { partner: rival } = await startNodeRed(nodeRedChain(bodies))
-      const contestants = { floor: floorOf(floor, bodies), rival: rivalOf(rival, bodies) }
+      const contestants = {
+        floor: floorOf(floor, bodies),
+        ours: oursOf(ours, bodies),
+        rival: rivalOf(rival, bodies),
+      }
       for (const contestant of Object.values(contestants)) await contestant()
       rows.push(...(await compare({ unit: 'bodies/s', runs: RUNS, ...contestants })))
-      await Promise.all([floor.stop(), rival.stop()])
+      await Promise.all([floor.stop(), ours.stop(), rival.stop()])
     }
     return rows
   },
@@ -41,6 +49,14 @@ const floorOf =
     const records = FLOOR_BODIES / bodies
     const { seconds } = await partner.ask<{ seconds: number }>('pass', { bodies, records })
     return { [bodies]: (records * bodies) / seconds }
+  }
+
+const oursOf =
+  (partner: Partner, bodies: number): Contestant =>
+  async () => {
+    const count = OUR_BODIES / bodies
+    const { seconds } = await partner.ask<{ seconds: number }>('burst', { flow: 'chain', count })
+    return { [bodies]: (count * bodies) / seconds }
   }
 
 /** Three bursts a run and their median: what a burst leaves to the garbage collector falls on the next one. */

@@ -7,6 +7,7 @@
  * sender and receiver. Latencies are lower for less: `ours_over_rival` under 1 is better.
  */
 import { join } from 'node:path'
+import { passedThrough, type RunningPartner, startOurs } from './engine.ts'
 import { type Bench, type Contestant, compare, type Figures, progress, type Row, RUNS } from './kit.ts'
 import { type FlowEntry, functionNode, type NodeRed, startNodeRed, tab } from './node-red.ts'
 import { Partner } from './partner.ts'
@@ -26,26 +27,24 @@ const bench: Bench = {
   rival: 'Node-RED 4 headless: websocket in, 3 function nodes, websocket out',
   async run(): Promise<Row[]> {
     const wake = await Partner.start(partnerFile('bare-wake'))
-    const hops = await compare({
-      unit: 'us',
-      runs: RUNS,
-      floor: async () => {
-        const { p50_us } = await wake.ask<{ p50_us: number }>('pass', { hops: HOPS, every_ms: HOP_EVERY_MS })
-        return { 'hop p50': p50_us }
-      },
-    })
+    const ours = await startOurs()
+    const contestants = { floor: hopsOf(wake, 'pass'), ours: hopsOf(ours.partner, 'hops') }
+    for (const contestant of Object.values(contestants)) await contestant()
+    const hops = await compare({ unit: 'us', runs: RUNS, ...contestants })
     await wake.stop()
 
     const load = await Partner.start(partnerFile('socket-load'))
     const echo = await Partner.start(partnerFile('uws-echo'))
     const { port } = await echo.ask<{ port: number }>('listen')
     const rival = await startNodeRed(nodeRedFlow())
-    const ends = { floor: echoLoad(port), rival: nodeRedLoad(rival) }
+    await ours.partner.ask('save', { name: 'latency', document: passedThrough(3) })
+    const ends = { floor: echoLoad(port), ours: ourLoad(ours), rival: nodeRedLoad(rival) }
     for (const warmed of Object.values(ends)) await socketsOf(load, warmed, WARM_UP_SECONDS)()
     const sockets = await compare({
       unit: 'ms',
       runs: RUNS,
       floor: socketsOf(load, ends.floor),
+      ours: socketsOf(load, ends.ours),
       rival: socketsOf(load, ends.rival),
     })
     return [...sockets, ...hops]
@@ -63,6 +62,23 @@ const socketsOf =
       progress(`${latency.sent - latency.received} of ${latency.sent} did not arrive`)
     return { p50: latency.p50_ms, p99: latency.p99_ms, 'p99.9': latency.p99_9_ms }
   }
+
+const hopsOf =
+  (partner: Partner, ask: string): Contestant =>
+  async (): Promise<Figures> => {
+    const { p50_us } = await partner.ask<{ p50_us: number }>(ask, { hops: HOPS, every_ms: HOP_EVERY_MS })
+    return { 'hop p50': p50_us }
+  }
+
+function ourLoad({ url, token }: RunningPartner): Ends {
+  const end = { url: `${url.replace('http', 'ws')}/ws/flows`, headers: { authorization: `Bearer ${token}` } }
+  return {
+    publisher: end,
+    subscriber: { ...end, first: JSON.stringify({ type: 'subscribe', names: ['latency.last'] }) },
+    before: '{"type":"publish","id":1,"name":"latency.first","value":',
+    after: '}',
+  }
+}
 
 function echoLoad(port: number): Ends {
   const url = `ws://127.0.0.1:${port}/`

@@ -7,11 +7,13 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { startOurs } from './engine.ts'
 import { type Bench, compare, type Figures, type Row, RUNS, rivalFolder } from './kit.ts'
 import { functionNode, tab } from './node-red.ts'
 import { ServedProcess } from './served-process.ts'
 
 const FLOWS = 1_000
+const SVC = join(import.meta.dirname, '..', 'svc')
 const IDLE_MS = 2_000
 const UNITS = { 'first answer': 'ms', 'idle memory': 'MB' }
 
@@ -24,11 +26,21 @@ const bench: Bench = {
     const rival = await rivalFolder('node-red')
     const folder = mkdtempSync(join(tmpdir(), 'bench-start-'))
     try {
+      const data_dir = join(folder, 'installation')
+      const { partner } = await startOurs(1, data_dir)
+      await partner.ask('saveMany', { flows: FLOWS })
+      await partner.ask('close')
+      await partner.stop()
       writeFileSync(join(folder, 'flows.json'), JSON.stringify(nodeRedFlows()))
       return await compare({
         unit: UNITS,
         runs: RUNS,
         floor: () => measure(new ServedProcess(process.execPath, [partnerFile], { cwd: folder }), '/'),
+        ours: () =>
+          measure(
+            new ServedProcess(SVC, ['serve', '--plain', '--port', '0', '--data-dir', data_dir], { cwd: folder }),
+            '/utils/health/',
+          ),
         rival: () => startNodeRed(rival, folder),
       })
     } finally {

@@ -1,0 +1,153 @@
+/**
+ * The engine as `svc serve` starts it, in a process of its own without its supervisor, on a fresh data directory unless it is given one.
+ *   start({lanes, data_dir?}) -> {url, token}, close()
+ *   save({name, document}), saveMany({flows})
+ *   burst({flow, count}) -> {seconds}          publishes `count` to `<flow>.count`, waits until `<flow>.last` has that many values more
+ *   spread({flows, publishes}) -> {seconds}    a value to `flow<i>.x` in turn, until every `flow<i>.y` has come
+ *   hops({hops, every_ms}) -> {p50_us}         from a publish of `hop.x` to the start of the body that it wakes
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
+import { ServiceError } from '../../protocol/errors.ts'
+import type { FlowDocument } from '../../protocol/flow-document.ts'
+import type { Engine } from '../../server/engine.ts'
+import { type Served, serve } from '../../server/main.ts'
+import type { StartEngine } from '../../server/running-engine.ts'
+import { median } from '../kit.ts'
+import { answer } from '../partner.ts'
+
+const AUTHOR = 'bench'
+/** Publishes between two looks at the event loop: the front has sockets to serve in life. */
+const PUBLISHES_PER_TURN = 256
+const SAVES_AT_ONCE = 200
+/** A burst that takes longer has lost something. */
+const STALLED_MS = 60_000
+
+const started: { engine: Engine | null; served: Served | null } = { engine: null, served: null }
+const engine = (): Engine => started.engine!
+
+answer({
+  async start({ lanes, data_dir = freshDirectory() }: { lanes: number; data_dir?: string }) {
+    const { startEngine } = (await import('../../server/build.ts')) as { startEngine: StartEngine }
+    const served = await serve({
+      argv: ['--plain', '--port', '0', '--data-dir', data_dir],
+      environment: { ...process.env, FLOW_LANES: String(lanes) },
+      cwd: data_dir,
+      loadEngine: async () => async options => {
+        const running = await startEngine(options)
+        started.engine = running.engine
+        return running
+      },
+    })
+    started.served = served
+    return { url: served.url, token: readFileSync(join(data_dir, 'token'), 'utf8').trim() }
+  },
+
+  async close() {
+    await started.served!.close()
+  },
+
+  async save({ name, document }: { name: string; document: FlowDocument }) {
+    await engine().flows.save(name, { document }, AUTHOR)
+  },
+
+  /** `flow0` to `flow<n-1>`: one node each, `x` to `y`. */
+  async saveMany({ flows }: { flows: number }) {
+    for (let first = 0; first < flows; first += SAVES_AT_ONCE) {
+      const count = Math.min(SAVES_AT_ONCE, flows - first)
+      await Promise.all(
+        Array.from({ length: count }, (_, at) =>
+          engine().flows.save(`flow${first + at}`, { document: oneNode('({ x }) => ({ y: x + 1 })') }, AUTHOR),
+        ),
+      )
+    }
+  },
+
+  async burst({ flow, count }: { flow: string; count: number }) {
+    const last = `${flow}.last`
+    const wanted = engine().messages.get(last).version + count
+    const began_ms = performance.now()
+    engine().messages.publish([{ name: `${flow}.count`, value: count }])
+    await until(() => engine().messages.get(last).version >= wanted, `${wanted} values of ${last}`)
+    return { seconds: (performance.now() - began_ms) / 1000 }
+  },
+
+  async spread({ flows, publishes }: { flows: number; publishes: number }) {
+    const { messages } = engine()
+    const names = Array.from({ length: flows }, (_, flow) => [`flow${flow}.x`, `flow${flow}.y`] as const)
+    const wanted = names.map(
+      ([, y], flow) => messages.get(y).version + Math.floor((publishes + flows - 1 - flow) / flows),
+    )
+    const isThere = (flow: number): boolean => messages.get(names[flow]![1]).version >= wanted[flow]!
+    const final = (publishes - 1) % flows
+    const began_ms = performance.now()
+    for (let done = 0; done < publishes; ) {
+      if (publishOrWait(names[done % flows]![0], done)) done++
+      else await sleep(1)
+      if (done % PUBLISHES_PER_TURN === 0) await turn()
+    }
+    let ended_ms = performance.now()
+    for (let missing = final; missing >= 0; missing = wanted.findIndex((_, flow) => !isThere(flow))) {
+      await until(() => isThere(missing), `${wanted[missing]} values of ${names[missing]![1]}`)
+      ended_ms = performance.now()
+    }
+    return { seconds: (ended_ms - began_ms) / 1000 }
+  },
+
+  async hops({ hops, every_ms }: { hops: number; every_ms: number }) {
+    const { messages } = engine()
+    const source = '({ x }) => ({ y: Number(process.hrtime.bigint()) / 1000 - x })'
+    await engine().flows.save('hop', { document: oneNode(source) }, AUTHOR)
+    const taken_us: number[] = []
+    for (let hop = 0; hop < hops; hop++) {
+      const before = messages.get('hop.y').version
+      messages.publish([{ name: 'hop.x', value: Number(process.hrtime.bigint()) / 1000 }])
+      await sleep(every_ms)
+      const { version, value } = messages.get('hop.y')
+      if (version === before + 1) taken_us.push(value as number)
+    }
+    return { p50_us: median(taken_us) }
+  },
+})
+
+async function until(isTrue: () => boolean, what: string): Promise<void> {
+  const given_up_ms = performance.now() + STALLED_MS
+  while (!isTrue()) {
+    if (performance.now() > given_up_ms) throw new RangeError(`waited ${STALLED_MS / 1000} s for ${what}`)
+    await sleep(1)
+  }
+}
+
+function freshDirectory(): string {
+  const data_dir = mkdtempSync(join(tmpdir(), 'bench-engine-'))
+  process.on('exit', () => rmSync(data_dir, { recursive: true, force: true }))
+  return data_dir
+}
+
+/** False when the flow is at its bound. */
+function publishOrWait(name: string, value: number): boolean {
+  try {
+    engine().messages.publish([{ name, value }])
+    return true
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'backlogged') return false
+    throw error
+  }
+}
+
+function oneNode(body: string): FlowDocument {
+  return {
+    inputs: [{ message: 'x', dtype: 'float' }],
+    nodes: [
+      {
+        id: 'body',
+        type: 'code',
+        language: 'js',
+        source: `export default ${body}`,
+        ports: { inputs: [{ name: 'x', dtype: 'float' }], outputs: [{ name: 'y', dtype: 'float' }] },
+      },
+    ],
+  }
+}
