@@ -184,8 +184,7 @@ export class Exchange {
     const head = this.#isHead
     const channel = this.#finish()
     if (channel === null) return
-    if (this.#corked) writeAnswer(channel, answer, bytes, head)
-    else this.#late(channel, () => writeAnswer(channel, answer, bytes, head))
+    this.#write(channel, () => writeAnswer(channel, answer, bytes, head))
   }
 
   #refuse(error: unknown): void {
@@ -197,8 +196,7 @@ export class Exchange {
     const head = this.#isHead
     const cut = !this.#isDrained
     const channel = this.#finish()!
-    if (this.#corked) writeRefusal(channel, refusal, head, cut)
-    else this.#late(channel, () => writeRefusal(channel, refusal, head, cut))
+    this.#write(channel, () => writeRefusal(channel, refusal, head, cut))
   }
 
   /** Takes the channel: from here on the exchange is over, and whoever took it writes. */
@@ -209,13 +207,18 @@ export class Exchange {
     return channel
   }
 
-  /** Writes outside the library's callbacks: corked, so that it is one packet. */
-  #late(channel: Channel, write: () => void): void {
+  /** Outside the library's callbacks a write is corked, so that it is one packet. */
+  #write(channel: Channel, write: () => void): void {
     try {
-      channel.cork(write)
+      if (this.#corked) write()
+      else channel.cork(write)
     } catch (error) {
       this.#services.log.error('answer_not_written', { path: this.#opening.path, error })
-      channel.close()
+      try {
+        channel.close()
+      } catch {
+        // It was answered already.
+      }
     }
   }
 

@@ -95,8 +95,7 @@ export class Front implements Publisher {
       try {
         this.#request(res, req)
       } catch (error) {
-        options.log.error('request_not_served', { error })
-        res.close()
+        this.#giveUp(res, error)
       }
     })
   }
@@ -117,8 +116,8 @@ export class Front implements Publisher {
   close(): void {
     if (this.#closed) return
     if (this.#sweep !== null) clearInterval(this.#sweep)
-    this.#app.close()
     this.#closed = true
+    this.#app.close()
   }
 
   counts(): FrontCounts {
@@ -188,6 +187,16 @@ export class Front implements Publisher {
     exchange.start()
   }
 
+  /** The last resort of a callback: nothing is left to say, but the connection must not stay open, and nothing may throw. */
+  #giveUp(res: HttpResponse, error: unknown): void {
+    this.#options.log.error('request_not_served', { error })
+    try {
+      res.close()
+    } catch {
+      // It was answered already.
+    }
+  }
+
   #addressOf(res: HttpResponse): string {
     const peer = addressOfBytes(new Uint8Array(res.getRemoteAddress()))
     return this.#options.proxies.clientOf(peer, this.#gate.forwarded_for)
@@ -213,8 +222,7 @@ export class Front implements Publisher {
         try {
           this.#upgrade(handlers, res, req, context)
         } catch (error) {
-          log.error('request_not_served', { error })
-          res.close()
+          this.#giveUp(res, error)
         }
       },
       open: ws => {

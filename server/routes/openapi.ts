@@ -26,6 +26,16 @@ export function openapiRoutes(all: () => readonly Route[]): Route[] {
     }),
     route({
       method: 'GET',
+      path: '/',
+      who: 'nobody',
+      tag,
+      summary: 'Leads to the page.',
+      hidden: true,
+      answers: { 302: null },
+      handle: () => ({ status: 302, headers: { location: '/docs' } }),
+    }),
+    route({
+      method: 'GET',
       path: '/docs',
       who: 'nobody',
       tag,

@@ -201,6 +201,12 @@ describe('one connection, many requests', () => {
     assert.equal(served.engine.messages.get('boiler.raw').value, 2.5)
   })
 
+  test('Connection: close is followed', async () => {
+    const client = await RawClient.open(served.port)
+    const reply = await client.write(get(`${HOST}Connection: close\r\n`, '/utils/health/')).closed()
+    assert.deepEqual(reply.statuses, [200])
+  })
+
   test('Expect: 100-continue is answered', async () => {
     const client = await RawClient.open(served.port)
     client.write(post(`${bearer}Expect: 100-continue\r\nContent-Length: 11\r\n`))

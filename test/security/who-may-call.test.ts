@@ -108,6 +108,7 @@ describe('deny by default', () => {
   test('only these routes need no credential', () => {
     const open = served.routes.filter(route => route.who === 'nobody').map(route => `${route.method} ${route.path}`)
     assert.deepEqual(open.sort(), [
+      'GET /',
       'GET /docs',
       'GET /docs/favicon-32x32.png',
       'GET /docs/start.js',
