@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { limits } from '../../../protocol/limits.ts'
+import { formatTime } from '../../../protocol/time.ts'
+import { saving, startStore, temporaryDirectory } from '../../kit/stored.ts'
+
+const nobody = { flow: null, type: null, since: null, until: null, limit: 100, offset: 0 }
+const error = (ts: number, more: object = {}): object => ({
+  type: 'error',
+  node: 'boiler.smooth',
+  code: 'node_error',
+  message: 'x is undefined',
+  stack: 'at smooth',
+  ts,
+  inputs: { x: [1, null] },
+  cascade_seq: 0,
+  cascade_ts: 0,
+  ...more,
+})
+
+test('events are listed newest first, by flow, type and time, from the front and from a lane', async t => {
+  const { store, journal } = await startStore(t, temporaryDirectory(t))
+  store.event({ type: 'flow_saved', ts: formatTime(1.7e15), flow: 'boiler', run: null, version: 3 })
+  store.event({ type: 'disk_full', ts: formatTime(1.7e15 + 1), flow: null, run: null })
+  journal.note({
+    type: 'event',
+    event: { type: 'node_down', ts: formatTime(1.7e15 + 2), flow: 'boiler', run: null, node: 'boiler.smooth' },
+  })
+  journal.note({ type: 'log', node: 'boiler.smooth', level: 'info', text: 'hello', ts: 1.7e15 + 3 })
+  journal.writer.mark()
+  await store.flush()
+  const types = async (query: object): Promise<string[]> =>
+    (await store.events({ ...nobody, ...query })).items.map(item => item.type)
+  assert.deepEqual(await types({}), ['node_log', 'node_down', 'disk_full', 'flow_saved'])
+  assert.deepEqual(await types({ flow: 'boiler', type: 'flow_saved' }), ['flow_saved'])
+  assert.deepEqual(await types({ since: 1.7e15 + 1, until: 1.7e15 + 3 }), ['node_down', 'disk_full'])
+  assert.deepEqual(await types({ limit: 1, offset: 1 }), ['node_down'])
+  const { items, count } = await store.events({ ...nobody, flow: 'boiler', limit: 1 })
+  assert.equal(count, 3)
+  assert.deepEqual(items[0], {
+    type: 'node_log',
+    ts: formatTime(1.7e15 + 3),
+    flow: 'boiler',
+    run: null,
+    node: 'boiler.smooth',
+    level: 'info',
+    text: 'hello',
+  })
+})
+
+test('a node keeps its last errors with their inputs until they are acknowledged or a day old', async t => {
+  const data_dir = temporaryDirectory(t)
+  const first = await startStore(t, data_dir)
+  const { store, journal } = first
+  await store.saveFlow(saving('boiler'))
+  const now = Date.now() * 1000
+  journal.note(error(now - 25 * 3_600_000_000, { node: 'boiler.old' }))
+  for (let i = 0; i < limits.FAILED_INPUTS_KEPT + 5; i++) journal.note(error(now + i, { message: `number ${i}` }))
+  journal.writer.mark()
+  await store.flush()
+  const errors = await store.nodeErrors('boiler.smooth')
+  assert.equal(errors.length, limits.FAILED_INPUTS_KEPT)
+  assert.equal(errors[0]!.message, `number ${limits.FAILED_INPUTS_KEPT + 4}`)
+  assert.deepEqual(errors[0]!.inputs, { x: [1, null] })
+  assert.deepEqual(await store.nodeErrors('boiler.old'), [])
+  assert.equal(await store.acknowledge('boiler.smooth'), limits.FAILED_INPUTS_KEPT)
+  assert.equal(await store.acknowledge('boiler.smooth'), 0)
+  await first.close()
+  const { loaded } = await startStore(t, data_dir)
+  assert.deepEqual(
+    loaded.node_errors.map(({ node, acknowledged }) => [node, acknowledged]),
+    [['boiler.smooth', true]],
+  )
+})
+
+test('how much had not run is known after a restart, once', async t => {
+  const data_dir = temporaryDirectory(t)
+  const first = await startStore(t, data_dir)
+  await first.store.saveFlow(saving('boiler'))
+  first.journal.declare('boiler.raw', 'float')
+  const flow = first.journal.flow('boiler')
+  for (let i = 0; i < 7; i++) first.journal.put('boiler.raw', i, 1.7e15 + i, 1)
+  first.journal.writer.taken(flow, 4)
+  first.journal.writer.mark()
+  await first.close()
+  const second = await startStore(t, data_dir)
+  assert.equal(second.loaded.flows[0]!.not_run, 3)
+  await second.close()
+  const third = await startStore(t, data_dir)
+  assert.equal(third.loaded.flows[0]!.not_run, 0)
+})
+
+test('the values of a deleted flow do not come back with a flow of its name', async t => {
+  const data_dir = temporaryDirectory(t)
+  const first = await startStore(t, data_dir)
+  await first.store.saveFlow(saving('boiler'))
+  first.journal.declare('boiler.raw', 'float')
+  first.journal.publish('boiler.raw', 1, 1.7e15)
+  first.journal.state('boiler.smooth', { sum: 1 })
+  first.journal.writer.mark()
+  await first.store.flush()
+  await first.store.deleteFlow({ name: 'boiler', author: 'ada' })
+  await first.store.saveFlow(saving('boiler'))
+  await first.close()
+  const second = await startStore(t, data_dir)
+  assert.deepEqual(second.loaded.values, [])
+  assert.deepEqual(second.loaded.states, [])
+  const kept = await second.store.history({ name: 'boiler.raw', since: null, until: null, limit: 10, bucket_s: null })
+  assert.equal(kept.items.length, 1)
+})
+
+test('large values come back after a restart, and from history', async t => {
+  const data_dir = temporaryDirectory(t)
+  const first = await startStore(t, data_dir)
+  await first.store.saveFlow(saving('camera'))
+  first.journal.declare('camera.note', 'str')
+  const text = 'x'.repeat(4000)
+  for (let i = 0; i < 30; i++) {
+    first.journal.publish('camera.note', `${i}${text}`, 1.7e15 + i)
+    if (i % 8 === 0) await first.store.flush()
+  }
+  await first.store.flush()
+  first.journal.publish('camera.note', 'short', 1.7e15 + 31)
+  first.journal.publish('camera.note', `${text}last`, 1.7e15 + 32)
+  await first.close()
+  const second = await startStore(t, data_dir)
+  assert.equal(Buffer.from(second.loaded.values[0]!.bytes).toString(), `${text}last`)
+  assert.equal(second.loaded.values[0]!.version, 32)
+  const { items } = await second.store.history({
+    name: 'camera.note',
+    since: null,
+    until: null,
+    limit: 2,
+    bucket_s: null,
+  })
+  assert.deepEqual(
+    items.map(item => 'value' in item && item.value),
+    ['short', `${text}last`],
+  )
+})
+
+test('the newest bin, still being written, is held back', async t => {
+  const { store, journal } = await startStore(t, temporaryDirectory(t))
+  journal.declare('f.raw', 'float')
+  const now = Date.now() * 1000
+  journal.publish('f.raw', 1, now - 7_200_000_000)
+  journal.publish('f.raw', 2, now)
+  await store.flush()
+  for (const bucket_s of [3600, 1800]) {
+    const { items } = await store.history({ name: 'f.raw', since: null, until: null, limit: 10, bucket_s })
+    assert.deepEqual(
+      items.map(item => 'count' in item && item.last),
+      [1],
+    )
+  }
+})
+
+test('samples become closed bins; hours=0 means one hour', async t => {
+  const { store } = await startStore(t, temporaryDirectory(t))
+  const now = Math.floor(Date.now() / 600_000) * 600_000_000
+  const sample = { published: 5, executions: 4, errors: 1, cascades: 3, waiting: 2, sockets: 1 }
+  for (let minute = 1; minute <= 180; minute++)
+    store.sample({ ts: now - minute * 60_000_000, ...sample, waiting: minute })
+  store.sample({ ts: Date.now() * 1000, ...sample })
+  await store.flush()
+  const hour = await store.timeseries({ hours: 0, bucket_s: 600, since: null, until: null })
+  assert.deepEqual(hour, await store.timeseries({ hours: 1, bucket_s: 600, since: null, until: null }))
+  assert.ok(hour.length >= 6 && hour.length <= 7, `${hour.length} bins`)
+  const newest = hour.at(-1)!
+  assert.deepEqual([newest.ts, newest.published, newest.waiting], [formatTime(now - 600_000_000), 50, 10])
+  const window = await store.timeseries({
+    hours: 1,
+    bucket_s: 1800,
+    since: now - 7_200_000_000,
+    until: now - 3_600_000_000,
+  })
+  assert.equal(window.reduce((sum, point) => sum + point.published, 0) % 5, 0)
+  assert.ok(window.every(point => point.ts < formatTime(now - 3_600_000_000)))
+})
+
+test('disk use is told by class', async t => {
+  const { store, journal } = await startStore(t, temporaryDirectory(t))
+  journal.declare('f.raw', 'float')
+  for (let i = 0; i < 500; i++) journal.put('f.raw', Math.random(), 1.7e15 + i)
+  journal.writer.mark()
+  await store.flush()
+  const disk = await store.disk()
+  assert.deepEqual(
+    disk.map(row => row.class),
+    ['history', 'cascades', 'events', 'flows', 'wal', 'log'],
+  )
+  assert.ok(disk[0]!.bytes > 4000 && disk[0]!.bytes < 8000, `${disk[0]!.bytes} bytes`)
+  assert.equal(disk[0]!.budget_bytes, limits.HISTORY_BYTES)
+})
