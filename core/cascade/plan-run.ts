@@ -50,8 +50,12 @@ export class PlanRun {
   readonly #values: Values
   /** Foreign messages that nothing here triggers on: read from the message table at every execution. */
   readonly #direct: boolean[]
+  /** The wave that published the present value; another wave by now when its id is not `value_wave`. */
+  readonly #owner: (Wave | undefined)[]
   readonly #older: (Older[] | null)[]
   #older_kept = 0
+  /** Kept entries at which it is worth looking for what nobody can read any more. */
+  #prune_at = 1024
 
   constructor(plan: Plan, seats: readonly Seat[], values: Values) {
     this.plan = plan
@@ -70,6 +74,7 @@ export class PlanRun {
     )
     this.value_wave = new Float64Array(plan.messages.length)
     this.value_as_of = new Float64Array(plan.messages.length)
+    this.#owner = new Array(plan.messages.length).fill(undefined)
     this.#older = plan.messages.map(() => null)
     this.makeInputs = plan.nodes.map(node => compileInputs(node, this.#direct))
     this.readOutputs = plan.nodes.map(compileOutputs)
@@ -93,13 +98,18 @@ export class PlanRun {
     return this.#values.unpack(packed)
   }
 
-  /** `wave` published `value`. `shared`: other waves are open that may still have to read what it replaces. */
-  apply(position: number, value: unknown, wave: Wave, shared: boolean): void {
-    if (shared) {
+  /**
+   * `wave` published `value`. What it replaces is kept while somebody may still have to read it: the wave that published
+   * it, while that is open, or (`mixed`) an open wave that is older than the newest cascade.
+   */
+  apply(position: number, value: unknown, wave: Wave, mixed: boolean): void {
+    const owner = this.#owner[position]
+    if (mixed || (owner !== undefined && owner !== wave && owner.id === this.value_wave[position])) {
       const older = (this.#older[position] ??= [])
       older.push({ value: this.value[position], wave: this.value_wave[position]!, as_of: this.value_as_of[position]! })
       this.#older_kept++
     }
+    this.#owner[position] = wave
     this.value[position] = value
     this.value_wave[position] = wave.id
     this.value_as_of[position] = wave.as_of
@@ -126,8 +136,8 @@ export class PlanRun {
     this.#older_kept = 0
   }
 
-  get olderKept(): number {
-    return this.#older_kept
+  get wantsPruning(): boolean {
+    return this.#older_kept > this.#prune_at
   }
 
   /** Drops what no open wave can read: all but the newest entry at or before `as_of`, unless an open wave published it. */
@@ -146,6 +156,7 @@ export class PlanRun {
       this.#older[position] = kept.length > 0 ? kept : null
       this.#older_kept += kept.length
     }
+    this.#prune_at = Math.max(1024, this.#older_kept * 2)
   }
 }
 
