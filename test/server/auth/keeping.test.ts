@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { limits } from '../../../protocol/limits.ts'
 import { Accounts } from '../../../server/auth/accounts.ts'
 import { Gatekeeper } from '../../../server/auth/gatekeeper.ts'
 import { Passwords } from '../../../server/auth/passwords.ts'
-import { ResetFile } from '../../../server/auth/reset-file.ts'
 import { signingKeyOf } from '../../../server/auth/signing-key.ts'
 import { Tokens } from '../../../server/auth/tokens.ts'
-import { Clock, LogDouble, quickPasswords } from '../../kit/served-front.ts'
+import { Clock, quickPasswords } from '../../kit/served-front.ts'
 import { UsersDouble } from '../../kit/users-double.ts'
 
 const newKey = () =>
@@ -90,41 +86,5 @@ describe('the gatekeeper', () => {
     await users.put({ name, password_hash, superuser: true })
     const after_start = new Gatekeeper(tokens, await Accounts.open(users, quickPasswords()), clock.now)
     assert.equal((await after_start.admit(token)).principal.superuser, true)
-  })
-})
-
-describe('the file of reset tokens', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'resets-'))
-  after(() => rmSync(folder, { recursive: true }))
-
-  test('holds the newest token of each user, readable by its owner alone, and none that has expired', () => {
-    const path = join(folder, 'password-resets')
-    const clock = new Clock()
-    const log = new LogDouble()
-    const file = new ResetFile(path, log, clock.now)
-    const read = (): string[] =>
-      readFileSync(path, 'utf8')
-        .trim()
-        .split('\n')
-        .map(line => JSON.parse(line).token)
-    file.deliver('ada', 'first')
-    file.deliver('grace', 'second')
-    file.deliver('ada', 'third')
-    assert.deepEqual(read(), ['second', 'third'])
-    assert.equal(statSync(path).mode & 0o777, 0o600)
-    clock.ms += limits.RESET_LIFETIME_S * 1000
-    file.deliver('alan', 'fourth')
-    assert.deepEqual(read(), ['fourth'])
-    assert.doesNotMatch(JSON.stringify(log.lines), /first|second|third|fourth/)
-  })
-
-  test('is bounded, and a folder that cannot be written is a line in the log', () => {
-    const path = join(folder, 'many')
-    const log = new LogDouble()
-    const file = new ResetFile(path, log, new Clock().now)
-    for (let n = 0; n < limits.RESETS_KEPT + 5; n++) file.deliver(`user ${n}`, `token ${n}`)
-    assert.equal(readFileSync(path, 'utf8').trim().split('\n').length, limits.RESETS_KEPT)
-    new ResetFile(join(folder, 'none', 'x'), log, new Clock().now).deliver('ada', 'token')
-    assert.match(log.errors.at(-1)!, /password_reset_not_written/)
   })
 })
