@@ -55,8 +55,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
 }
 
 async function loadEngine(): Promise<StartEngine> {
-  const build = (await import(new URL('./build.ts', import.meta.url).href)) as { startEngine: StartEngine }
-  return build.startEngine
+  return (await import('./build.ts')).startEngine
 }
 
 /** The names of the flows that were stored: none when the installation has any flow already. */

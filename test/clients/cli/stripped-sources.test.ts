@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { ROOT } from '../../kit/sources.ts'
+import { directoryFor, Spawned } from '../../kit/spawned.ts'
+
+/** A small project with the hook in its place. */
+function project(t: TestContext, files: Record<string, string>) {
+  const root = directoryFor(t)
+  mkdirSync(join(root, 'clients/cli'), { recursive: true })
+  const hook = join(root, 'clients/cli/stripped-sources.js')
+  cpSync(join(ROOT, 'clients/cli/stripped-sources.js'), hook)
+  writeFileSync(join(root, 'package.json'), '{"type": "module"}')
+  for (const [name, source] of Object.entries(files)) writeFileSync(join(root, name), source)
+  const cache = join(root, 'node_modules/.cache/svc', process.version)
+  const run = async (name: string) => {
+    const flags = ['--disable-warning=ExperimentalWarning', '--require', hook, join(root, name)]
+    const node = new Spawned(t, process.execPath, flags, { cwd: root })
+    const { code } = await node.ended
+    return { code, stdout: node.stdout, stderr: node.stderr }
+  }
+  return { root, cache, run }
+}
+
+const TYPED = 'const text: string = "hello"\nconsole.log(text satisfies string)\n'
+
+describe('a source whose types were stripped once', () => {
+  test('is taken from what was kept', async t => {
+    const { cache, run } = project(t, { 'a.ts': TYPED })
+    assert.equal((await run('a.ts')).stdout, 'hello\n')
+    const [kept] = readdirSync(cache)
+    const path = join(cache, kept!)
+    writeFileSync(path, readFileSync(path, 'utf8').replace('hello', 'kept'))
+    assert.equal((await run('a.ts')).stdout, 'kept\n')
+  })
+
+  test('is stripped again when it changed, or when what was kept was cut short', async t => {
+    const { root, cache, run } = project(t, { 'a.ts': TYPED })
+    await run('a.ts')
+    writeFileSync(join(root, 'a.ts'), TYPED.replace('hello', 'changed'))
+    assert.equal((await run('a.ts')).stdout, 'changed\n')
+    for (const name of readdirSync(cache)) writeFileSync(join(cache, name), '')
+    assert.equal((await run('a.ts')).stdout, 'changed\n')
+  })
+
+  test('runs all the same where nothing can be kept', async t => {
+    const { root, run } = project(t, { 'a.ts': TYPED, node_modules: 'a file where a folder should be' })
+    assert.equal((await run('a.ts')).stdout, 'hello\n')
+    assert.equal(readFileSync(join(root, 'node_modules'), 'utf8').length, 31)
+  })
+})
+
+test('a source that cannot be stripped is refused by Node, which names the line', async t => {
+  const { run } = project(t, { 'a.ts': 'const one = 1\nenum Two { a }\n' })
+  const { code, stderr } = await run('a.ts')
+  assert.equal(code, 1)
+  assert.match(stderr, /a\.ts:2/)
+})
+
+test('an error names the line of the source', async t => {
+  const { run } = project(t, { 'a.ts': 'interface Gone {\n  a: 1\n}\nJSON.parse("{")\n' })
+  for (let times = 0; times < 2; times++) assert.match((await run('a.ts')).stderr, /a\.ts:4:6/)
+})
+
+test('threads take it from there, with a file of their own or without', async t => {
+  const { cache, run } = project(t, {
+    'thread.ts': 'const text: string = "threaded"\nconsole.log(text)\n',
+    'a.ts': [
+      "import { Worker } from 'node:worker_threads'",
+      "const url: URL = new URL('./thread.ts', import.meta.url)",
+      'new Worker(url)',
+      'new Worker("import(\"" + url.href + "\")", { eval: true })',
+    ].join('\n'),
+  })
+  assert.equal((await run('a.ts')).stdout, 'threaded\nthreaded\n')
+  for (const name of readdirSync(cache)) {
+    const path = join(cache, name)
+    writeFileSync(path, readFileSync(path, 'utf8').replace('"threaded"', '"kept"'))
+  }
+  assert.equal((await run('a.ts')).stdout, 'kept\nkept\n')
+})
