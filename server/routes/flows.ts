@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { ServiceError } from '../../protocol/errors.ts'
 import {
   CreateFlow,
   Flow,
@@ -36,6 +37,22 @@ const document_refusals = [
   'disk_full',
 ] as const
 
+/** The engine names places within the document (`nodes[2].type`); to the client they lie in the body. */
+async function inBody<Saved>(saving: Promise<Saved>): Promise<Saved> {
+  try {
+    return await saving
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    const errors = error.errors.map(({ loc, msg }) => ({ loc: placeInBody(loc), msg }))
+    throw ServiceError.from({ ...error.toJSON(), errors })
+  }
+}
+
+const placeInBody = (loc: string): string => {
+  if (loc === '(document)') return 'body.document'
+  return /^(nodes|inputs)\b/.test(loc) ? `body.document.${loc}` : loc
+}
+
 export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route[] {
   const { flows } = engine
   return [
@@ -61,7 +78,7 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
       refuses: ['flow_exists', 'too_many_flows', ...document_refusals],
       handle: async ({ body, user }) => ({
         status: 201,
-        body: await flows.create(body, user.name),
+        body: await inBody(flows.create(body, user.name)),
         headers: { location: `/flows/${body.name}` },
       }),
     }),
@@ -86,7 +103,7 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
       body_limit: limits.FLOW_BODY_BYTES,
       answers: { 200: SavedFlow },
       refuses: ['stale_version', 'too_many_flows', ...document_refusals],
-      handle: async ({ params, body, user }) => ok(await flows.save(params.name, body, user.name)),
+      handle: async ({ params, body, user }) => ok(await inBody(flows.save(params.name, body, user.name))),
     }),
     route({
       method: 'DELETE',

@@ -191,8 +191,11 @@ export class EngineDouble implements Engine {
       if (base_version !== undefined && base_version !== (before?.version ?? 0))
         throw new ServiceError('stale_version', `${name} is at version ${before?.version ?? 0}.`)
       const ids = document.nodes.map(node => node.id)
-      const twice = ids.find((id, index) => ids.indexOf(id) !== index)
-      if (twice !== undefined) throw new ServiceError('duplicate_name', `Two nodes are called ${twice}.`)
+      const twice = ids.findIndex((id, index) => ids.indexOf(id) !== index)
+      if (twice >= 0)
+        throw new ServiceError('duplicate_name', `Two nodes are called ${ids[twice]}.`, {
+          errors: [{ loc: `nodes[${twice}].id`, msg: 'is taken' }],
+        })
       this.#flows.set(name, {
         enabled: before?.enabled ?? true,
         version: before?.version ?? 0,

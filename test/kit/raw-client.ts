@@ -87,8 +87,7 @@ export class RawClient {
   }
 }
 
-const statusesOf = (text: string): number[] =>
-  [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(match => Number(match[1]))
+const statusesOf = (text: string): number[] => [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(match => Number(match[1]))
 
 /** One connection, one text, everything that came back once it was answered or closed. */
 export async function saying(port: number, text: string, answers = 1): Promise<RawReply> {

@@ -113,6 +113,20 @@ describe('flows over HTTP', () => {
     assert.equal(await asking.code('GET', '/flows/wrong'), 'flow_not_found')
   })
 
+  test('what only the engine can see is named at its place in the body too', async () => {
+    const node = { id: 'twin', type: 'code', ports: {} }
+    for (const [method, path, more] of [
+      ['PUT', '/flows/twins', {}],
+      ['POST', '/flows', { name: 'twins' }],
+    ] as const) {
+      const problem = await asking.problem(method, path, { body: { ...more, document: { nodes: [node, node] } } })
+      assert.deepEqual(
+        [problem.code, problem.errors],
+        ['duplicate_name', [{ loc: 'body.document.nodes[1].id', msg: 'is taken' }]],
+      )
+    }
+  })
+
   test('a document may be larger than other bodies, up to its own bound', async () => {
     const long = { nodes: [], inputs: [{ message: 'm', dtype: 'str', default: 'x'.repeat(limits.BODY_BYTES) }] }
     assert.equal(await asking.status('PUT', '/flows/long', { body: { document: long } }), 200)
