@@ -70,7 +70,7 @@ test('threads take it from there, with a file of their own or without', async t 
       "import { Worker } from 'node:worker_threads'",
       "const url: URL = new URL('./thread.ts', import.meta.url)",
       'new Worker(url)',
-      'new Worker("import(\"" + url.href + "\")", { eval: true })',
+      "new Worker('import(' + JSON.stringify(url.href) + ')', { eval: true })",
     ].join('\n'),
   })
   assert.equal((await run('a.ts')).stdout, 'threaded\nthreaded\n')
