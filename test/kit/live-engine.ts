@@ -36,7 +36,7 @@ export async function liveEngine(t: TestContext, environment: Record<string, str
 
 /** Looks until it is true; far more patient than any working engine needs. */
 export async function eventually(isTrue: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const given_up_ms = performance.now() + 60_000
+  const given_up_ms = performance.now() + 30_000
   while (!(await isTrue())) {
     if (performance.now() > given_up_ms) throw new RangeError(`waited in vain: ${what}`)
     await sleep(5)
