@@ -1,7 +1,7 @@
 import { Packr, Unpackr } from 'msgpackr'
+import { describe } from './describe.ts'
 import type { Dtype } from './dtype.ts'
 import { type EncodedValue, KIND } from './encoded.ts'
-import { describe } from './explain.ts'
 import { Budget, type Refusal, refuseUnlessJson, wellFormed } from './json-like.ts'
 import { limits } from './limits.ts'
 

@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
+import { describe, place } from './describe.ts'
 import type { ErrorPlace } from './errors.ts'
 import { limits } from './limits.ts'
 import { MESSAGE_REFERENCE_PATTERN, NAME_PATTERN, QUALIFIED_PATTERN } from './names.ts'
@@ -29,32 +30,6 @@ export function createChecker(schema: TSchema): Checker {
     },
   }
 }
-
-/** `place('nodes[2].settings', 'a b')` is `nodes[2].settings["a b"]`. */
-export function place(root: string, key: string | number): string {
-  if (typeof key === 'number') return `${root}[${key}]`
-  if (!/^[A-Za-z_][A-Za-z0-9_-]{0,127}$/.test(key)) return `${root}[${JSON.stringify(shorten(key))}]`
-  return root === '' ? key : `${root}.${key}`
-}
-
-/** A value in a few characters, for a sentence: `"abc"`, `5`, `an object`. */
-export function describe(value: unknown): string {
-  if (value === null) return 'null'
-  if (Array.isArray(value)) return 'a list'
-  switch (typeof value) {
-    case 'string':
-      return JSON.stringify(shorten(value))
-    case 'object':
-      return 'an object'
-    case 'function':
-    case 'symbol':
-      return `a ${typeof value}`
-    default:
-      return String(value)
-  }
-}
-
-const shorten = (text: string): string => (text.length <= 40 ? text : `${text.slice(0, 39)}…`)
 
 /** The JSON Schema keywords that TypeBox writes for the schemas of this folder. */
 interface Schema {

@@ -1,5 +1,5 @@
+import { describe, place } from './describe.ts'
 import type { ErrorCode } from './errors.ts'
-import { describe, place } from './explain.ts'
 import { limits } from './limits.ts'
 
 /** Why a value cannot travel. `text` is a whole sentence without a full stop. */

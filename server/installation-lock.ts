@@ -18,6 +18,8 @@ export class InstallationLock {
     let database: Database.Database | undefined
     try {
       database = new Database(path, { timeout: 0 })
+      // Nothing is ever written, so nothing needs a journal file beside it.
+      database.pragma('journal_mode = MEMORY')
       database.exec('BEGIN EXCLUSIVE')
       return new InstallationLock(database)
     } catch (error) {

@@ -1,6 +1,7 @@
+import { describe } from '../../protocol/describe.ts'
 import { agrees, type Dtype } from '../../protocol/dtype.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
-import { createChecker, describe } from '../../protocol/explain.ts'
+import { createChecker } from '../../protocol/explain.ts'
 import { FlowDocument, type NormalDocument, type NormalNode } from '../../protocol/flow-document.ts'
 import type { Issue } from '../../protocol/issue.ts'
 import { Budget, type Refusal, refuseUnlessJson } from '../../protocol/json-like.ts'
