@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { inspect } from 'node:util'
 import { type Failure, THREW } from '../core/cascade/flow-run.ts'
 import type { Body } from '../core/cascade/seat.ts'
 import { errorTable, ServiceError } from '../protocol/errors.ts'
@@ -23,15 +24,20 @@ export class NodeDoor {
 }
 
 const STACK_LINES = 12
+const MESSAGE_CHARACTERS = 2_000
+const STACK_CHARACTERS = 16_384
 
-/** What is kept of whatever a body threw. */
+/**
+ * What is kept of whatever a body threw. Reading it may run the body's code once more (getters, proxies): nothing of that
+ * passes through either.
+ */
 export function failureOf(error: unknown): Failure {
-  if (error instanceof ServiceError) return { code: error.code, message: error.detail, stack: null }
-  if (error instanceof Error) {
-    const stack = typeof error.stack === 'string' ? error.stack.split('\n').slice(0, STACK_LINES).join('\n') : null
-    return { code: 'node_error', message: shorten(`${error.name}: ${error.message}`), stack }
+  try {
+    if (error instanceof ServiceError) return ofService(error)
+    return error instanceof Error ? ofError(error) : threw(describe(error), null)
+  } catch {
+    return threw(describe(error), null)
   }
-  return { code: 'node_error', message: shorten(describe(error)), stack: null }
 }
 
 /** A failure that another thread found: its code is one of the table. */
@@ -41,13 +47,36 @@ export const failure = (code: Failure['code'], message: string): Failure => ({
   stack: null,
 })
 
-const shorten = (text: string): string => (text.length > 2000 ? `${text.slice(0, 2000)}…` : text)
+/** The engine's own refusals reach bodies too, which may have written over them before they threw them on. */
+function ofService({ code, detail }: ServiceError): Failure {
+  if (typeof detail !== 'string' || !Object.hasOwn(errorTable, code)) return threw('a refusal of the engine', null)
+  return { code, message: shorten(detail, MESSAGE_CHARACTERS), stack: null }
+}
 
+function ofError(error: Error): Failure {
+  const { name, message, stack } = error
+  const what = `${shorten(String(name), 100)}: ${shorten(String(message), MESSAGE_CHARACTERS)}`
+  if (typeof stack !== 'string') return threw(what, null)
+  return threw(what, stack.slice(0, STACK_CHARACTERS).split('\n').slice(0, STACK_LINES).join('\n'))
+}
+
+const threw = (what: string, stack: string | null): Failure => ({
+  code: 'node_error',
+  message: `${/[.!?…]$/.test(what) ? what : `${what}.`} ${errorTable.node_error.next}`,
+  stack,
+})
+
+const shorten = (text: string, characters: number): string =>
+  text.length > characters ? `${text.slice(0, characters)}…` : text
+
+/** Calls no method and no trap of what was thrown; a getter of its class it may call. */
 function describe(error: unknown): string {
   try {
-    return `threw ${typeof error === 'string' ? error : (JSON.stringify(error) ?? String(error))}`
+    if (typeof error === 'string') return `threw ${shorten(error, MESSAGE_CHARACTERS)}`
+    const shown = inspect(error, { depth: 2, maxArrayLength: 20, maxStringLength: 500, customInspect: false })
+    return `threw ${shorten(shown, MESSAGE_CHARACTERS)}`
   } catch {
-    return `threw ${Object.prototype.toString.call(error)}`
+    return 'threw something that cannot be read'
   }
 }
 
@@ -57,7 +86,7 @@ export async function loadBody(bodies: string, digest: string, node: string): Pr
   try {
     loaded = (await import(pathToFileURL(join(bodies, `${digest}.mjs`)).href)) as { default?: unknown }
   } catch (error) {
-    throw new ServiceError('body_not_loaded', `${node}: ${error instanceof Error ? error.message : describe(error)}`)
+    throw new ServiceError('body_not_loaded', `${node}: ${whyNot(error)}`)
   }
   if (typeof loaded.default !== 'function') {
     throw new ServiceError(
@@ -66,4 +95,12 @@ export async function loadBody(bodies: string, digest: string, node: string): Pr
     )
   }
   return loaded.default as Body
+}
+
+/** What evaluating a module threw is as hostile as what a body throws. */
+function whyNot(error: unknown): string {
+  try {
+    if (error instanceof Error) return shorten(`${error.name}: ${error.message}.`, MESSAGE_CHARACTERS)
+  } catch {}
+  return describe(error)
 }

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import type { Cascade } from '../../protocol/cascade.ts'
+import type { EngineEvent } from '../../protocol/event.ts'
+import type { Flow, SavedFlow } from '../../protocol/flow.ts'
+import type { FlowDocument, FlowNode } from '../../protocol/flow-document.ts'
+import type { EngineFile } from '../../protocol/installation.ts'
+import type { Message, MessageHistory } from '../../protocol/message.ts'
+import type { NodeError } from '../../protocol/node-error.ts'
+import type { Summary } from '../../protocol/summary.ts'
+import { ROOT } from './sources.ts'
+import { directoryFor, eventually, isAlive, Spawned } from './spawned.ts'
+
+export interface RealEngineOptions {
+  /** A directory of the test's own when absent. */
+  readonly data_dir?: string
+  readonly argv?: readonly string[]
+  readonly environment?: Readonly<Record<string, string>>
+  /** A program of the kit in place of `svc`; it is given the same words. */
+  readonly program?: string
+}
+
+export interface Answer {
+  readonly status: number
+  // biome-ignore lint/suspicious/noExplicitAny: tests say what they expect of it
+  readonly json: any
+}
+
+/** `svc serve` as it is installed: supervisor, engine process, its own directory, asked over HTTP as the admin. */
+export class RealEngine {
+  readonly data_dir: string
+  readonly process: Spawned
+  url = ''
+  #token = ''
+
+  private constructor(data_dir: string, process: Spawned) {
+    this.data_dir = data_dir
+    this.process = process
+  }
+
+  /** Resolves when it answers. */
+  static async start(t: TestContext, options: RealEngineOptions = {}): Promise<RealEngine> {
+    const engine = RealEngine.spawn(t, options)
+    await engine.ready()
+    return engine
+  }
+
+  static spawn(t: TestContext, options: RealEngineOptions = {}): RealEngine {
+    const data_dir = options.data_dir ?? join(directoryFor(t), 'data')
+    const words = ['serve', '--plain', '--port', '0', '--data-dir', data_dir, ...(options.argv ?? [])]
+    const { program, environment = {} } = options
+    const flags = ['--disable-warning=ExperimentalWarning', ...(program === undefined ? [] : [program])]
+    const spawned =
+      program === undefined
+        ? Spawned.svc(t, { cwd: ROOT, argv: words, environment })
+        : new Spawned(t, process.execPath, [...flags, ...words], { cwd: ROOT, environment })
+    return new RealEngine(data_dir, spawned)
+  }
+
+  async ready(): Promise<void> {
+    this.url = await this.process.ready()
+    this.#token = readFileSync(join(this.data_dir, 'token'), 'utf8')
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port)
+  }
+
+  get token(): string {
+    return this.#token
+  }
+
+  /** Of the engine process; the supervisor's is `process.child.pid`. */
+  get pid(): number {
+    return this.#file().pid
+  }
+
+  #file(): EngineFile {
+    return JSON.parse(readFileSync(join(this.data_dir, 'engine.json'), 'utf8')) as EngineFile
+  }
+
+  get log(): string {
+    return readFileSync(join(this.data_dir, 'serve.log'), 'utf8')
+  }
+
+  async ask(method: string, path: string, body?: unknown): Promise<Answer> {
+    const answer = await fetch(this.url + path, {
+      method,
+      headers: { authorization: `Bearer ${this.#token}` },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const text = await answer.text()
+    return { status: answer.status, json: text === '' ? null : JSON.parse(text) }
+  }
+
+  async #get<Result>(path: string): Promise<Result> {
+    const { status, json } = await this.ask('GET', path)
+    assert.equal(status, 200, `GET ${path}: ${JSON.stringify(json)}`)
+    return json as Result
+  }
+
+  async save(name: string, document: FlowDocument): Promise<SavedFlow> {
+    const { status, json } = await this.ask('PUT', `/flows/${name}`, { document })
+    assert.ok(status === 200 || status === 201, `PUT /flows/${name}: ${JSON.stringify(json)}`)
+    return json as SavedFlow
+  }
+
+  /** The version that it was accepted as. */
+  async publish(name: string, value: unknown): Promise<number> {
+    const { status, json } = await this.ask('POST', `/messages/${name}`, { value })
+    assert.equal(status, 202, `POST /messages/${name}: ${JSON.stringify(json)}`)
+    return (json as { version: number }).version
+  }
+
+  flow(name: string): Promise<Flow> {
+    return this.#get(`/flows/${name}`)
+  }
+
+  message(name: string): Promise<Message> {
+    return this.#get(`/messages/${name}`)
+  }
+
+  /** Every point, oldest first. */
+  async history(name: string): Promise<MessageHistory> {
+    return this.#get(`/messages/${name}/history?limit=10000`)
+  }
+
+  /** Newest first. */
+  async errors(node: string): Promise<NodeError[]> {
+    return (await this.#get<{ items: NodeError[] }>(`/nodes/${node}/errors`)).items
+  }
+
+  async events(type: string): Promise<EngineEvent[]> {
+    return (await this.#get<{ items: EngineEvent[] }>(`/events?type=${type}&limit=1000`)).items
+  }
+
+  async cascades(flow: string): Promise<Cascade[]> {
+    return (await this.#get<{ items: Cascade[] }>(`/cascades?flow=${flow}&limit=1000`)).items
+  }
+
+  summary(): Promise<Summary> {
+    return this.#get('/observability/summary')
+  }
+
+  /** The first error of the node that the condition holds for. */
+  error(node: string, holds: (error: NodeError) => boolean = () => true): Promise<NodeError> {
+    return eventually(`${node} shows the error`, async () => (await this.errors(node)).find(holds))
+  }
+
+  async value(name: string, value: unknown): Promise<Message> {
+    return eventually(`${name} is ${JSON.stringify(value)}`, async () => {
+      const message = await this.message(name)
+      return JSON.stringify(message.value) === JSON.stringify(value) ? message : null
+    })
+  }
+
+  /** The engine process that answers after `pid` has gone. */
+  restartedAfter(pid: number): Promise<true> {
+    return eventually('another engine answers', async () => {
+      if (this.process.child.exitCode !== null) assert.fail(`it ended: ${this.process.stderr}`)
+      try {
+        const file = this.#file()
+        if (file.pid === pid || file.url === null) return null
+        this.#token = readFileSync(join(this.data_dir, 'token'), 'utf8')
+        return (await this.ask('GET', '/utils/health/')).status === 200 || null
+      } catch {
+        return null
+      }
+    })
+  }
+
+  /** As Ctrl-C does; resolves when both processes are gone. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+    const { pid } = this
+    this.process.child.kill(signal)
+    const ended = await this.process.ended
+    await eventually('the engine process is gone', () => !isAlive(pid))
+    return ended
+  }
+}
+
+export interface NodeSpec {
+  /** Of float messages unless `dtype` says otherwise. */
+  readonly reads?: readonly string[]
+  readonly makes?: readonly string[]
+  readonly dtype?: 'float' | 'json' | 'str' | 'int'
+  readonly more?: Partial<FlowNode>
+}
+
+/** A code node in JavaScript whose ports are named as their messages. */
+export function body(
+  id: string,
+  source: string,
+  { reads = [], makes = [], dtype = 'float', more }: NodeSpec = {},
+): FlowNode {
+  return {
+    id,
+    type: 'code',
+    language: 'js',
+    source,
+    ports: {
+      inputs: reads.map(name => ({ name, dtype: 'float' as const })),
+      outputs: makes.map(name => ({ name, dtype })),
+    },
+    ...more,
+  }
+}
+
+/** A flow whose float input `x` is read by each of the nodes. */
+export function flowOf(...nodes: FlowNode[]): FlowDocument {
+  return { inputs: [{ message: 'x', dtype: 'float' }], nodes }
+}
