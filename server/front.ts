@@ -242,6 +242,8 @@ export class Front implements Publisher {
       },
       close: ws => {
         const { live } = ws.getUserData()
+        // The library counts a connection up when it comes, and down only if it never became a websocket.
+        this.#connections--
         live.detach()
         this.#sockets.delete(live)
         call(live, () => handlers.close(live))

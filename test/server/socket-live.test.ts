@@ -50,9 +50,12 @@ async function room(t: TestContext, options: Partial<FanoutOptions> = {}) {
     clients.push(client)
     return client
   }
-  return { values, fanout, connect }
+  return { values, fanout, connect, front }
 }
 
+async function until(condition: () => boolean): Promise<void> {
+  for (const end = Date.now() + 20_000; !condition(); await turn()) assert.ok(Date.now() < end, 'not reached')
+}
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 const versionsGoUp = (client: FlowsClient, name: string, has: number): number => {
   for (const { version, missed } of client.values(name)) {
@@ -89,6 +92,15 @@ test('a hundred connections get every value', async t => {
   }
   await Promise.all(clients.map(client => client.until(() => client.frames('message_value').length === 200)))
   for (const client of clients) assert.equal(versionsGoUp(client, 'boiler.raw', 0), 66)
+})
+
+test('a websocket that ends gives its place back', async t => {
+  const { connect, front } = await room(t)
+  const clients = await Promise.all(Array.from({ length: 5 }, connect))
+  assert.deepEqual(front.counts(), { connections: 5, sockets: 5 })
+  for (const client of clients) client.close()
+  await until(() => front.counts().sockets === 0)
+  assert.equal(front.counts().connections, 0)
 })
 
 test('a connection that stops reading costs the others nothing and ends with the newest value', async t => {
