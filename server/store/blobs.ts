@@ -8,6 +8,8 @@ const FORM = { plain: 0, deflated: 1, delta: 2 } as const
 interface BlobRow {
   form: number
   base: string | null
+  /** The longest chain of blobs that are read by way of this one. */
+  behind: number
   size: number
   bytes: Buffer
 }
@@ -19,12 +21,14 @@ export class Blobs {
   readonly #get: Statement<BlobRow>
   readonly #put: Statement
   readonly #rewrite: Statement
+  readonly #lead: Statement
 
   constructor(db: Connection) {
-    this.#get = db.prepare('SELECT form, base, size, bytes FROM blobs WHERE digest = ?')
+    this.#get = db.prepare('SELECT form, base, behind, size, bytes FROM blobs WHERE digest = ?')
     this.#put = db.prepare(
       `INSERT INTO blobs (digest, form, base, size, bytes) VALUES (?, ${FORM.plain}, NULL, ?, ?) ON CONFLICT (digest) DO NOTHING`,
     )
+    this.#lead = db.prepare('UPDATE blobs SET behind = max(behind, ?) WHERE digest = ?')
     this.#rewrite = db.prepare('UPDATE blobs SET form = ?, base = ?, bytes = ? WHERE digest = ?')
   }
 
@@ -58,12 +62,18 @@ export class Blobs {
     return this.#get.get(digest)?.form === FORM.plain
   }
 
+  /** The longest chain of blobs that are read by way of this one. */
+  behind(digest: string): number {
+    return this.#get.get(digest)?.behind ?? 0
+  }
+
   /** Rewrites a plain blob as its difference to `base` (null: on its own) when that is smaller. Returns the bytes saved. */
   compact(digest: string, base: string | null): number {
     const bytes = this.bytes(digest)
     const packed = base === null ? deflateRawSync(bytes) : makeDelta(this.bytes(base), bytes)
     if (packed.length >= bytes.length) return 0
     this.#rewrite.run(base === null ? FORM.deflated : FORM.delta, base, packed, digest)
+    if (base !== null) this.#lead.run(this.behind(digest) + 1, base)
     return bytes.length - packed.length
   }
 }

@@ -133,12 +133,15 @@ export class CascadeWriter {
     return left.length
   }
 
-  /** Drops about `most` of the oldest chunks; false when there is none. */
-  dropOldest(most: number): boolean {
+  /** Drops the oldest chunks, at most `most` and until `bytes` are free; false when there is none. */
+  dropOldest(most: number, bytes: number): boolean {
     const rows = this.#oldest.all(most)
+    let freed = 0
     for (const { id, length } of rows) {
+      if (freed >= bytes) break
       this.#drop.run(id)
       this.#disk.add('cascades', -length - ROW_BYTES)
+      freed += length + ROW_BYTES
     }
     return rows.length > 0
   }

@@ -1,7 +1,7 @@
 import type { Blobs } from './blobs.ts'
 import type { Connection, Statement } from './database.ts'
 
-/** A document stands alone after so many deltas, so that reading an old one stays cheap. */
+/** The longest chain of deltas, so that reading an old document stays cheap. */
 const CHAIN = 16
 const STEP = 32
 const CURSOR = 'compacted_until'
@@ -9,21 +9,20 @@ const CURSOR = 'compacted_until'
 interface CommitRow {
   seq: number
   flow: number
-  version: number
   document: string
 }
 
 /**
  * A pass over the flow store every so many changes: a document that a newer one took the place of becomes a difference to
  * that newer one. What is read back stays the same byte for byte. A base is plain when it is chosen, and only plain ones are
- * rewritten, so chains end; by version, every 16th stands alone.
+ * rewritten, so chains end; one that many are read by way of stands alone.
  */
 export class Compaction {
   readonly #blobs: Blobs
   readonly #every: number
   readonly #newest: Statement<{ seq: number | null }>
   readonly #page: Statement<CommitRow>
-  readonly #before: Statement<{ document: string; version: number }>
+  readonly #before: Statement<{ document: string }>
   readonly #inUse: Statement<{ used: number }>
   readonly #putCursor: Statement
   #cursor: number
@@ -34,10 +33,10 @@ export class Compaction {
     this.#every = every
     this.#newest = db.prepare('SELECT max(seq) AS seq FROM commits')
     this.#page = db.prepare(
-      'SELECT seq, flow, version, document FROM commits WHERE seq > ? AND seq <= ? AND document IS NOT NULL ORDER BY seq LIMIT ?',
+      'SELECT seq, flow, document FROM commits WHERE seq > ? AND seq <= ? AND document IS NOT NULL ORDER BY seq LIMIT ?',
     )
     this.#before = db.prepare(
-      'SELECT document, version FROM commits WHERE flow = ? AND seq < ? AND document IS NOT NULL ORDER BY seq DESC LIMIT 1',
+      'SELECT document FROM commits WHERE flow = ? AND seq < ? AND document IS NOT NULL ORDER BY seq DESC LIMIT 1',
     )
     this.#inUse = db.prepare('SELECT EXISTS (SELECT 1 FROM flows WHERE document = ?) AS used')
     this.#putCursor = db.prepare('INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)')
@@ -66,7 +65,7 @@ export class Compaction {
     const before = this.#before.get(flow, seq)
     if (!before || before.document === document) return
     if (!this.#blobs.isPlain(before.document) || this.#inUse.get(before.document)!.used === 1) return
-    const alone = before.version % CHAIN === 0 || !this.#blobs.isPlain(document)
+    const alone = this.#blobs.behind(before.document) >= CHAIN || !this.#blobs.isPlain(document)
     this.#blobs.compact(before.document, alone ? null : document)
   }
 }

@@ -91,13 +91,14 @@ export class EngineStore {
     }
   }
 
-  /** The file alone holds everything afterwards: no log of SQLite's beside it. */
+  /** The file alone holds everything afterwards; on a full disk SQLite's log stays beside it, and the next start reads both. */
   close(): void {
     try {
       this.db.pragma('wal_checkpoint(TRUNCATE)')
-    } finally {
-      this.db.close()
+    } catch {
+      // What is committed stays committed.
     }
+    this.db.close()
   }
 }
 

@@ -25,16 +25,23 @@ export class EventWriter {
     const { type, ts, flow, ...rest } = event
     const time = parseTime(ts) ?? this.#clock()
     const body = JSON.stringify(rest)
-    this.#put.run(time, type, flow ?? null, body)
+    this.#put.run(time, String(type), flow ?? null, body)
     this.#disk.add('events', body.length + ROW_BYTES)
   }
 
-  /** Drops about `most` of the oldest; false when there is none. */
-  dropOldest(most: number): boolean {
+  /** Drops the oldest, at most `most` and until `bytes` are free; false when there is none. */
+  dropOldest(most: number, bytes: number): boolean {
     const rows = this.#oldest.all(most)
     if (rows.length === 0) return false
-    this.#drop.run(rows.at(-1)!.id)
-    this.#disk.add('events', -rows.reduce((sum, row) => sum + row.bytes + ROW_BYTES, 0))
+    let freed = 0
+    let last = 0
+    for (const row of rows) {
+      if (freed >= bytes) break
+      last = row.id
+      freed += row.bytes + ROW_BYTES
+    }
+    this.#drop.run(last)
+    this.#disk.add('events', -freed)
     return true
   }
 }

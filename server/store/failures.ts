@@ -7,6 +7,8 @@ const FULL_BYTES = 64 * 1024
 const codeOf = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
 
+export const isSqlite = (error: unknown): boolean => codeOf(error).startsWith('SQLITE_')
+
 /** A full disk shows as SQLITE_FULL or ENOSPC, and sometimes (a quota, a file size limit) as a failed write. */
 export function isDiskFull(error: unknown, data_dir: string): boolean {
   const code = codeOf(error)

@@ -8,7 +8,7 @@ import type { AfterCommit, ControlWrites } from './control-writes.ts'
 import type { Connection } from './database.ts'
 import type { DiskUse } from './disk-use.ts'
 import type { EventWriter } from './events.ts'
-import { isDiskFull, refusalOf } from './failures.ts'
+import { isDiskFull, isSqlite, refusalOf } from './failures.ts'
 import type { HistoryWriter } from './history-writer.ts'
 import type { Intake } from './intake.ts'
 import type { LiveState } from './live-state.ts'
@@ -156,9 +156,19 @@ export class GroupCommit {
     for (const sample of this.samples) samples.write(sample)
   }
 
+  /** A note that is not what it should be costs itself, not the commit. */
   #note(bytes: Buffer): void {
-    const { codec, errors, events } = this.#parts
-    const note = codec.decodePlain(bytes) as Note
+    try {
+      this.#writeNote(this.#parts.codec.decodePlain(bytes) as Note)
+    } catch (error) {
+      if (isSqlite(error)) throw error
+      this.#failure = `a note was not kept: ${String(error)}`
+      this.#report()
+    }
+  }
+
+  #writeNote(note: Note): void {
+    const { errors, events } = this.#parts
     switch (note.type) {
       case 'error':
         errors.write(note)
@@ -170,7 +180,11 @@ export class GroupCommit {
         const { node, level, text, ts } = note
         const flow = node.slice(0, node.indexOf('.'))
         events.write({ type: 'node_log', ts: formatTime(ts), flow, run: null, node, level, text })
+        return
       }
+      default:
+        note satisfies never
+        throw new TypeError(`unknown note ${JSON.stringify(note)}`)
     }
   }
 

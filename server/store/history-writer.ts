@@ -235,12 +235,15 @@ export class HistoryWriter {
     return true
   }
 
-  /** Drops about `most` of the oldest chunks, then minutes of rollups once no chunk is left; false when there is nothing to drop. */
-  dropOldest(most: number): boolean {
+  /** Drops the oldest chunks, at most `most` and until `bytes` are free; rollups once no chunk is left. False when there is nothing to drop. */
+  dropOldest(most: number, bytes: number): boolean {
     const rows = this.#oldest.all(most)
+    let freed = 0
     for (const { id, length } of rows) {
+      if (freed >= bytes) break
       this.#dropChunk.run(id)
       this.#disk.add('history', -length - ROW_BYTES)
+      freed += length + ROW_BYTES
     }
     if (rows.length > 0) return true
     const dropped = this.#dropRollups.all(most) as { length: number | null }[]

@@ -58,10 +58,19 @@ export class NodeErrors {
   write(note: ErrorNote): void {
     const cascade = note.cascade_seq > 0 ? cascadeId(this.#engine_epoch(), note.cascade_ts, note.cascade_seq) : null
     const inputs = note.inputs === undefined ? null : this.#codec.encodePlain(note.inputs)
-    this.#put.run(note.node, note.code, note.message, note.stack ?? null, Math.floor(note.ts), inputs, cascade)
+    const message = String(note.message)
+    this.#put.run(
+      String(note.node),
+      String(note.code),
+      message,
+      note.stack ?? null,
+      Math.floor(note.ts),
+      inputs,
+      cascade,
+    )
     const oldest = this.#excess.get(note.node, limits.FAILED_INPUTS_KEPT)
     if (oldest) this.#dropExcess.run(note.node, oldest.id)
-    else this.#disk.add('events', ROW_BYTES + note.message.length + (note.stack?.length ?? 0) + (inputs?.length ?? 0))
+    else this.#disk.add('events', ROW_BYTES + message.length + (note.stack?.length ?? 0) + (inputs?.length ?? 0))
   }
 
   dropOlderThan(ts: number): number {

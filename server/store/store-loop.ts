@@ -13,6 +13,8 @@ import { hasPayload, type LastValue } from './series.ts'
 const LOOK_MS = 5
 const IDLE_MS = 1000
 const PROBE_MS = 500
+/** Writers mark about once a millisecond and a look takes less than one of a thousand; a cut is not waited for for ever. */
+const LOOKS = 1000
 
 /**
  * The store thread's round: take requests, drain the rings up to their marks, commit when it is time, keep the file in
@@ -24,6 +26,8 @@ export class StoreLoop {
   readonly #readers: JournalReader[]
   readonly #messages: MessageTable
   readonly #ring_bytes: number
+  /** Where each ring is drained to. */
+  readonly #cut: Int32Array
   readonly #sleeper: Sleeper
   readonly #waiting: Waiting[] = []
   readonly #answer: (outcome: Outcome) => void
@@ -46,6 +50,7 @@ export class StoreLoop {
     this.#readers = Array.from({ length: memory.sizes.rings }, (_, slot) => new JournalReader(memory, slot, 'store'))
     this.#messages = new MessageTable(memory)
     this.#ring_bytes = memory.sizes.ring_bytes
+    this.#cut = Int32Array.from(this.#readers, reader => reader.marked())
     this.#sleeper = new Sleeper(memory, SLOT.store)
     this.#answer = options.answer
     this.#readPort = options.readPort
@@ -87,19 +92,31 @@ export class StoreLoop {
     this.#store.close()
   }
 
-  /** Bytes drained. */
+  /**
+   * Bytes drained. All rings up to one cut, and a commit takes all of it or nothing: a flow goes from lane to lane, so a
+   * commit of what its next lane wrote must hold what its last lane wrote, or a crash behind it leaves a hole in the versions.
+   */
   #drain(): number {
     const { intake } = this.#store
+    this.#takeCut()
     let bytes = 0
-    for (const reader of this.#readers) {
-      const waiting = reader.waiting()
-      if (waiting === 0) continue
-      bytes += waiting
-      // Never less than what was marked: half a turn must not be committed.
-      reader.drain(intake, this.#ring_bytes)
-      if (this.#isMuch()) this.#commit()
-    }
+    for (const [ring, reader] of this.#readers.entries()) bytes += reader.drainTo(intake, this.#cut[ring]!)
+    if (this.#isMuch()) this.#commit()
     return bytes
+  }
+
+  /** The marks of all rings as they stood at one moment: two looks, one after the other, that see the same. */
+  #takeCut(): void {
+    const cut = this.#cut
+    for (let looks = 0, same = false; !same && looks < LOOKS; looks++) {
+      same = true
+      for (const [ring, reader] of this.#readers.entries()) {
+        const marked = reader.marked()
+        if (marked === cut[ring]) continue
+        cut[ring] = marked
+        same = false
+      }
+    }
   }
 
   #isMuch(): boolean {

@@ -100,17 +100,17 @@ export class Upkeep {
   #drop(): boolean {
     const { bounds, cascades, commit, disk, events, history } = this.#parts
     let more = false
-    const over = (name: 'history' | 'cascades' | 'events', budget: number, drop: () => boolean): void => {
+    const over = (name: 'history' | 'cascades' | 'events', budget: number, drop: (bytes: number) => boolean): void => {
       if (disk.bytes(name) <= budget) return
       let found = false
       const went = commit.upkeep(() => {
-        found = drop()
+        found = drop(disk.bytes(name) - budget)
       })
       if (went && found && disk.bytes(name) > budget) more = true
     }
-    over('history', bounds.history_bytes, () => history.dropOldest(DROP_ROWS))
-    over('cascades', bounds.cascades_bytes, () => cascades.dropOldest(DROP_ROWS))
-    over('events', bounds.events_bytes, () => events.dropOldest(DROP_ROWS * 16))
+    over('history', bounds.history_bytes, bytes => history.dropOldest(DROP_ROWS, bytes))
+    over('cascades', bounds.cascades_bytes, bytes => cascades.dropOldest(DROP_ROWS, bytes))
+    over('events', bounds.events_bytes, bytes => events.dropOldest(DROP_ROWS * 16, bytes))
     return more
   }
 
