@@ -78,16 +78,6 @@ function publish(): void {
 }
 
 answer({
-  state: () => ({
-    counts: fanout.counts(),
-    tap: tap.counts(),
-    sockets: sockets.length,
-    buffered: sockets
-      .map(s => s.bufferedAmount())
-      .filter(b => b > 0)
-      .slice(0, 20),
-    at: sockets.map(s => s.bufferedAmount()).findIndex(b => b > 0),
-  }),
   listen: async () => {
     const front = await createFront({
       routes: [],
