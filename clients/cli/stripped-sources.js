@@ -1,8 +1,8 @@
 // Node strips the types of our sources each time it loads them: some 40 ms for the first file of a process and 2 ms for each
 // further one, half of what the engine needs to start. This hook keeps what was stripped, by the digest of the source, so that
-// it is done once for each version of a file. docs/decisions/0010-stripped-sources-are-kept.md has the figures.
+// it is done once for each version of a file. docs/decisions/0010-modules-load-from-caches.md has the figures.
 import { hash } from 'node:crypto'
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { registerHooks, stripTypeScriptTypes } from 'node:module'
 import { threadId } from 'node:worker_threads'
 
@@ -10,10 +10,17 @@ const root = new URL('../../', import.meta.url).href
 const packages = `${root}node_modules/`
 const folder = new URL(`.cache/svc/${process.version}/`, packages)
 
+// Only our own sources: what user code imports is none of this cache's business.
+const isOurs = url => url !== undefined && url.endsWith('.ts') && url.startsWith(root) && !url.startsWith(packages)
+
 registerHooks({
+  resolve(specifier, context, next) {
+    if (!specifier.startsWith('.') || !specifier.endsWith('.ts') || !isOurs(context.parentURL)) return next(specifier, context)
+    const url = new URL(specifier, context.parentURL)
+    return existsSync(url) ? { url: url.href, format: 'module', shortCircuit: true } : next(specifier, context)
+  },
   load(url, context, next) {
-    // Only our own sources: what user code imports is none of this cache's business.
-    if (!url.endsWith('.ts') || !url.startsWith(root) || url.startsWith(packages)) return next(url, context)
+    if (!isOurs(url)) return next(url, context)
     const source = readFileSync(new URL(url), 'utf8')
     const digest = hash('sha1', source)
     const code = kept(digest) ?? strip(source, digest)

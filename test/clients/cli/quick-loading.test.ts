@@ -5,14 +5,19 @@ import { describe, type TestContext, test } from 'node:test'
 import { ROOT } from '../../kit/sources.ts'
 import { directoryFor, Spawned } from '../../kit/spawned.ts'
 
-/** A small project with the hook in its place. */
+const HOOKS = ['quick-loading.js', 'stripped-sources.js', 'packed-packages.js']
+
+/** A small project with the hooks in their place. */
 function project(t: TestContext, files: Record<string, string>) {
   const root = directoryFor(t)
   mkdirSync(join(root, 'clients/cli'), { recursive: true })
-  const hook = join(root, 'clients/cli/stripped-sources.js')
-  cpSync(join(ROOT, 'clients/cli/stripped-sources.js'), hook)
+  for (const name of HOOKS) cpSync(join(ROOT, 'clients/cli', name), join(root, 'clients/cli', name))
+  const hook = join(root, 'clients/cli/quick-loading.js')
   writeFileSync(join(root, 'package.json'), '{"type": "module"}')
-  for (const [name, source] of Object.entries(files)) writeFileSync(join(root, name), source)
+  for (const [name, source] of Object.entries(files)) {
+    mkdirSync(join(root, name, '..'), { recursive: true })
+    writeFileSync(join(root, name), source)
+  }
   const cache = join(root, 'node_modules/.cache/svc', process.version)
   const run = async (name: string) => {
     const flags = ['--disable-warning=ExperimentalWarning', '--require', hook, join(root, name)]
@@ -61,6 +66,52 @@ test('a source that cannot be stripped is refused by Node, which names the line'
 test('an error names the line of the source', async t => {
   const { run } = project(t, { 'a.ts': 'interface Gone {\n  a: 1\n}\nJSON.parse("{")\n' })
   for (let times = 0; times < 2; times++) assert.match((await run('a.ts')).stderr, /a\.ts:4:6/)
+})
+
+test('an import that is not there is refused by Node, which names who wanted it', async t => {
+  const { run } = project(t, { 'a.ts': "import './b.ts'\n" })
+  const { code, stderr } = await run('a.ts')
+  assert.equal(code, 1)
+  assert.match(stderr, /ERR_MODULE_NOT_FOUND|Cannot find module '.*b\.ts' imported from .*a\.ts/)
+})
+
+describe('a package of many modules', () => {
+  const PACKAGE = {
+    'node_modules/typebox/package.json':
+      '{"version": "1.0.0", "type": "module", "exports": {".": "./build/index.mjs"}}',
+    'node_modules/typebox/build/index.mjs': "export { text } from './type/text.mjs'\n",
+    'node_modules/typebox/build/type/text.mjs': "export const text = 'packed'\n",
+    'a.ts': "import { text } from 'typebox'\nconsole.log(text as string)\n",
+  }
+
+  test('is read from one file, made when it is missing', async t => {
+    const { root, run } = project(t, PACKAGE)
+    assert.equal((await run('a.ts')).stdout, 'packed\n')
+    const pack = join(root, 'node_modules/.cache/svc/typebox-1.0.0.json')
+    writeFileSync(pack, readFileSync(pack, 'utf8').replace("'packed'", "'from the pack'"))
+    assert.equal((await run('a.ts')).stdout, 'from the pack\n')
+    writeFileSync(pack, '{"cut sho')
+    assert.equal((await run('a.ts')).stdout, 'packed\n')
+  })
+
+  test('has another file when it has another version', async t => {
+    const { root, run } = project(t, PACKAGE)
+    await run('a.ts')
+    const at = (name: string) => join(root, 'node_modules/typebox', name)
+    writeFileSync(at('package.json'), readFileSync(at('package.json'), 'utf8').replace('1.0.0', '1.0.1'))
+    writeFileSync(at('build/type/text.mjs'), "export const text = 'newer'\n")
+    assert.equal((await run('a.ts')).stdout, 'newer\n')
+  })
+
+  test('that lacks a module is refused by Node', async t => {
+    const { run } = project(t, {
+      ...PACKAGE,
+      'node_modules/typebox/build/index.mjs': "export { text } from './no.mjs'\n",
+    })
+    const { code, stderr } = await run('a.ts')
+    assert.equal(code, 1)
+    assert.match(stderr, /no\.mjs/)
+  })
 })
 
 test('threads take it from there, with a file of their own or without', async t => {
