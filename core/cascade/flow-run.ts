@@ -316,8 +316,10 @@ export class FlowRun {
   #execute(wave: Wave, position: number): void {
     const run = wave.run
     const seat = run.seats[position]!
-    if (seat.busy || seat.body === null) {
-      if (seat.busy || !this.#makeReady(seat)) {
+    if (seat.busy || seat.body === null || seat.reserved !== null) {
+      if (seat.reserved === wave) {
+        seat.reserved = null
+      } else if (seat.busy || seat.reserved !== null || !this.#makeReady(seat)) {
         wave.away.push(position)
         seat.mailbox.push({ wave, position })
         this.#waiting++
@@ -325,6 +327,7 @@ export class FlowRun {
       }
     }
     this.#start(wave, run, seat, position)
+    if (seat.mailbox.size > 0 && !seat.busy) this.#free(seat)
   }
 
   /** False while the body is being loaded; `bodyReady` goes on. */
@@ -520,6 +523,8 @@ export class FlowRun {
     const next = seat.mailbox.shift()
     if (next === undefined) return
     this.#waiting--
+    // It is the next one, whoever asks for the seat before its wave has its turn.
+    seat.reserved = next.wave
     next.wave.comeBack(next.position)
     next.wave.activate(next.position)
     this.#enqueue(next.wave)

@@ -13,8 +13,10 @@ export type Body = (inputs: Record<string, unknown>, context: unknown) => unknow
 export class Seat {
   readonly node: PlanNode
   readonly mailbox = new Fifo<Waiting>()
-  /** A body is away, is being loaded, or the seat is reserved for the next waiting execution. */
+  /** A body is away or is being loaded. */
   busy = false
+  /** The wave whose execution was taken out of the mailbox and has not begun yet; others wait behind it. */
+  reserved: Wave | null = null
   /** Null until loaded; the host loads it before the first execution. */
   body: Body | null = null
   /** What `body` receives beside its inputs; made by the host. */
