@@ -82,12 +82,15 @@ export const emptyItem = (): TakenItem => ({
   value: { kind: KIND.none, number: 0, bytes: Buffer.alloc(256), length: 0 },
 })
 
-/** What the store would have read: one line for each value record. */
+/** What the store would have read: one line for each value record, and versions by message. */
 export class Store {
   readonly lines: string[] = []
+  readonly versions = new Map<number, number[]>()
   readonly #readers: JournalReader[]
+  readonly #keeps_lines: boolean
 
-  constructor(memory: Memory, slots: readonly number[]) {
+  constructor(memory: Memory, slots: readonly number[], keeps_lines = true) {
+    this.#keeps_lines = keeps_lines
     this.#readers = slots.map(slot => new JournalReader(memory, slot, 'store'))
   }
 
@@ -95,6 +98,10 @@ export class Store {
   drain(): void {
     const visitor: JournalVisitor = {
       value: (message, version, _ts, _flags, kind, number, bytes, at, length) => {
+        const versions = this.versions.get(message)
+        if (versions === undefined) this.versions.set(message, [version])
+        else versions.push(version)
+        if (!this.#keeps_lines) return
         const value = kind === KIND.float ? `${number}` : bytes.toString('base64', at, at + length)
         this.lines.push(`${message}@${version}=${value}`)
       },
