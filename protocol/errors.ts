@@ -64,11 +64,6 @@ const table = {
 
   // messages and values
   message_not_found: { status: 404, title: 'No such message', next: 'GET /messages lists the messages.' },
-  no_value: {
-    status: 404,
-    title: 'The message has no value yet',
-    next: 'Publish one, or give the flow input a default.',
-  },
   wrong_dtype: { status: 422, title: 'Wrong dtype', next: 'Send a value of the dtype that the message declares.' },
   not_finite: {
     status: 422,
@@ -131,7 +126,6 @@ const table = {
     title: 'Dropped at the hard cap',
     next: 'Publish less, or speed up the flow that is named.',
   },
-  unavailable_in_live: { status: 500, title: 'Not available here', next: 'See docs/bodies.md for what ctx offers.' },
 
   // cascades
   cascade_not_found: { status: 404, title: 'No such cascade', next: 'GET /cascades lists the recorded cascades.' },
@@ -171,11 +165,6 @@ const table = {
     status: 500,
     title: 'DATABASE_URL names another database',
     next: 'Unset it; the engine keeps its state in one embedded file.',
-  },
-  wrong_runtime: {
-    status: 500,
-    title: 'The Node runtime is too old',
-    next: 'Run npm ci, then ./svc; or install Node 22.18 or newer.',
   },
   newer_schema: {
     status: 500,

@@ -15,17 +15,9 @@ import { FlowsSocket } from './sockets/flows.ts'
 import type { Store } from './store/client.ts'
 
 /** Puts the service together: the live engine, the accounts, the front. The only place where anything is wired. */
-export async function startEngine({ config, installation, log }: StartOptions): Promise<RunningEngine> {
-  const engine = await LiveEngine.open({
-    config,
-    data_dir: installation.data_dir,
-    log,
-    onFatal: error => {
-      log.error('engine_cannot_go_on', { error })
-      // The supervisor starts a fresh engine; what was acknowledged is on the disk.
-      process.exit(1)
-    },
-  })
+export async function startEngine(options: StartOptions): Promise<RunningEngine> {
+  const { config, installation, log, opening, onFatal } = options
+  const engine = await LiveEngine.open({ config, data_dir: installation.data_dir, log, opening, onFatal })
   const accounts = await Accounts.open(usersOf(engine.store), new Passwords())
   if (accounts.count === 0) {
     await installation.makeAdmin(async ({ name, password }) => void (await accounts.create(name, password, true)))
@@ -59,14 +51,12 @@ export async function startEngine({ config, installation, log }: StartOptions): 
     throw error
   })
   // The first answer needs no lane: what is published meanwhile waits in its queue.
-  engine.start().catch(error => {
-    log.error('engine_cannot_go_on', { error })
-    process.exit(1)
-  })
+  engine.start().catch(onFatal)
   return {
     url: `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`,
     engine,
     mintToken: () => adminToken(accounts, tokens),
+    onTokenEnded: handler => accounts.onChange(handler),
     close: async () => {
       front.close()
       await engine.close()

@@ -54,6 +54,7 @@ export class Installation {
   readonly #started_at = formatTime(Date.now() * 1000)
   #admin: AdminAccount | null = null
   #renewal: NodeJS.Timeout | null = null
+  #renewNow: () => Promise<void> = async () => {}
 
   private constructor(data_dir: string, lock: InstallationLock, signing_key_pem: string, isNew: boolean) {
     this.data_dir = data_dir
@@ -125,6 +126,7 @@ export class Installation {
   /** Keeps the token file fresh: now, and again at three quarters of each token's life. `failed` hears of a renewal that did not work. */
   async keepToken(mint: () => Promise<MintedToken>, failed: (error: unknown) => void): Promise<void> {
     let renew_at_ms = 0
+    this.#renewNow = () => renew().catch(failed)
     const renew = async (): Promise<void> => {
       renew_at_ms = Number.POSITIVE_INFINITY
       const { token, lifetime_s } = await mint()
@@ -140,6 +142,11 @@ export class Installation {
       })
     }, TOKEN_CHECK_MS)
     this.#renewal.unref()
+  }
+
+  /** The token in the file has ended before its time. */
+  renewToken(): void {
+    void this.#renewNow()
   }
 
   /** The engine no longer answers: clients stop finding it, and another may start. */

@@ -1,6 +1,7 @@
 import type { Config } from './config.ts'
 import type { Engine } from './engine.ts'
 import type { Installation } from './installation.ts'
+import type { OpenedStore } from './live/open-store.ts'
 import type { Log } from './serve-log.ts'
 
 /**
@@ -11,6 +12,10 @@ export interface StartOptions {
   readonly config: Config
   readonly installation: Installation
   readonly log: Log
+  /** The store, when it is being opened while the rest loads. */
+  readonly opening?: Promise<OpenedStore>
+  /** Ends the process: the engine cannot go on. The supervisor starts a fresh one; what was acknowledged is on the disk. */
+  readonly onFatal: (error: Error) => void
 }
 
 /** Resolves once the address answers. Calls `installation.makeAdmin` when the engine has no user yet. */
@@ -22,6 +27,8 @@ export interface RunningEngine {
   readonly engine: Engine
   /** An access token of the admin, for the token file. */
   mintToken(): Promise<MintedToken>
+  /** Called when that token has ended before its time: the admin's password changed, or another account is the first superuser now. */
+  onTokenEnded(handler: () => void): void
   /** Ends what runs, makes everything durable, stops listening. */
   close(): Promise<void>
 }

@@ -128,7 +128,13 @@ class Timer {
   #take(flow: number, name: string, injects: readonly InjectPlan[], rated: readonly RatedPlan[], fire: boolean): void {
     const generation = ++this.#generation
     this.#timed.set(flow, { name, generation, rated: new Map(rated.map(plan => [plan.route.message, plan])) })
-    for (const plan of rated) this.#rated.set(plan.route.message, { flow, plan })
+    for (const plan of rated) {
+      const { message } = plan.route
+      this.#rated.set(message, { flow, plan })
+      // Held while the flow was disabled, or told to a timer thread that is gone.
+      const due_ms = this.#held.due(message)
+      if (due_ms !== 0) this.#holdUntil(message, due_ms)
+    }
     const now_ms = Date.now()
     for (const inject of injects) {
       if (inject.once && fire) this.#inject(inject, name)

@@ -1,4 +1,7 @@
 import { engineProcess } from './engine-run.ts'
 
+// Everything that the engine writes is for the user who runs it alone, also where the folder is not.
+process.umask(0o077)
+
 // The program of the engine process: what `svc serve` forks. All of it is in engine-run.ts.
 await engineProcess(async () => (await import('../../server/main.ts')).serve)

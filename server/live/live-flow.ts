@@ -29,4 +29,6 @@ export interface LiveMessage {
   /** `<flow>.<node>`; null for a flow input. */
   readonly publisher: string | null
   readonly route: Route
+  /** False while its flow is disabled: nothing is published to it from outside. */
+  readonly enabled: boolean
 }

@@ -63,6 +63,7 @@ export class LiveMessages implements Messages {
 
   #publishOne(name: string, value: unknown): Published {
     const message = this.#find(name)
+    assertEnabled(message)
     const encoded = this.#scratch[0]!
     this.#encode(message, value, encoded, 'body.value')
     const version = this.#front.publisher.publish(message.route, encoded, nowUs())
@@ -80,6 +81,7 @@ export class LiveMessages implements Messages {
         const errors = [{ loc: `body[${at}].name`, msg: `There is no message "${name}".` }]
         throw new ServiceError('message_not_found', `There is no message "${name}".`, { errors })
       }
+      assertEnabled(message)
       this.#encode(message, value, (this.#scratch[at] ??= newEncoded()), `body[${at}].value`)
       return message
     })
@@ -157,6 +159,11 @@ export class LiveMessages implements Messages {
     const { since_us, until_us, limit, bucket_s } = query
     return this.#store.history({ name, since: since_us, until: until_us, limit, bucket_s })
   }
+}
+
+function assertEnabled(message: LiveMessage): void {
+  if (!message.enabled)
+    throw new ServiceError('flow_disabled', `Flow "${message.flow}" is disabled and takes no values.`)
 }
 
 export const nowUs = (): number => Math.floor((performance.timeOrigin + performance.now()) * 1000)

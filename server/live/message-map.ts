@@ -58,13 +58,14 @@ export class MessageMap implements MessageDirectory {
         downstream: planned.downstream,
       }
       const publisher = producers.get(short) ?? null
-      const message = {
+      const message: LiveMessage = {
         name: planned.name,
         flow: flow.name,
         index: planned.index,
         dtype: planned.dtype,
         publisher,
         route,
+        enabled: flow.enabled,
       }
       messages.push(message)
       before.delete(planned.index)

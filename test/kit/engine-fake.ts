@@ -1,13 +1,13 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ServiceError } from '../../protocol/errors.ts'
-import type { StartEngine } from '../../server/running-engine.ts'
+import type { RunningEngine, StartOptions } from '../../server/running-engine.ts'
 
 /**
  * An engine that answers requests and does nothing else, for tests of what stands around it. `GET /crash` ends the process as
  * a crash would, `GET /throw` throws where nobody catches it, `GET /log?bytes=` writes into its log.
  */
-export const startFake: StartEngine = async ({ config, installation, log }) => {
+export async function startFake({ config, installation, log }: StartOptions): Promise<RunningEngine> {
   if (installation.isNew) await installation.makeAdmin(async () => {})
   const server = createServer((request, answer) => {
     const url = new URL(request.url!, 'http://engine')
@@ -25,6 +25,7 @@ export const startFake: StartEngine = async ({ config, installation, log }) => {
   return {
     url: `http://127.0.0.1:${port}`,
     engine: { flows: { list: () => ({ items: [], count: 0 }), create: async () => {} } } as never,
+    onTokenEnded: () => {},
     mintToken: async () => ({ token: 'eyJ.fake.token', lifetime_s: 3_600 }),
     close: async () => {
       if (process.env['FAKE_CLOSE'] === 'never') {
