@@ -14,11 +14,12 @@ export interface Checker {
   refusals(value: unknown, root?: string): ErrorPlace[]
 }
 
-/** Compiles the schema; once per schema, at module level. */
+/** Once per schema, at module level. The schema is compiled (up to 30 ms) when the first value comes. */
 export function createChecker(schema: TSchema): Checker {
-  const validator = Compile(schema)
+  let validator: ReturnType<typeof Compile> | undefined
   return {
     refusals(value, root = '') {
+      validator ??= Compile(schema)
       if (validator.Check(value)) return []
       const places = new Places()
       explain(schema as Schema, value, root, places)

@@ -1,6 +1,7 @@
+import { EXIT } from '../protocol/settings.ts'
 import { type Config, readConfig } from './config.ts'
 import { Installation } from './installation.ts'
-import type { RunningEngine, StartEngine } from './running-engine.ts'
+import type { RunningEngine, StartEngine, StartOptions } from './running-engine.ts'
 import { ServeLog } from './serve-log.ts'
 
 export interface ServeOptions {
@@ -40,9 +41,9 @@ export async function serve(options: ServeOptions): Promise<Served> {
   try {
     if (options.restarted_after !== undefined) log.warn('engine_restarted', { after: options.restarted_after })
     log.info('engine_starting', { pid: process.pid, node: process.version, data_dir: installation.data_dir })
-    const startEngine = await (options.loadEngine ?? loadEngine)()
-    running = await startEngine({ config, installation, log })
+    running = await startEngine(options, { config, installation, log })
     await installation.keepToken(running.mintToken, error => log.error('token_not_renewed', { error }))
+    running.onTokenEnded(() => installation.renewToken())
     installation.announce(running.url)
     log.info('engine_ready', { url: running.url })
     const examples = config.example ? await storeExamples(running) : []
@@ -54,8 +55,20 @@ export async function serve(options: ServeOptions): Promise<Served> {
   }
 }
 
-async function loadEngine(): Promise<StartEngine> {
-  return (await import('./build.ts')).startEngine
+/** The store's thread and the modules of everything else load side by side: they take about as long. */
+async function startEngine(options: ServeOptions, parts: Omit<StartOptions, 'onFatal'>): Promise<RunningEngine> {
+  const { log, installation } = parts
+  const onFatal = (error: Error): void => {
+    log.error('engine_cannot_go_on', { error })
+    process.exit(EXIT.failed)
+  }
+  if (options.loadEngine) return (await options.loadEngine())({ ...parts, onFatal })
+  const { openStore } = await import('./live/open-store.ts')
+  const opening = openStore({ data_dir: installation.data_dir, log, onFatal })
+  // Whoever awaits it hears of a failure; until then it is nobody's unhandled rejection.
+  opening.catch(() => {})
+  const build = await import('./build.ts')
+  return build.startEngine({ ...parts, opening, onFatal })
 }
 
 /** The names of the flows that were stored: none when the installation has any flow already. */

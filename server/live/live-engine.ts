@@ -16,11 +16,11 @@ import type { Engine } from '../engine.ts'
 import { Fanout } from '../fanout.ts'
 import { JournalTap } from '../journal-tap.ts'
 import type { Log } from '../serve-log.ts'
-import { Store } from '../store/client.ts'
+import type { Store } from '../store/client.ts'
 import type { Loaded } from '../store/replies.ts'
 import { Bodies } from './bodies.ts'
 import { CallDesk } from './call-desk.ts'
-import { FrontMemory } from './front-memory.ts'
+import type { FrontMemory } from './front-memory.ts'
 import { type LaneDeath, LaneTeam } from './lane-team.ts'
 import { LiveFlows } from './live-flows.ts'
 import { LiveMessages, nowUs } from './live-messages.ts'
@@ -30,6 +30,7 @@ import { loopThrough } from './loop-through.ts'
 import { MessageMap } from './message-map.ts'
 import { Names } from './names.ts'
 import { NodeHealth } from './node-health.ts'
+import { type OpenedStore, openStore } from './open-store.ts'
 import { restore } from './restore.ts'
 import { Samples } from './samples.ts'
 import { ThreadNotes } from './thread-notes.ts'
@@ -38,6 +39,8 @@ export interface LiveEngineOptions {
   readonly config: Pick<Config, 'lanes' | 'max_cascades' | 'max_workers' | 'timezone'>
   readonly data_dir: string
   readonly log: Log
+  /** The store when it is being opened already. */
+  readonly opening?: Promise<OpenedStore>
   /** The store thread ended, or something else that the process cannot outlive. */
   readonly onFatal: (error: Error) => void
 }
@@ -75,14 +78,7 @@ export class LiveEngine implements Engine {
   #closing = false
 
   static async open(options: LiveEngineOptions): Promise<LiveEngine> {
-    const front = new FrontMemory()
-    const { log } = options
-    const { store, loaded } = await Store.start({
-      data_dir: options.data_dir,
-      sab: front.memory.sab,
-      log: text => log.info('store', { text }),
-      onFailed: options.onFatal,
-    })
+    const { front, store, loaded } = await (options.opening ?? openStore(options))
     return new LiveEngine(options, front, store, loaded)
   }
 
