@@ -112,18 +112,29 @@ export class JournalReader {
     return ((end - this.#position) | 0) << 3
   }
 
+  /** The store's: the position up to which the writer has marked its records. */
+  marked(): number {
+    return atomics.acquire(this.#i32, this.#head + JOURNAL_HEADER.word.marked)
+  }
+
   /** Visits what is there, oldest first, up to about `max_bytes` of records; answers how many it visited. */
   drain(visitor: JournalVisitor, max_bytes: number): number {
     const before = this.#records
-    if (this.#role === 'store') this.#drainStore(visitor, max_bytes)
+    if (this.#role === 'store') this.#drainStore(visitor, max_bytes, this.marked())
     else return this.#drainFront(visitor, max_bytes)
     return this.#records - before
   }
 
+  /** The store's: visits everything up to `mark`, which `marked` has answered; answers the bytes. */
+  drainTo(visitor: JournalVisitor, mark: number): number {
+    const bytes = ((mark - this.#position) | 0) << 3
+    if (bytes > 0) this.#drainStore(visitor, bytes, mark)
+    return bytes
+  }
+
   /** In place: the writer does not come past the cursor. A visitor that throws leaves the cursor where it was. */
-  #drainStore(visitor: JournalVisitor, max_bytes: number): void {
+  #drainStore(visitor: JournalVisitor, max_bytes: number, marked: number): void {
     const head = this.#head
-    const marked = atomics.acquire(this.#i32, head + JOURNAL_HEADER.word.marked)
     let position = this.#position
     if (position === marked) return
     let left = max_bytes >> 3

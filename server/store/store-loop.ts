@@ -5,6 +5,7 @@ import { SLOT } from '../../core/memory/threads.ts'
 import { Sleeper } from '../../core/memory/wait.ts'
 import { KIND } from '../../protocol/encoded.ts'
 import type { StoreBounds } from './bounds.ts'
+import { Cut } from './cut.ts'
 import type { EngineStore } from './engine-store.ts'
 import type { Outcome, Waiting } from './group-commit.ts'
 import { hasPayload, type LastValue } from './series.ts'
@@ -13,8 +14,6 @@ import { hasPayload, type LastValue } from './series.ts'
 const LOOK_MS = 5
 const IDLE_MS = 1000
 const PROBE_MS = 500
-/** Writers mark about once a millisecond and a look takes less than one of a thousand; a cut is not waited for for ever. */
-const LOOKS = 1000
 
 /**
  * The store thread's round: take requests, drain the rings up to their marks, commit when it is time, keep the file in
@@ -26,8 +25,7 @@ export class StoreLoop {
   readonly #readers: JournalReader[]
   readonly #messages: MessageTable
   readonly #ring_bytes: number
-  /** Where each ring is drained to. */
-  readonly #cut: Int32Array
+  readonly #cut: Cut
   readonly #sleeper: Sleeper
   readonly #waiting: Waiting[] = []
   readonly #answer: (outcome: Outcome) => void
@@ -50,7 +48,7 @@ export class StoreLoop {
     this.#readers = Array.from({ length: memory.sizes.rings }, (_, slot) => new JournalReader(memory, slot, 'store'))
     this.#messages = new MessageTable(memory)
     this.#ring_bytes = memory.sizes.ring_bytes
-    this.#cut = Int32Array.from(this.#readers, reader => reader.marked())
+    this.#cut = new Cut(this.#readers)
     this.#sleeper = new Sleeper(memory, SLOT.store)
     this.#answer = options.answer
     this.#readPort = options.readPort
@@ -79,8 +77,10 @@ export class StoreLoop {
     while (!this.#closing) {
       this.#poked = false
       this.#readPort()
+      // Requests that come in the middle of the drain wait for the next one: what was marked before them may lie in a ring already passed.
+      const waiting = this.#waiting.splice(0)
       const drained = this.#drain()
-      this.#commitWhenDue()
+      if (waiting.length > 0 || this.#left_ms() <= 0) this.#commit(waiting)
       const more = this.#store.upkeep.step()
       this.#probe()
       if (more || drained > this.#ring_bytes / 8) await new Promise(setImmediate)
@@ -88,44 +88,20 @@ export class StoreLoop {
     }
     this.#readPort()
     this.#drain()
-    this.#commit()
+    this.#commit(this.#waiting.splice(0))
     this.#store.close()
   }
 
-  /**
-   * Bytes drained. All rings up to one cut, and a commit takes all of it or nothing: a flow goes from lane to lane, so a
-   * commit of what its next lane wrote must hold what its last lane wrote, or a crash behind it leaves a hole in the versions.
-   */
+  /** Bytes drained: a whole cut, never committed in parts. */
   #drain(): number {
-    const { intake } = this.#store
-    this.#takeCut()
-    let bytes = 0
-    for (const [ring, reader] of this.#readers.entries()) bytes += reader.drainTo(intake, this.#cut[ring]!)
-    if (this.#isMuch()) this.#commit()
+    const bytes = this.#cut.drain(this.#store.intake)
+    if (this.#isMuch()) this.#commit([])
     return bytes
-  }
-
-  /** The marks of all rings as they stood at one moment: two looks, one after the other, that see the same. */
-  #takeCut(): void {
-    const cut = this.#cut
-    for (let looks = 0, same = false; !same && looks < LOOKS; looks++) {
-      same = true
-      for (const [ring, reader] of this.#readers.entries()) {
-        const marked = reader.marked()
-        if (marked === cut[ring]) continue
-        cut[ring] = marked
-        same = false
-      }
-    }
   }
 
   #isMuch(): boolean {
     const { intake } = this.#store
     return intake.points.count >= this.#bounds.pending_points || intake.bytes() >= this.#bounds.pending_bytes
-  }
-
-  #commitWhenDue(): void {
-    if (this.#waiting.length > 0 || (this.#hasWork() && this.#left_ms() <= 0)) this.#commit()
   }
 
   #hasWork(): boolean {
@@ -137,8 +113,7 @@ export class StoreLoop {
     return this.#committed_ms + this.#bounds.group_commit_ms - this.#now_ms()
   }
 
-  #commit(): void {
-    const waiting = this.#waiting.splice(0)
+  #commit(waiting: readonly Waiting[]): void {
     if (waiting.length === 0 && !this.#hasWork()) return
     this.#committed_ms = this.#now_ms()
     for (const outcome of this.#store.commit.run(this.#store.intake, waiting)) this.#answer(outcome)
