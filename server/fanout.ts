@@ -1,8 +1,9 @@
-import type { EncodedValue } from '../core/memory/encoded.ts'
+import { type EncodedValue, KIND } from '../core/memory/encoded.ts'
+import { ServiceError } from '../protocol/errors.ts'
 import type { EngineEvent } from '../protocol/event.ts'
 import { limits } from '../protocol/limits.ts'
+import { EventFanout } from './event-fanout.ts'
 import { Follower, NONE } from './follower.ts'
-import { KeptEvents } from './kept-events.ts'
 import { SlowSockets } from './slow-sockets.ts'
 import type { Publisher, Socket } from './socket.ts'
 import { type ValueDecoder, ValueText } from './value-text.ts'
@@ -71,8 +72,8 @@ export type Acceptance = (typeof ACCEPT)[keyof typeof ACCEPT]
 
 /** Before the front is there, nobody is. */
 const NOBODY: Publisher = { publish: () => false, publishBinary: () => false, subscribers: () => 0 }
-const EVENTS_TOPIC = 'events'
-const EVENTS_KEPT = 256
+/** How many of many names an answer spells out. */
+const NAMES_SHOWN = 20
 /** How often the clock is looked at while a socket is brought up to date. */
 const LOOK_EVERY = 16
 
@@ -105,13 +106,15 @@ export class Fanout {
   /** Those that stand ahead, by message index. */
   readonly #ahead = new Map<number, Set<Follower>>()
   readonly #topics: string[] = []
-  readonly #middles: string[] = []
+  /** Of messages that were followed since they got their name. */
+  readonly #names: (string | undefined)[] = []
+  readonly #middles: (string | undefined)[] = []
 
   readonly #followers = new Map<Socket, Follower>()
   readonly #byFlow = new Map<string, Set<Follower>>()
   readonly #catchingUp: Follower[] = []
   #scheduled = false
-  readonly #events = new KeptEvents(EVENTS_KEPT)
+  readonly #events = new EventFanout()
 
   #published = 0
   #sent = 0
@@ -201,7 +204,8 @@ export class Fanout {
     if (this.#active[message] === 0 || this.#values.version(message) <= this.#passed[message]!) return
     const newest = this.#scratch
     if (!this.#values.read(message, newest)) return
-    this.value(message, newest.version, newest.ts, newest.kind, newest.number, newest.bytes, 0, newest.length)
+    if (newest.kind === KIND.none) this.#passed[message] = newest.version
+    else this.value(message, newest.version, newest.ts, newest.kind, newest.number, newest.bytes, 0, newest.length)
   }
 
   /** Records were lost to lapping and the rings are drained: every followed message whose newest value was among them. */
@@ -266,58 +270,55 @@ export class Fanout {
     }
   }
 
-  setEvents(follower: Follower, wanted: boolean): void {
-    if (follower.events === wanted) return
-    follower.events = wanted
-    if (!wanted) {
-      if (follower.next_event === -1) follower.socket.unsubscribe(EVENTS_TOPIC)
-      follower.next_event = -1
-    } else if (follower.mode === 'slow') follower.next_event = this.#events.sequence
-    else follower.socket.subscribe(EVENTS_TOPIC)
+  followEvents(follower: Follower): void {
+    this.#events.join(follower)
+  }
+
+  unfollowEvents(follower: Follower): void {
+    this.#events.leave(follower)
   }
 
   // ---------------------------------------------------------------- changes of the engine
 
   /** An engine event for those that asked for events. Values of messages never come this way. */
   event(event: EngineEvent): void {
-    const text = JSON.stringify(event)
-    this.#events.add(text)
-    if (this.#front.publish(EVENTS_TOPIC, text)) this.#slow.published(text.length)
+    const bytes = this.#events.publish(this.#front, event)
+    if (bytes > 0) this.#slow.published(bytes)
   }
 
   /**
-   * The flow was saved, renamed or deleted. `removed`: indexes of messages that no longer exist; whoever followed one by name
-   * no longer does. Answers those followers, so that they can be told. New messages of the flow join its followers.
+   * The flow was saved, renamed or deleted. `removed`: indexes of messages that are gone under their names; nobody follows
+   * them any more, and whoever did so by name is told. New messages of the flow join its followers.
    */
-  flowChanged(flow: string, removed: readonly number[]): Map<Follower, number[]> {
-    const told = new Map<Follower, number[]>()
+  flowChanged(flow: string, removed: readonly number[]): void {
     if (removed.length > 0) {
       for (const follower of this.#followers.values()) {
-        for (const message of removed) {
-          if (follower.names.delete(message)) {
-            const list = told.get(follower)
-            if (list === undefined) told.set(follower, [message])
-            else list.push(message)
-          }
-          this.#unfollow(follower, message)
-        }
+        const named = removed.filter(message => follower.names.delete(message))
+        for (const message of removed) this.#unfollow(follower, message)
+        if (named.length > 0) this.#tellRemoved(follower, named)
       }
+      // The index may come back under another name.
+      for (const message of removed) this.#names[message] = this.#middles[message] = undefined
     }
+    for (const message of this.#directory.messagesOf(flow) ?? []) this.#passCleared(message)
     for (const follower of this.#byFlow.get(flow) ?? []) this.followFlow(follower, flow)
-    return told
   }
 
-  /** The versions of this message start again. Its old values have left the journal before this is called. */
-  restart(message: number): void {
-    this.#passed[message] = 0
-    for (const follower of this.#followers.values()) {
-      if (follower.behind.has(message)) follower.behind.set(message, NONE)
-      if (!follower.ahead.has(message)) continue
-      this.#leaveAhead(follower, message)
-      follower.ahead.delete(message)
-      follower.behind.set(message, NONE)
-      this.#schedule(follower)
-    }
+  #tellRemoved(follower: Follower, messages: readonly number[]): void {
+    const shown = messages.slice(0, NAMES_SHOWN).map(message => this.#names[message])
+    const rest = messages.length > NAMES_SHOWN ? ` and ${messages.length - NAMES_SHOWN} more` : ''
+    const problem = new ServiceError(
+      'message_not_found',
+      `Removed, and no longer followed: ${shown.join(', ')}${rest}.`,
+    )
+    this.#send(follower, JSON.stringify({ type: 'error', problem }))
+  }
+
+  /** A message whose dtype changed is emptied under a version of its own, which no journal carries: nobody missed it. */
+  #passCleared(message: number): void {
+    if (this.#active[message] === 0 || this.#values.version(message) <= this.#passed[message]!) return
+    const newest = this.#scratch
+    if (this.#values.read(message, newest) && newest.kind === KIND.none) this.#passed[message] = newest.version
   }
 
   // ---------------------------------------------------------------- slow sockets
@@ -345,10 +346,7 @@ export class Fanout {
       follower.behind.set(message, version)
     }
     follower.ahead.clear()
-    if (follower.events && follower.next_event === -1) {
-      follower.socket.unsubscribe(EVENTS_TOPIC)
-      follower.next_event = this.#events.sequence
-    }
+    this.#events.takeOff(follower)
   }
 
   // ---------------------------------------------------------------- bringing a socket up to date
@@ -391,7 +389,7 @@ export class Fanout {
   }
 
   #serve(follower: Follower, until: number): void {
-    if (follower.next_event !== -1) this.#serveEvents(follower)
+    this.#events.bringBack(follower, text => this.#send(follower, text))
     let served = 0
     for (const [message, has] of follower.behind) {
       if (++served % LOOK_EVERY === 0 && this.#now() >= until) return
@@ -408,6 +406,7 @@ export class Fanout {
     const values = this.#values
     const newest = this.#scratch
     if (values.version(message) <= has || !values.read(message, newest)) return Math.max(has, 0)
+    if (newest.kind === KIND.none) return newest.version
     const value = this.#encode(newest.kind, newest.number, newest.bytes, 0, newest.length)
     this.#sendValue(follower, message, newest.ts, newest.version, value, has)
     return newest.version
@@ -458,18 +457,6 @@ export class Fanout {
     if (ahead.size === 0) this.#ahead.delete(message)
   }
 
-  #serveEvents(follower: Follower): void {
-    const events = this.#events
-    const lost = events.oldest - follower.next_event
-    if (lost > 0) {
-      this.#send(follower, `{"type":"events_missed","count":${lost}}`)
-      follower.next_event = events.oldest
-    }
-    while (follower.next_event < events.sequence) this.#send(follower, events.text(follower.next_event++))
-    follower.next_event = -1
-    follower.socket.subscribe(EVENTS_TOPIC)
-  }
-
   /** Only the codec writes values, so one that it cannot read is a defect; its followers get null in its place. */
   #encode(kind: number, number: number, bytes: Buffer, at: number, length: number): string {
     try {
@@ -492,6 +479,7 @@ export class Fanout {
     // A client may hold versions that a crash took from the engine: then it is a newcomer.
     const known = held > Math.max(this.#values.version(message), this.#passed[message]!) ? NONE : held
     if (has === undefined || has === NONE) follower.behind.set(message, known)
+    this.#names[message] ??= this.#directory.nameOf(message)
     if (follower.mode === 'ready') this.#schedule(follower)
   }
 
@@ -533,6 +521,6 @@ export class Fanout {
   }
 
   #middle(message: number): string {
-    return (this.#middles[message] ??= ValueText.middle(this.#directory.nameOf(message)))
+    return (this.#middles[message] ??= ValueText.middle(this.#names[message] ?? this.#directory.nameOf(message)))
   }
 }

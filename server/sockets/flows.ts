@@ -16,9 +16,6 @@ export interface FlowsSocketServices {
   now_ms?: () => number
 }
 
-/** How many of many names an answer spells out. */
-const NAMES_SHOWN = 20
-
 type Subscribe = Extract<Frame, { type: 'subscribe' }>
 type Unsubscribe = Extract<Frame, { type: 'unsubscribe' }>
 type Publish = Extract<Frame, { type: 'publish' }>
@@ -69,17 +66,6 @@ export class FlowsSocket implements SocketHandlers {
     this.#services.fanout.close(socket)
   }
 
-  /** The flow was saved, renamed or deleted: its new messages join, and whoever followed a removed one by name is told. */
-  flowChanged(flow: string, removed: readonly number[]): void {
-    for (const [follower, messages] of this.#services.fanout.flowChanged(flow, removed)) {
-      const names = messages.map(message => this.#services.directory.nameOf(message))
-      const shown = names.slice(0, NAMES_SHOWN).join(', ')
-      const rest = names.length > NAMES_SHOWN ? ` and ${names.length - NAMES_SHOWN} more` : ''
-      const gone = new ServiceError('message_not_found', `Removed, and no longer followed: ${shown}${rest}.`)
-      this.#answer(follower.socket, JSON.stringify({ type: 'error', problem: gone }))
-    }
-  }
-
   #handle(connection: Connection, frame: Frame): void {
     switch (frame.type) {
       case 'publish':
@@ -114,7 +100,7 @@ export class FlowsSocket implements SocketHandlers {
     if (follower.flows.size + flows.length > limits.SOCKET_NAMES) this.#checkRoom(follower, limits.SOCKET_NAMES)
     for (const message of names) fanout.followName(follower, message, 'asked')
     for (const flow of flows) fanout.followFlow(follower, flow)
-    if (frame.events === true) fanout.setEvents(follower, true)
+    if (frame.events === true) fanout.followEvents(follower)
     this.#tellSubscribed(follower)
   }
 
@@ -126,7 +112,7 @@ export class FlowsSocket implements SocketHandlers {
       if (message !== -1) fanout.unfollowName(follower, message)
     }
     for (const flow of frame.flows ?? []) fanout.unfollowFlow(follower, flow)
-    if (frame.events === true) fanout.setEvents(follower, false)
+    if (frame.events === true) fanout.unfollowEvents(follower)
     this.#tellSubscribed(follower)
   }
 

@@ -27,6 +27,16 @@ export class ValuesDouble implements NewestValues, MessageDirectory {
     return first
   }
 
+  rename(message: number, name: string): void {
+    this.#names[message] = name
+  }
+
+  /** Empties the message under a version that no journal carries. */
+  clear(message: number): void {
+    const version = this.version(message) + 1
+    this.#newest[message] = { message, version, ts: this.#ts++, number: Number.NaN }
+  }
+
   remove(message: number): void {
     this.#removed.add(message)
   }
@@ -55,7 +65,8 @@ export class ValuesDouble implements NewestValues, MessageDirectory {
     const newest = this.#newest[message]
     if (newest === undefined) return false
     this.reads++
-    Object.assign(out, { kind: KIND.float, number: newest.number, length: 8, version: newest.version, ts: newest.ts })
+    const kind = Number.isNaN(newest.number) ? KIND.none : KIND.float
+    Object.assign(out, { kind, number: newest.number, length: 8, version: newest.version, ts: newest.ts })
     return true
   }
 

@@ -196,12 +196,12 @@ test('a connection follows a bounded number of messages', () => {
 })
 
 test('whoever followed a removed message by name is told', () => {
-  const { connect, say, values, handlers, problem } = room()
+  const { connect, say, values, fanout, problem } = room()
   const [named, flow] = [connect(), connect()]
   say(named, { type: 'subscribe', names: ['boiler.raw', 'tank.level'] })
   say(flow, { type: 'subscribe', flows: ['boiler'] })
   values.remove(0)
-  handlers.flowChanged('boiler', [0])
+  fanout.flowChanged('boiler', [0])
   assert.match(problem(named)['detail'] as string, /boiler\.raw\./)
   assert.deepEqual(flow.frames('error'), [])
 })
