@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8'
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads'
 import type { Plan } from '../../core/flow/plan.ts'
 import { PLACEMENT } from '../../core/memory/counters.ts'
@@ -45,6 +46,8 @@ export interface LaneTeamOptions {
   onDeath(death: LaneDeath): void
 }
 
+const INLINING = ['--max-inlined-bytecode-size-cumulative=6000', '--max-inlined-bytecode-size=2000']
+
 /** A lane that ends by itself takes at most this long; then its thread is ended. */
 const RETIRE_GRACE_MS = limits.CANCEL_GRACE_MS
 
@@ -67,6 +70,8 @@ export class LaneTeam {
   }
 
   start(): void {
+    // See docs/decisions/0012: a body's way through a lane is many small functions, and each that is not inlined boxes its doubles.
+    for (const flag of INLINING) setFlagsFromString(flag)
     const module = new URL('../../threads/lane.ts', import.meta.url)
     const { lanes } = this.#options
     this.#pool = new ThreadPool({ module, threads: lanes, spare: lanes, heap_mb: limits.LANE_HEAP_MB })
