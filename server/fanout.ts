@@ -3,7 +3,7 @@ import { ServiceError } from '../protocol/errors.ts'
 import type { EngineEvent } from '../protocol/event.ts'
 import { limits } from '../protocol/limits.ts'
 import { EventFanout } from './event-fanout.ts'
-import { Follower, NONE } from './follower.ts'
+import { Follower, missedBefore, newcomerSince } from './follower.ts'
 import { SlowSockets } from './slow-sockets.ts'
 import type { Publisher, Socket } from './socket.ts'
 import { type ValueDecoder, ValueText } from './value-text.ts'
@@ -240,7 +240,7 @@ export class Fanout {
   }
 
   /** By name. `held`: the version that the client says it holds; only newer values are sent. */
-  followName(follower: Follower, message: number, how: 'asked' | 'resumed', held = NONE): void {
+  followName(follower: Follower, message: number, how: 'asked' | 'resumed', held: number | null = null): void {
     if (follower.names.get(message) !== 'asked') follower.names.set(message, how)
     this.#follow(follower, message, held)
   }
@@ -253,7 +253,7 @@ export class Fanout {
       if (followers === undefined) this.#byFlow.set(flow, new Set([follower]))
       else followers.add(follower)
     }
-    for (const message of this.#directory.messagesOf(flow) ?? []) this.#follow(follower, message, NONE)
+    for (const message of this.#directory.messagesOf(flow) ?? []) this.#follow(follower, message, null)
   }
 
   unfollowName(follower: Follower, message: number): void {
@@ -413,8 +413,7 @@ export class Fanout {
   }
 
   #sendValue(follower: Follower, message: number, ts: number, version: number, value: string, has: number): void {
-    const missed = has === NONE ? 0 : version - has - 1
-    this.#send(follower, this.#text.event(ts, this.#middle(message), version, value, missed))
+    this.#send(follower, this.#text.event(ts, this.#middle(message), version, value, missedBefore(version, has)))
     this.#sent++
   }
 
@@ -473,12 +472,13 @@ export class Fanout {
 
   // ---------------------------------------------------------------- books
 
-  #follow(follower: Follower, message: number, held: number): void {
+  #follow(follower: Follower, message: number, held: number | null): void {
     if (follower.live.has(message) || follower.ahead.has(message)) return
+    const newest = Math.max(this.#values.version(message), this.#passed[message]!)
     const has = follower.behind.get(message)
     // A client may hold versions that a crash took from the engine: then it is a newcomer.
-    const known = held > Math.max(this.#values.version(message), this.#passed[message]!) ? NONE : held
-    if (has === undefined || has === NONE) follower.behind.set(message, known)
+    if (held !== null && held <= newest && (has === undefined || has < 0)) follower.behind.set(message, held)
+    else if (has === undefined) follower.behind.set(message, newcomerSince(newest))
     this.#names[message] ??= this.#directory.nameOf(message)
     if (follower.mode === 'ready') this.#schedule(follower)
   }

@@ -1,7 +1,14 @@
 import type { Socket } from './socket.ts'
 
-/** A newcomer that holds no version of a name yet. */
-export const NONE = -1
+/**
+ * How far a socket is with a name, as one number: the version that it has got, or, for a newcomer that has got none, a
+ * negative number that keeps which version was the newest when it came.
+ */
+export const newcomerSince = (version: number): number => -1 - version
+
+/** What a socket that is so far has not got once it gets `version`. The value that a newcomer found there is none of it. */
+export const missedBefore = (version: number, has: number): number =>
+  Math.max(0, version - (has < 0 ? -1 - has : has) - 1)
 
 /**
  * What one socket follows, and how far it is with each name. A followed name stands in exactly one of three places:
@@ -24,7 +31,7 @@ export class Follower {
   readonly live = new Set<number>()
   /** Message index -> the version that the socket has got. */
   readonly ahead = new Map<number, number>()
-  /** Message index -> the version that the socket has got, or NONE. In the order in which they are served. */
+  /** Message index -> how far the socket is. In the order in which they are served. */
   readonly behind = new Map<number, number>()
   /** Sequence of the next engine event that it is owed; -1 while it is on the topic of events. */
   next_event = -1

@@ -85,6 +85,11 @@ export class ValuesDouble implements NewestValues, MessageDirectory {
     this.journal.push(published)
   }
 
+  /** The newest version, also one that the table has not got yet. */
+  begun(message: number): number {
+    return this.#begun?.message === message ? this.#begun.version : this.version(message)
+  }
+
   /** The table follows. */
   flip(): void {
     if (this.#begun !== null) this.#newest[this.#begun.message] = this.#begun
