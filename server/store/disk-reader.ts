@@ -12,9 +12,10 @@ export function readDisk(db: Connection, data_dir: string): Summary['disk'] {
   const bytes = (name: string): number => Math.max(0, counted.get(name) ?? 0)
   const pragma = (name: string): number => db.pragma(name, { simple: true }) as number
   const used = (pragma('page_count') - pragma('freelist_count')) * pragma('page_size')
-  const budgeted = bytes('history') + bytes('cascades') + bytes('events')
+  const history = bytes('history') + bytes('rollups')
+  const budgeted = history + bytes('cascades') + bytes('events')
   return [
-    { class: 'history', bytes: bytes('history'), budget_bytes: limits.HISTORY_BYTES },
+    { class: 'history', bytes: history, budget_bytes: limits.HISTORY_BYTES },
     { class: 'cascades', bytes: bytes('cascades'), budget_bytes: limits.CASCADES_BYTES },
     { class: 'events', bytes: bytes('events'), budget_bytes: limits.EVENTS_BYTES },
     { class: 'flows', bytes: Math.max(0, used - budgeted), budget_bytes: null },

@@ -29,6 +29,7 @@ interface RollupRow {
 
 const FIRST = 0
 const PAGE = 5000
+const CHUNKS = 64
 const NEVER = Number.MAX_SAFE_INTEGER
 
 /** Reads points and bins of one message: chunks, and what the log holds beside them, in one snapshot. */
@@ -50,7 +51,8 @@ export class HistoryReader {
     this.#message = db.prepare('SELECT id, dtype FROM messages WHERE name = ?')
     this.#log = db.prepare('SELECT bytes FROM log ORDER BY id DESC')
     this.#chunks = db.prepare(
-      'SELECT id, ts_max FROM chunks WHERE message = ? AND ts_max >= ? AND ts_min < ? ORDER BY ts_max DESC',
+      `SELECT id, ts_max FROM chunks WHERE message = ? AND ts_max >= ? AND ts_min < ? AND (ts_max, id) < (?, ?)
+       ORDER BY ts_max DESC, id DESC LIMIT ${CHUNKS}`,
     )
     this.#bytes = db.prepare('SELECT bytes FROM chunks WHERE id = ?')
     this.#rollups = db.prepare(
@@ -80,7 +82,7 @@ export class HistoryReader {
     batch.clear()
     this.#readLog(message, batch)
     let order = newest(batch, since, until)
-    for (const chunk of this.#chunks.all(message, since, until)) {
+    for (const chunk of this.#newestChunks(message, since, until)) {
       // Chunks come by their newest point: once enough are newer than all that is left, no further one can matter.
       if (order.length > query.limit && batch.ts[order[query.limit]!]! > chunk.ts_max) break
       const bytes = this.#bytes.get(chunk.id)!.bytes
@@ -141,12 +143,23 @@ export class HistoryReader {
     batch.clear()
     this.#readLog(message, batch)
     bins.joinPoints(batch, start, until)
-    for (const chunk of this.#chunks.all(message, start, until)) {
+    for (const chunk of this.#newestChunks(message, start, until)) {
       if (bins.size > limit + 1 && chunk.ts_max < bins.newest(limit + 1).at(-1)!.start) return
       batch.clear()
       const bytes = this.#bytes.get(chunk.id)!.bytes
       this.#decoder.decode(bytes, 0, bytes.length, batch)
       bins.joinPoints(batch, start, until)
+    }
+  }
+
+  /** By their newest point, newest first, a page at a time: most readers stop early. */
+  *#newestChunks(message: number, since: number, until: number): Iterable<ChunkRow> {
+    let before: ChunkRow = { id: NEVER, ts_max: NEVER }
+    for (;;) {
+      const page = this.#chunks.all(message, since, until, before.ts_max, before.id)
+      yield* page
+      if (page.length < CHUNKS) return
+      before = page.at(-1)!
     }
   }
 

@@ -6,7 +6,8 @@ import type { PendingPoints } from './pending-points.ts'
 import { kindOf, lengthOf, PointBatch } from './point-batch.ts'
 import { PointDecoder, PointEncoder } from './point-chunk.ts'
 import type { Registry } from './registry.ts'
-import { type CloseBin, hasPayload, KEPT_BYTES, type LastValue, type Series } from './series.ts'
+import { RollupWriter } from './rollup-writer.ts'
+import { hasPayload, KEPT_BYTES, type LastValue, type Series } from './series.ts'
 
 /** Points that the sorting batch keeps room for between commits. */
 const MOST_KEPT = 1 << 20
@@ -33,6 +34,7 @@ export class HistoryWriter {
   readonly #encoder = new PointEncoder()
   readonly #decoder = new PointDecoder()
   readonly #log = new LogRow()
+  readonly #rollups: RollupWriter
   readonly #smalls = new Map<number, number>()
   /** Message indexes whose newest value was dropped. */
   readonly #unstored = new Set<number>()
@@ -47,11 +49,8 @@ export class HistoryWriter {
   readonly #smallChunks: Statement<{ id: number; bytes: Buffer }>
   readonly #dropChunk: Statement
   readonly #oldest: Statement<{ id: number; length: number }>
-  readonly #dropRollups: Statement
   readonly #putLatest: Statement
   readonly #moveBins: Statement
-  readonly #putRollup: Statement
-  readonly #joinRollup: Statement
   readonly #putRolled: Statement
   readonly #rolledUntil: Statement
   readonly #forget: Statement
@@ -61,6 +60,7 @@ export class HistoryWriter {
     this.#registry = registry
     this.#disk = disk
     this.#bounds = bounds
+    this.#rollups = new RollupWriter(db, disk)
     this.#putLog = db.prepare('INSERT INTO log (id, bytes) VALUES (?, ?)')
     this.#logRows = db.prepare('SELECT id, bytes FROM log ORDER BY id')
     this.#dropLog = db.prepare('DELETE FROM log WHERE id <= ?')
@@ -70,10 +70,6 @@ export class HistoryWriter {
     this.#smallChunks = db.prepare('SELECT id, bytes FROM chunks WHERE message = ? AND small = 1 ORDER BY id')
     this.#dropChunk = db.prepare('DELETE FROM chunks WHERE id = ?')
     this.#oldest = db.prepare('SELECT id, length(bytes) AS length FROM chunks ORDER BY id LIMIT ?')
-    this.#dropRollups = db.prepare(
-      `DELETE FROM rollups WHERE (message, bucket_s, start) IN
-       (SELECT message, bucket_s, start FROM rollups ORDER BY bucket_s, start LIMIT ?) RETURNING length(bytes) AS length`,
-    )
     this.#putLatest = db.prepare(
       `INSERT INTO latest (message, version, ts, kind, number, bytes, log, bins) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (message) DO UPDATE SET version = excluded.version, ts = excluded.ts, kind = excluded.kind,
@@ -86,20 +82,6 @@ export class HistoryWriter {
       `INSERT INTO latest (message, version, ts, kind, number, log, forgotten)
        SELECT id, 0, 0, 0, 0, 0, @log FROM messages WHERE name >= @flow || '.' AND name < @flow || '/'
        ON CONFLICT (message) DO UPDATE SET version = 0, ts = 0, kind = 0, number = 0, bytes = NULL, forgotten = excluded.forgotten`,
-    )
-    const rollup = `INSERT INTO rollups (message, bucket_s, start, count, sum, min, max, last_ts, kind, number, bytes)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (message, bucket_s, start) DO UPDATE SET`
-    this.#putRollup = db.prepare(
-      `${rollup} count = excluded.count, sum = excluded.sum, min = excluded.min, max = excluded.max,
-       last_ts = excluded.last_ts, kind = excluded.kind, number = excluded.number, bytes = excluded.bytes`,
-    )
-    // Late points add to the figures; the last value is the one with the later time.
-    const later = (column: string): string =>
-      `${column} = CASE WHEN excluded.last_ts >= last_ts THEN excluded.${column} ELSE ${column} END`
-    this.#joinRollup = db.prepare(
-      `${rollup} count = count + excluded.count, sum = CASE WHEN excluded.min IS NULL THEN sum ELSE coalesce(sum, 0) + excluded.sum END,
-       min = coalesce(min(min, excluded.min), min, excluded.min), max = coalesce(max(max, excluded.max), max, excluded.max),
-       ${later('kind')}, ${later('number')}, ${later('bytes')}, last_ts = max(last_ts, excluded.last_ts)`,
     )
   }
 
@@ -141,8 +123,8 @@ export class HistoryWriter {
       const series = this.#registry.series(index)
       const from = to
       to = from + pending.many[index]!
-      series.fold(batch, from, to, this.#close)
-      if (series.hasBinBefore(this.#rolled_until)) series.closeUntil(this.#rolled_until, this.#close)
+      series.fold(batch, from, to, this.#rollups.close)
+      if (series.hasBinBefore(this.#rolled_until)) series.closeUntil(this.#rolled_until, this.#rollups.close)
       const direct = this.#isDirect(batch, from, to)
       if (direct) this.#writeChunks(series, batch, from, to, false)
       else {
@@ -228,14 +210,14 @@ export class HistoryWriter {
     for (const series of this.#registry.all()) {
       if (!series.hasBinBefore(now_us)) continue
       if (count++ === most) return false
-      series.closeUntil(now_us, this.#close)
+      series.closeUntil(now_us, this.#rollups.close)
       this.#store(series, null, 0, 0, this.#next_log - 1)
     }
     this.#putRolled.run(String(now_us))
     return true
   }
 
-  /** Drops the oldest chunks, at most `most` and until `bytes` are free; rollups once no chunk is left. False when there is nothing to drop. */
+  /** Drops the oldest chunks, at most `most` and until `bytes` are free; false when there is none. */
   dropOldest(most: number, bytes: number): boolean {
     const rows = this.#oldest.all(most)
     let freed = 0
@@ -245,30 +227,7 @@ export class HistoryWriter {
       this.#disk.add('history', -length - ROW_BYTES)
       freed += length + ROW_BYTES
     }
-    if (rows.length > 0) return true
-    const dropped = this.#dropRollups.all(most) as { length: number | null }[]
-    for (const { length } of dropped) this.#disk.add('history', -(length ?? 0) - ROW_BYTES)
-    return dropped.length > 0
-  }
-
-  readonly #close: CloseBin = (series, bucket_s, bin, replace) => {
-    const { last } = bin
-    const numeric = bin.min <= bin.max
-    const statement = replace ? this.#putRollup : this.#joinRollup
-    statement.run(
-      series.id,
-      bucket_s,
-      bin.start,
-      bin.count,
-      numeric ? bin.sum : null,
-      numeric ? bin.min : null,
-      numeric ? bin.max : null,
-      last.ts,
-      last.kind,
-      last.number,
-      last.bytes,
-    )
-    this.#disk.add('history', ROW_BYTES + (last.bytes?.length ?? 0))
+    return rows.length > 0
   }
 
   /** Enough to be chunks at once. */

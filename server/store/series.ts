@@ -97,25 +97,31 @@ export const hasPayload = (kind: number): boolean => kind === KIND.str || kind =
 /** Doubles of a saved bin before its payload. */
 const BIN_FIELDS = 9
 
-function saveBin(bin: Bin): Buffer {
-  const { start, count, sum, min, max, last } = bin
-  const payload = last.bytes?.length ?? -1
-  const fields = Float64Array.of(start, count, sum, min, max, last.ts, last.kind, last.number, payload)
-  const bytes = Buffer.from(fields.buffer)
-  return last.bytes === null ? bytes : Buffer.concat([bytes, last.bytes])
+function saveBin({ start, count, sum, min, max, last }: Bin, fields: Float64Array, at: number): void {
+  fields[at] = start
+  fields[at + 1] = count
+  fields[at + 2] = sum
+  fields[at + 3] = min
+  fields[at + 4] = max
+  fields[at + 5] = last.ts
+  fields[at + 6] = last.kind
+  fields[at + 7] = last.number
+  fields[at + 8] = last.bytes === null ? -1 : last.bytes.length
 }
 
-/** Returns the position behind it. */
-function loadBin(bin: Bin, bytes: Buffer, at: number): number {
-  const fields = new Float64Array(BIN_FIELDS)
-  new Uint8Array(fields.buffer).set(bytes.subarray(at, at + BIN_FIELDS * 8))
-  const [start, count, sum, min, max, ts, kind, number, payload] = fields as unknown as number[]
+/** `payload` is where the payload of its last value would begin; returns the position behind it. */
+function loadBin(bin: Bin, fields: Float64Array, at: number, bytes: Buffer, payload: number): number {
+  const [start, count, sum, min, max, ts, kind, number, length] = fields.subarray(
+    at,
+    at + BIN_FIELDS,
+  ) as unknown as number[]
   Object.assign(bin, { start, count, sum, min, max })
-  const from = at + BIN_FIELDS * 8
-  const to = from + Math.max(0, payload!)
-  Object.assign(bin.last, { ts, kind, number, bytes: payload! < 0 ? null : Buffer.from(bytes.subarray(from, to)) })
-  return to
+  const end = payload + Math.max(0, length!)
+  Object.assign(bin.last, { ts, kind, number, bytes: length! < 0 ? null : Buffer.from(bytes.subarray(payload, end)) })
+  return end
 }
+
+const NOTHING = Buffer.alloc(0)
 
 /** One message as the store keeps it: who it is, its newest value, and its open bins. */
 export class Series {
@@ -183,11 +189,20 @@ export class Series {
   }
 
   saveBins(): Buffer {
-    return Buffer.concat([saveBin(this.minute), saveBin(this.hour)])
+    const { minute, hour } = this
+    const fields = new Float64Array(2 * BIN_FIELDS)
+    saveBin(minute, fields, 0)
+    saveBin(hour, fields, BIN_FIELDS)
+    const bytes = Buffer.from(fields.buffer)
+    if (minute.last.bytes === null && hour.last.bytes === null) return bytes
+    return Buffer.concat([bytes, minute.last.bytes ?? NOTHING, hour.last.bytes ?? NOTHING])
   }
 
   loadBins(bytes: Buffer): void {
-    loadBin(this.hour, bytes, loadBin(this.minute, bytes, 0))
+    const fields = new Float64Array(2 * BIN_FIELDS)
+    new Uint8Array(fields.buffer).set(bytes.subarray(0, fields.byteLength))
+    const minute = loadBin(this.minute, fields, 0, bytes, fields.byteLength)
+    loadBin(this.hour, fields, BIN_FIELDS, bytes, minute)
   }
 
   #see(batch: PointBatch, i: number): void {

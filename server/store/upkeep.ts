@@ -8,6 +8,7 @@ import type { DiskUse } from './disk-use.ts'
 import type { EventWriter } from './events.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { HistoryWriter } from './history-writer.ts'
+import { RollupSweep } from './rollup-sweep.ts'
 import type { Samples } from './samples.ts'
 
 interface Parts {
@@ -42,6 +43,7 @@ const VACUUM_EVERY_US = 1_000_000
 export class Upkeep {
   readonly #parts: Parts
   readonly #compaction: Compaction
+  readonly #rollups: RollupSweep
   readonly #page_bytes: number
   #closed_until = 0
   #coarsened = 0
@@ -50,6 +52,7 @@ export class Upkeep {
   constructor(parts: Parts) {
     this.#parts = parts
     this.#compaction = new Compaction(parts.db, parts.blobs, parts.bounds.compact_every_changes)
+    this.#rollups = new RollupSweep(parts.db, parts.disk, parts.clock, parts.bounds.history_bytes / 2)
     this.#page_bytes = parts.db.pragma('page_size', { simple: true }) as number
   }
 
@@ -62,6 +65,7 @@ export class Upkeep {
     const more = [
       this.#closeBins(),
       this.#drop(),
+      this.#rollups.isDue() && commit.upkeep(() => this.#rollups.step()),
       this.#compaction.isDue() && commit.upkeep(() => this.#compaction.step()),
     ]
     this.#coarsen()
@@ -108,7 +112,7 @@ export class Upkeep {
       })
       if (went && found && disk.bytes(name) > budget) more = true
     }
-    over('history', bounds.history_bytes, bytes => history.dropOldest(DROP_ROWS, bytes))
+    over('history', bounds.history_bytes - disk.bytes('rollups'), bytes => history.dropOldest(DROP_ROWS, bytes))
     over('cascades', bounds.cascades_bytes, bytes => cascades.dropOldest(DROP_ROWS, bytes))
     over('events', bounds.events_bytes, bytes => events.dropOldest(DROP_ROWS * 16, bytes))
     return more

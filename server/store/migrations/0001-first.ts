@@ -98,7 +98,7 @@ CREATE TABLE chunks (
   ts_max INTEGER NOT NULL,
   bytes BLOB NOT NULL
 ) STRICT;
-CREATE INDEX chunks_of_message ON chunks (message, ts_max, ts_min, count);
+CREATE INDEX chunks_of_message ON chunks (message, ts_max, id, ts_min);
 CREATE INDEX small_chunks ON chunks (message) WHERE small = 1;
 
 CREATE TABLE rollups (

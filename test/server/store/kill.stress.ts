@@ -12,7 +12,7 @@ import { randomFrom, seed } from '../../kit/random.ts'
 import { temporaryDirectory } from '../../kit/stored.ts'
 
 const program = fileURLToPath(new URL('./killed-engine.ts', import.meta.url))
-const rounds = process.env['LONG'] ? 200 : 6
+const rounds = process.env['LONG'] ? 200 : 4
 const codec = createCodec()
 
 /** Everything happens all the time: chunks at once, seals, joined chunks, checkpoints, compaction. */

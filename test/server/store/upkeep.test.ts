@@ -12,12 +12,12 @@ import { walBytes } from '../../../server/store/upkeep.ts'
 import { randomFrom, seed } from '../../kit/random.ts'
 import { saving, temporaryDirectory } from '../../kit/stored.ts'
 
-const opened = (data_dir: string, bounds: Partial<StoreBounds>): EngineStore =>
+const opened = (data_dir: string, bounds: Partial<StoreBounds>, clock = () => Date.now() * 1000): EngineStore =>
   new EngineStore({
     data_dir,
     bounds: { ...storeBounds, ...bounds },
     messages: 64,
-    clock: () => Date.now() * 1000,
+    clock,
     readPort: () => {},
     onHealth: () => {},
   })
@@ -96,6 +96,34 @@ test('a class over its budget loses its oldest, and rollups outlive the points',
   assert.ok(one('SELECT sum(length(bytes) + length(flows)) FROM cascades') < 22_000)
   assert.ok(one('SELECT count(*) FROM events') < 500 && one('SELECT count(*) FROM events') > 100)
   assert.equal(one('SELECT max(seq_max) FROM cascades'), 5000)
+  store.close()
+})
+
+test('rollups keep to half of the history budget: the oldest minutes go first, hours stay', t => {
+  const data_dir = temporaryDirectory(t)
+  const from = Math.floor(Date.now() / 3_600_000 - 20) * 3_600_000_000
+  let now = from
+  const store = opened(data_dir, { history_bytes: 200_000 }, () => now)
+  const messages = Array.from({ length: 30 }, (_, i): [number, string, string] => [i, `f.m${i}`, 'float'])
+  store.registry.register({ messages, flows: [], nodes: [] })
+  for (let minute = 0; minute < 1000; minute++) {
+    now = from + minute * 60_000_000
+    for (const [index] of messages) {
+      store.intake.value(index, minute + 1, now, 0, KIND.float, minute, Buffer.alloc(0), 0, 8)
+    }
+    if (minute % 20 !== 0) continue
+    store.commit.run(store.intake, [])
+    settle(store)
+  }
+  store.commit.run(store.intake, [])
+  now += 120_000_000
+  settle(store)
+  const one = (sql: string): number => store.db.prepare(sql).pluck().get() as number
+  const minutes = one('SELECT count(*) FROM rollups WHERE bucket_s = 60 AND message = 7')
+  assert.ok(minutes > 20 && minutes < 60, `${minutes} minutes`)
+  assert.equal(one('SELECT max(start) FROM rollups WHERE bucket_s = 60'), from + 999 * 60_000_000)
+  assert.equal(one('SELECT count(*) FROM rollups WHERE bucket_s = 3600 AND message = 7'), 16)
+  assert.ok(one('SELECT count(*) * 64 FROM rollups') <= 100_000 + 64 * 30)
   store.close()
 })
 
