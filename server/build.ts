@@ -50,11 +50,10 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     await engine.close()
     throw error
   })
-  // The first answer needs no lane: what is published meanwhile waits in its queue.
-  engine.start().catch(onFatal)
   return {
     url: `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`,
     engine,
+    begin: () => void engine.start().catch(onFatal),
     mintToken: () => adminToken(accounts, tokens),
     onTokenEnded: handler => accounts.onChange(handler),
     close: async () => {

@@ -81,6 +81,7 @@ export class Installation {
     if (lock === null) throw secondEngine(data_dir)
     try {
       const isNew = !existsSync(join(data_dir, KEY_FILE))
+      for (const stale of [ENGINE_FILE, TOKEN_FILE]) rmSync(join(data_dir, stale), { force: true })
       const installation = new Installation(data_dir, lock, readOrMakeKey(join(data_dir, KEY_FILE)), isNew)
       installation.#writeEngineFile(null)
       return installation
@@ -120,6 +121,8 @@ export class Installation {
 
   /** Tells clients where the engine answers. */
   announce(url: string): void {
+    // A file system that replaces a file waits for the disk (ext4 some 50 ms when it is busy); nobody misses the old one now.
+    rmSync(join(this.data_dir, ENGINE_FILE), { force: true })
     this.#writeEngineFile(url)
   }
 

@@ -1,3 +1,4 @@
+import { limits } from '../protocol/limits.ts'
 import { EXIT } from '../protocol/settings.ts'
 import { type Config, readConfig } from './config.ts'
 import { Installation } from './installation.ts'
@@ -32,7 +33,9 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const installation = Installation.open({ ...config, cwd: options.cwd, environment: options.environment })
   const log = new ServeLog({ path: `${installation.data_dir}/serve.log` })
   let running: RunningEngine | null = null
+  let beginning: NodeJS.Timeout | undefined
   const close = async (): Promise<void> => {
+    clearTimeout(beginning)
     await running?.close()
     log.info('engine_stopped')
     log.close()
@@ -46,6 +49,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
     running.onTokenEnded(() => installation.renewToken())
     installation.announce(running.url)
     log.info('engine_ready', { url: running.url })
+    beginning = setTimeout(running.begin, limits.BEGIN_AFTER_MS)
     const examples = config.example ? await storeExamples(running) : []
     return { url: running.url, ...greeting(config, installation, running.url, examples), log, close }
   } catch (error) {

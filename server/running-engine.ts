@@ -25,6 +25,11 @@ export interface RunningEngine {
   /** `http://127.0.0.1:8700`, no slash at its end. */
   readonly url: string
   readonly engine: Engine
+  /**
+   * Starts the threads that run nodes, once. The first answers need none of them, and what is published meanwhile waits in its
+   * queue; while they load they take the processor from whoever is to answer.
+   */
+  begin(): void
   /** An access token of the admin, for the token file. */
   mintToken(): Promise<MintedToken>
   /** Called when that token has ended before its time: the admin's password changed, or another account is the first superuser now. */

@@ -26,6 +26,7 @@ export async function startFake({ config, installation, log }: StartOptions): Pr
     url: `http://127.0.0.1:${port}`,
     engine: { flows: { list: () => ({ items: [], count: 0 }), create: async () => {} } } as never,
     onTokenEnded: () => {},
+    begin: () => {},
     mintToken: async () => ({ token: 'eyJ.fake.token', lifetime_s: 3_600 }),
     close: async () => {
       if (process.env['FAKE_CLOSE'] === 'never') {
