@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import type { Cascade } from '../../protocol/cascade.ts'
 import type { EngineEvent } from '../../protocol/event.ts'
 import type { Flow, SavedFlow } from '../../protocol/flow.ts'
@@ -11,7 +10,7 @@ import type { Message, MessageHistory } from '../../protocol/message.ts'
 import type { NodeError } from '../../protocol/node-error.ts'
 import type { Summary } from '../../protocol/summary.ts'
 import { ROOT } from './sources.ts'
-import { directoryFor, eventually, isAlive, Spawned } from './spawned.ts'
+import { directoryFor, type Ending, eventually, isAlive, Spawned } from './spawned.ts'
 
 export interface RealEngineOptions {
   /** A directory of the test's own when absent. */
@@ -41,13 +40,13 @@ export class RealEngine {
   }
 
   /** Resolves when it answers. */
-  static async start(t: TestContext, options: RealEngineOptions = {}): Promise<RealEngine> {
+  static async start(t: Ending, options: RealEngineOptions = {}): Promise<RealEngine> {
     const engine = RealEngine.spawn(t, options)
     await engine.ready()
     return engine
   }
 
-  static spawn(t: TestContext, options: RealEngineOptions = {}): RealEngine {
+  static spawn(t: Ending, options: RealEngineOptions = {}): RealEngine {
     const data_dir = options.data_dir ?? join(directoryFor(t), 'data')
     const words = ['serve', '--plain', '--port', '0', '--data-dir', data_dir, ...(options.argv ?? [])]
     const { program, environment = {} } = options

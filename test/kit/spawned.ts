@@ -23,8 +23,23 @@ export async function eventually<T>(
   assert.fail(`it did not come to pass that ${what}`)
 }
 
+/** What ends with a test, or with a script that calls `end` itself. */
+export type Ending = Pick<TestContext, 'after'>
+
+export class Endings implements Ending {
+  readonly #endings: (() => unknown)[] = []
+
+  after(ending?: unknown): void {
+    this.#endings.push(ending as () => unknown)
+  }
+
+  async end(): Promise<void> {
+    for (const ending of this.#endings.splice(0).reverse()) await ending()
+  }
+}
+
 /** A directory that goes away with the test. */
-export function directoryFor(t: TestContext): string {
+export function directoryFor(t: Ending): string {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'svc-test-')))
   t.after(() => rmSync(path, { recursive: true, force: true }))
   return path
@@ -53,7 +68,7 @@ export class Spawned {
   stderr = ''
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
 
-  constructor(t: TestContext, command: string, argv: readonly string[], options: SpawnedOptions) {
+  constructor(t: Ending, command: string, argv: readonly string[], options: SpawnedOptions) {
     this.child = spawn(command, argv, {
       cwd: options.cwd,
       env: { PATH: process.env['PATH'], HOME: options.cwd, ...options.environment },
@@ -70,12 +85,12 @@ export class Spawned {
     })
   }
 
-  static svc(t: TestContext, options: SpawnedOptions): Spawned {
+  static svc(t: Ending, options: SpawnedOptions): Spawned {
     return new Spawned(t, join(ROOT, 'svc'), options.argv ?? [], options)
   }
 
   /** `svc serve` around a fake engine. */
-  static serveFake(t: TestContext, options: SpawnedOptions): Spawned {
+  static serveFake(t: Ending, options: SpawnedOptions): Spawned {
     const program = join(ROOT, 'test/kit/svc-serve-fake.ts')
     const flags = ['--disable-warning=ExperimentalWarning', program]
     return new Spawned(t, process.execPath, [...flags, ...(options.argv ?? ['--port', '0', '--plain'])], options)

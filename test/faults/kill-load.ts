@@ -1,0 +1,146 @@
+import { once } from 'node:events'
+import { WebSocket } from 'ws'
+import { SUBPROTOCOL } from '../../protocol/socket-frames.ts'
+import type { RealEngine } from '../kit/real-engine.ts'
+import { savedFlow } from './kill-flows.ts'
+
+/** A publish that was answered 202 or acknowledged on the socket. Times in ms of `performance.now()`. */
+export interface Accepted {
+  readonly version: number
+  readonly value: unknown
+  readonly answered_ms: number
+}
+
+/** Everything that the engine acknowledged in one round. */
+export class Acknowledged {
+  readonly published = new Map<string, Accepted[]>()
+  /** Before the health check that the engine answered last was asked: on disk for certain. */
+  barrier = new Map<string, number>()
+  /** By flow, the newest. */
+  readonly saves = new Map<string, { commit: string; number: number }>()
+  readonly users: string[] = []
+  /** The longest that a synced write took, from question to answer: what one commit takes on this machine, now. */
+  commit_ms = 0
+  count = 0
+
+  add(message: string, version: number, value: unknown): void {
+    let list = this.published.get(message)
+    if (list === undefined) this.published.set(message, (list = []))
+    list.push({ version, value, answered_ms: performance.now() })
+    this.count++
+  }
+
+  newest(): Map<string, number> {
+    return new Map([...this.published].map(([message, list]) => [message, Math.max(...list.map(one => one.version))]))
+  }
+}
+
+/** Publishers over HTTP and sockets, saves of flows and of users, until the engine goes away. */
+export class KillLoad {
+  readonly acknowledged = new Acknowledged()
+  readonly #engine: RealEngine
+  readonly #round: number
+  readonly #random: () => number
+  #over = false
+  readonly #running: Promise<void>[] = []
+  #numbers = 0
+
+  constructor(engine: RealEngine, round: number, random: () => number) {
+    this.#engine = engine
+    this.#round = round
+    this.#random = random
+  }
+
+  start(): void {
+    this.#keep(() => this.#publish('count.x', this.#number()))
+    this.#keep(() => this.#publish('count.x', this.#number()))
+    this.#keep(() => this.#publish('away.x', this.#number()))
+    this.#keep(() => this.#publish('texts.t', { number: this.#number(), fill: 'é'.repeat(this.#random() * 12_000) }))
+    this.#keep(() => this.#save())
+    this.#keep(() => this.#user())
+    this.#keep(() => this.#barrier())
+    this.#running.push(this.#socket('chain.x'))
+  }
+
+  /** The engine is gone; what is still on its way fails. */
+  async end(): Promise<void> {
+    this.#over = true
+    await Promise.all(this.#running)
+  }
+
+  #number(): number {
+    return ++this.#numbers
+  }
+
+  #keep(step: () => Promise<void>): void {
+    const run = async (): Promise<void> => {
+      while (!this.#over) await step()
+    }
+    // A question without an answer: the engine was killed under it. Nothing was acknowledged.
+    this.#running.push(run().catch(() => undefined))
+  }
+
+  async #publish(message: string, value: unknown): Promise<void> {
+    const { status, json } = await this.#engine.ask('POST', `/messages/${message}`, { value })
+    if (status === 202) this.acknowledged.add(message, json.version, value)
+  }
+
+  async #save(): Promise<void> {
+    const number = this.#round * 10_000 + this.#number()
+    const name = `saved${number % 3}`
+    const asked_ms = performance.now()
+    const { status, json } = await this.#engine.ask('PUT', `/flows/${name}`, { document: savedFlow(number) })
+    if (status !== 200 && status !== 201) throw new RangeError(`a save was answered ${status}: ${JSON.stringify(json)}`)
+    this.acknowledged.saves.set(name, { commit: json.commit, number })
+    this.#took(asked_ms)
+  }
+
+  async #user(): Promise<void> {
+    const name = `user${this.#round}-${this.#number()}`
+    const { status, json } = await this.#engine.ask('POST', '/users', { name, password: 'correct horse battery' })
+    if (status !== 201) throw new RangeError(`a user was answered ${status}: ${JSON.stringify(json)}`)
+    this.acknowledged.users.push(name)
+    await new Promise(resolve => setTimeout(resolve, 50))
+  }
+
+  async #barrier(): Promise<void> {
+    const before = this.acknowledged.newest()
+    const asked_ms = performance.now()
+    const { status } = await this.#engine.ask('GET', '/utils/health/')
+    if (status !== 200) return
+    this.acknowledged.barrier = before
+    this.#took(asked_ms)
+    await new Promise(resolve => setTimeout(resolve, 40))
+  }
+
+  #took(asked_ms: number): void {
+    this.acknowledged.commit_ms = Math.max(this.acknowledged.commit_ms, performance.now() - asked_ms)
+  }
+
+  /** Up to 64 publishes on their way at a time. */
+  async #socket(message: string): Promise<void> {
+    const socket = new WebSocket(`ws://127.0.0.1:${this.#engine.port}/ws/flows`, [
+      SUBPROTOCOL,
+      `bearer.${this.#engine.token}`,
+    ])
+    const values = new Map<number, number>()
+    const say = (): void => {
+      while (values.size < 64 && !this.#over && socket.readyState === WebSocket.OPEN) {
+        const id = this.#number()
+        values.set(id, id)
+        socket.send(JSON.stringify({ type: 'publish', id, name: message, value: id }))
+      }
+    }
+    socket.on('error', () => {})
+    socket.on('open', say)
+    socket.on('message', data => {
+      const frame = JSON.parse(String(data)) as { type: string; id: number; version: number }
+      if (frame.type === 'ack') this.acknowledged.add(message, frame.version, values.get(frame.id))
+      values.delete(frame.id)
+      // A refused publish (the flow is full) is tried again a little later.
+      if (frame.type === 'ack') say()
+      else setTimeout(say, 5)
+    })
+    await once(socket, 'close')
+  }
+}
