@@ -14,7 +14,7 @@ import { JOURNAL, JOURNAL_HEADER, JOURNAL_RECORD, journalOffset } from '../memor
 import { MESSAGE_ROW, VALUE_SLOT } from '../memory/messages.ts'
 import type { Memory } from '../memory/region.ts'
 import { FLOW_ROW, FlowTable } from './flows.ts'
-import { IngressQueue, ITEM_HEAD } from './queue.ts'
+import { IngressQueue, QUEUE_ITEM } from './queue.ts'
 import { ReadySet } from './ready.ts'
 
 export interface Audit {
@@ -62,9 +62,9 @@ function auditQueues(memory: Memory, audit: Audit, refer: (ref: number) => void)
     let bytes = 0
     for (const position of queue.positions(flow)) {
       const at = (queue.pool.start >> 2) + (position << 1)
-      const ref = i32[at + ITEM_HEAD.word.ref]
+      const ref = i32[at + QUEUE_ITEM.word.ref]
       items++
-      bytes += (i32[at + ITEM_HEAD.word.size] << 3) + (ref !== 0 ? i32[at + ITEM_HEAD.word.length] : 0)
+      bytes += (i32[at + QUEUE_ITEM.word.size] << 3) + (ref !== 0 ? i32[at + QUEUE_ITEM.word.length] : 0)
       refer(ref)
     }
     audit.items += items

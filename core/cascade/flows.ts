@@ -11,7 +11,7 @@ import { holderOf, lockWord, unlockWord } from '../memory/wait.ts'
  * low bit of the counter beside them says which copy counts, so that one store of the counter changes them all.
  */
 export const FLOW_ROW = layout(
-  'flow row',
+  'FLOW_ROW',
   [
     ['publish', 'i32', 'owner word of the publisher inside, 0: nobody'],
     ['appended', 'i32', 'items ever appended (wraps); this store commits an append'],

@@ -6,7 +6,7 @@ import type { Memory } from '../memory/region.ts'
  * death. The fields come before the step that they describe, so whoever sees the step sees its row. A cache line of its own.
  */
 export const INTENT_ROW = layout(
-  'intent row',
+  'INTENT_ROW',
   [
     ['doing', 'i32', 'index + 1 of the message being published, or DOING'],
     ['flow', 'i32', 'flow of the message, or of the item'],

@@ -9,7 +9,7 @@ import { FLOW_ROW, type FlowTable } from './flows.ts'
 import { DOING, INTENT_ROW, intentWord } from './intent.ts'
 import { SEGMENT_HEAD, SEGMENT_ITEM_UNITS, SEGMENT_UNITS, SegmentPool } from './segments.ts'
 
-export const ITEM_HEAD = layout('queue item', [
+export const QUEUE_ITEM = layout('QUEUE_ITEM', [
   ['size', 'i32', 'units of 8 bytes, head and payload'],
   ['message', 'i32', 'index of the message that was published'],
   ['kind', 'i32', 'kind of the value'],
@@ -22,7 +22,7 @@ export const ITEM_HEAD = layout('queue item', [
   ['ref', 'i32', 'arena slab with the payload, 0: it follows here'],
 ])
 
-const HEAD_UNITS = ITEM_HEAD.size >> 3
+const HEAD_UNITS = QUEUE_ITEM.size >> 3
 const SEGMENT_MASK = ~(SEGMENT_UNITS - 1)
 const SEGMENT_SHIFT = Math.log2(SEGMENT_UNITS)
 const FIRST_UNIT = SEGMENT_HEAD.size >> 3
@@ -30,7 +30,7 @@ const FIRST_UNIT = SEGMENT_HEAD.size >> 3
 const WARM_FLOWS = 256
 
 const { word } = FLOW_ROW
-const item = ITEM_HEAD.word
+const item = QUEUE_ITEM.word
 const intent = INTENT_ROW.word
 const NEXT = SEGMENT_HEAD.word.next
 const END = SEGMENT_HEAD.word.end

@@ -8,7 +8,7 @@ import { INTENT_ROW } from './intent.ts'
 const UNIT_BYTES = 8
 export const SEGMENT_UNITS = limits.QUEUE_SEGMENT_BYTES / UNIT_BYTES
 
-export const SEGMENT_HEAD = layout('segment head', [
+export const SEGMENT_HEAD = layout('SEGMENT_HEAD', [
   ['next', 'i32', 'position of the first item of the next segment, 0: none'],
   ['end', 'i32', 'unit in this segment where the items end and the next segment goes on, 0: open'],
 ])

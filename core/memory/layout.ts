@@ -39,7 +39,8 @@ export function layout<const Name extends string>(
     at += bytes
   }
   const size = Math.ceil(at / align) * align
-  return { name, size, offset, word, fields, draw: () => draw(name, size, fields) }
+  // Built by computed names, an object of more than a dozen is a hash table to V8; a copy is a plain one, whose fields fold into the code.
+  return { name, size, offset: { ...offset }, word: { ...word }, fields, draw: () => draw(name, size, fields) }
 }
 
 function draw(
