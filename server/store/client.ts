@@ -19,6 +19,7 @@ import type {
   HistoryRequest,
   PageQuery,
   PutUser,
+  ReadRequest,
   Registration,
   RemoveFlow,
   RenameFlow,
@@ -89,6 +90,9 @@ export class Store {
             return
           case 'health':
             this.#setHealth(reply.health)
+            return
+          case 'log':
+            options.log(`store: ${reply.text}`)
             return
           default:
             reply satisfies never
@@ -165,19 +169,19 @@ export class Store {
   }
 
   history(query: HistoryRequest): Promise<MessageHistory> {
-    return this.#reader.call({ type: 'history', query })
+    return this.#readCommitted({ type: 'history', query })
   }
 
   cascades(query: CascadesRequest): Promise<List<Cascade>> {
-    return this.#reader.call({ type: 'cascades', query })
+    return this.#readCommitted({ type: 'cascades', query })
   }
 
   cascade(id: string): Promise<Cascade> {
-    return this.#reader.call({ type: 'cascade', id })
+    return this.#readCommitted({ type: 'cascade', id })
   }
 
   events(query: EventsRequest): Promise<List<EngineEvent>> {
-    return this.#reader.call({ type: 'events', query })
+    return this.#readCommitted({ type: 'events', query })
   }
 
   commits(flow: string, page: PageQuery): Promise<List<FlowCommit>> {
@@ -190,7 +194,7 @@ export class Store {
   }
 
   nodeErrors(node: string): Promise<NodeError[]> {
-    return this.#reader.call({ type: 'node_errors', node })
+    return this.#readCommitted({ type: 'node_errors', node })
   }
 
   timeseries(query: TimeseriesRequest): Promise<TimeseriesPoint[]> {
@@ -208,6 +212,12 @@ export class Store {
     this.#closing = true
     await this.#call(id => ({ type: 'close', id }))
     await this.#exited
+  }
+
+  /** What was marked before the call is committed first, so that a reader sees what it published a moment ago. */
+  async #readCommitted<Result>(request: ReadRequest): Promise<Result> {
+    await this.flush()
+    return this.#reader.call(request)
   }
 
   #setHealth(health: StoreHealth): void {

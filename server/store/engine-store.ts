@@ -30,6 +30,8 @@ export interface EngineStoreOptions {
   clock: () => number
   readPort: () => void
   onHealth: (health: StoreHealth) => void
+  /** A line for the log of the service. */
+  log: (text: string) => void
 }
 
 /** The writing side of the file, put together. It knows no thread, ring or port. */
@@ -64,7 +66,21 @@ export class EngineStore {
       const live = new LiveState(db, registry)
       const samples = new Samples(db)
       const controls = new ControlWrites({ db, flows, users, errors, history, live, registry })
-      const parts = { db, data_dir, codec, registry, history, cascades, events, errors, live, samples, controls, disk }
+      const parts = {
+        db,
+        data_dir,
+        codec,
+        registry,
+        history,
+        cascades,
+        events,
+        errors,
+        live,
+        samples,
+        controls,
+        disk,
+        log: options.log,
+      }
       this.registry = registry
       this.history = history
       this.users = users

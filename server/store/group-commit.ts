@@ -46,6 +46,8 @@ interface Parts {
   samples: Samples
   controls: ControlWrites
   disk: DiskUse
+  /** A line for the log of the service. */
+  log: (text: string) => void
 }
 
 /**
@@ -93,6 +95,7 @@ export class GroupCommit {
     }
     for (const follow of after) follow()
     this.#parts.registry.settled()
+    this.#recovered()
     intake.clear()
     this.events.length = 0
     this.samples.length = 0
@@ -162,8 +165,7 @@ export class GroupCommit {
       this.#writeNote(this.#parts.codec.decodePlain(bytes) as Note)
     } catch (error) {
       if (isSqlite(error)) throw error
-      this.#failure = `a note was not kept: ${String(error)}`
-      this.#report()
+      this.#parts.log(`a note was not kept: ${String(error)}`)
     }
   }
 
@@ -236,6 +238,13 @@ export class GroupCommit {
     this.samples.length = 0
     if (dropped === 0) return
     this.#dropped += dropped
+    this.#report()
+  }
+
+  /** A failure is over with the first commit that goes through. */
+  #recovered(): void {
+    if (this.#failure === null) return
+    this.#failure = null
     this.#report()
   }
 

@@ -80,6 +80,7 @@ export type StoreReply =
   | { type: 'done'; id: number; result: unknown }
   | { type: 'refused'; id: number; problem: Problem }
   | { type: 'health'; health: StoreHealth }
+  | { type: 'log'; text: string }
 
 export type ReaderReply =
   | { type: 'done'; id: number; result: unknown }

@@ -38,6 +38,7 @@ function open(): EngineStore | null {
       clock,
       readPort,
       onHealth: health => send({ type: 'health', health }),
+      log: text => send({ type: 'log', text }),
     })
   } catch (error) {
     send({ type: 'not_started', problem: refusalOf(error, data_dir).toJSON() })

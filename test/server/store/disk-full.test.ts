@@ -34,6 +34,7 @@ function opened(data_dir: string, health: StoreHealth[]): EngineStore {
     clock: () => Date.now() * 1000,
     readPort: () => {},
     onHealth: state => health.push(state),
+    log: text => assert.fail(text),
   })
 }
 

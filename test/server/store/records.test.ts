@@ -73,6 +73,23 @@ test('a node keeps its last errors with their inputs until they are acknowledged
   )
 })
 
+test('a note that is not what it should be costs itself only', async t => {
+  const lines: string[] = []
+  const { store, journal } = await startStore(t, temporaryDirectory(t), { log: text => lines.push(text) })
+  journal.declare('f.raw', 'float')
+  journal.publish('f.raw', 1, 1.7e15)
+  journal.note({ type: 'nonsense' })
+  journal.note(null)
+  journal.note(error(Date.now() * 1000, { message: undefined, stack: undefined }))
+  journal.writer.mark()
+  await store.flush()
+  assert.equal(lines.length, 2)
+  assert.equal(store.health.failure, null)
+  const { items } = await store.history({ name: 'f.raw', since: null, until: null, limit: 1, bucket_s: null })
+  assert.equal(items.length, 1)
+  assert.equal((await store.nodeErrors('boiler.smooth')).length, 1)
+})
+
 test('how much had not run is known after a restart, once', async t => {
   const data_dir = temporaryDirectory(t)
   const first = await startStore(t, data_dir)

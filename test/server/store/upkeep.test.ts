@@ -20,6 +20,7 @@ const opened = (data_dir: string, bounds: Partial<StoreBounds>, clock = () => Da
     clock,
     readPort: () => {},
     onHealth: () => {},
+    log: text => assert.fail(text),
   })
 
 const settle = (store: EngineStore): void => {
