@@ -5,6 +5,7 @@ import { addressOfBytes, type TrustedProxies } from './auth/client-address.ts'
 import { type Admission, type Admissions, bearerOf } from './auth/gatekeeper.ts'
 import { mayCall } from './auth/principal.ts'
 import { type Channel, Exchange, type ExchangeServices } from './exchange.ts'
+import { freePort } from './free-port.ts'
 import { Gate } from './gate.ts'
 import { LiveSocket } from './live-socket.ts'
 import { refusalOf } from './problem.ts'
@@ -46,6 +47,8 @@ const SOCKET_IDLE_S = 120
 const TOKEN_ENDED = 4401
 const INTERNAL_ERROR = 1011
 const UNSUPPORTED_DATA = 1003
+/** Another process may take a free port between the look and the listen. */
+const FREE_PORT_TRIES = 5
 
 type Library = typeof import('uWebSockets.js') & { readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number }
 /** The listen of the binary, which takes options after the host; the types know of it only without a host. */
@@ -101,14 +104,18 @@ export class Front implements Publisher {
   }
 
   /** Resolves with the port, also when 0 was asked for. Rejects with `address_in_use`. */
-  listen(host: string, port: number): Promise<number> {
-    const { LIBUS_LISTEN_EXCLUSIVE_PORT, us_socket_local_port } = this.#library
-    return new Promise((resolve, reject) => {
-      const listen = this.#app.listen.bind(this.#app) as unknown as Listen
-      listen(host, port, LIBUS_LISTEN_EXCLUSIVE_PORT, socket => {
-        if (socket) resolve(us_socket_local_port(socket))
-        else reject(new ServiceError('address_in_use', `Nothing can listen on ${host} port ${port}.`))
-      })
+  async listen(host: string, port: number): Promise<number> {
+    for (let tries = port === 0 ? FREE_PORT_TRIES : 1; ; tries--) {
+      const named = port === 0 ? await freePort(host) : port
+      if (await this.#listen(host, named)) return named
+      if (tries === 1) throw new ServiceError('address_in_use', `Nothing can listen on ${host} port ${named}.`)
+    }
+  }
+
+  #listen(host: string, port: number): Promise<boolean> {
+    const listen = this.#app.listen.bind(this.#app) as unknown as Listen
+    return new Promise(resolve => {
+      listen(host, port, this.#library.LIBUS_LISTEN_EXCLUSIVE_PORT, socket => resolve(socket !== false))
     })
   }
 

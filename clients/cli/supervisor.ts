@@ -70,8 +70,8 @@ export class Supervisor {
   #hear(message: FromEngine): void {
     if (message.type === 'refused') {
       this.#note(message.text)
-      // After a crash an unexpected failure may pass, so it counts as another crash.
-      if (this.#url === null || message.exit_code !== EXIT.failed) this.#refused = message.exit_code
+      // What refuses a start again after a crash may pass (a port that was taken meanwhile), so it counts as another crash.
+      if (this.#url === null || message.exit_code === EXIT.usage) this.#refused = message.exit_code
       return
     }
     if (this.#url === null) {
