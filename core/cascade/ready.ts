@@ -136,8 +136,10 @@ export class ReadySet {
   /** The lane has let go of every flow and will not look again, in order or because it died: its marks go to any lane. */
   leaveLane(slot: number): void {
     atomics.and(this.#i32, this.#lanes, ~(1 << (slot - SLOT.lane)))
-    const set = setOf(slot)
-    for (let flow = this.take(set, 0); flow >= 0; flow = this.take(set, flow + 1)) this.markReady(flow)
+    // All of them first: a flow that the lane still owns, since its recovery has to wait, is marked for it again.
+    const marked: number[] = []
+    for (let flow = this.take(setOf(slot), 0); flow >= 0; flow = this.take(setOf(slot), flow + 1)) marked.push(flow)
+    for (const flow of marked) this.markReady(flow)
   }
 
   /** `first` when it sleeps, else any lane that does. */

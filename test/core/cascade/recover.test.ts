@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { SHARED_SET, setOf } from '../../../core/cascade/ready.ts'
+import { recoverThread } from '../../../core/cascade/recover.ts'
+import { ThreadTable } from '../../../core/memory/threads.ts'
 import { smallMemory } from '../../kit/memory.ts'
 import { dieAtEachStep } from './kit/deaths.ts'
 import { assertSound, recoverAfterDeath } from './kit/recovered.ts'
-import { Station } from './kit/station.ts'
+import { float, route, Station } from './kit/station.ts'
 
 const scenario = (name: string): URL => new URL(`./${name}.scenario.ts`, import.meta.url)
 
@@ -18,7 +20,7 @@ describe('a thread that dies at any step', () => {
   })
 
   test('of its turns leaves no flow without a mark, no item lost or taken twice, no segment and no slab', async () => {
-    assert.ok((await dieAtEachStep(scenario('lane-dies'))) > 400)
+    assert.ok((await dieAtEachStep(scenario('lane-dies'))) > 300)
   })
 })
 
@@ -43,6 +45,22 @@ describe('what a dead lane owned', () => {
     lane.ready.mark(setOf(8), 5)
     const front = recoverAfterDeath(memory, 8)
     assert.equal(front.ready.take(setOf(8), 0), -1)
+    assert.equal(front.ready.take(SHARED_SET, 0), 5)
+  })
+
+  test('waits while a publisher stands inside the flow, and is told again once it is free', () => {
+    const memory = smallMemory()
+    const lane = new Station(memory, 8)
+    const timer = new Station(memory, 4)
+    assert.ok(lane.flows.claim(5, lane.owner))
+    timer.publisher.publish(route(1, 5), float(1), 100)
+    assert.ok(timer.flows.lockPublish(5, timer.owner))
+    const front = new Station(memory, 1)
+    const dead = new ThreadTable(memory).markDead(8)
+    assert.equal(recoverThread(dead, front).done, false)
+    timer.flows.unlockPublish(5, timer.owner)
+    assert.deepEqual(recoverThread(dead, front), { done: true, flows: [5], finished: -1 })
+    assertSound(memory)
     assert.equal(front.ready.take(SHARED_SET, 0), 5)
   })
 })
