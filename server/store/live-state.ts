@@ -72,10 +72,12 @@ export class LiveState {
     for (const [flow, count] of intake.takes)
       if (this.#registry.knowsFlow(flow)) change(this.#registry.flowName(flow), -count)
     for (const [flow, by] of changes) {
-      const waiting = Math.max(0, (this.#waiting.get(flow) ?? 0) + by)
+      // Below nothing for a moment: a lane may take an item and mark it before the publisher has marked that it was accepted.
+      const waiting = (this.#waiting.get(flow) ?? 0) + by
       if (waiting === 0) this.#waiting.delete(flow)
       else this.#waiting.set(flow, waiting)
-      this.#setNotRun.run(waiting, flow, waiting)
+      const shown = Math.max(0, waiting)
+      this.#setNotRun.run(shown, flow, shown)
     }
   }
 }

@@ -53,6 +53,9 @@ export class Upkeep {
     this.#parts = parts
     this.#compaction = new Compaction(parts.db, parts.blobs, parts.bounds.compact_every_changes)
     this.#rollups = new RollupSweep(parts.db, parts.disk, parts.clock, parts.bounds.history_bytes / 2)
+    // When SQLite starts its log over it cuts the file back to this, below the length at which we write it back: so the length says
+    // how much there is to write back, and most of the file need not be extended anew.
+    parts.db.pragma(`journal_size_limit = ${Math.floor((parts.bounds.wal_bytes * 3) / 8)}`)
     this.#page_bytes = parts.db.pragma('page_size', { simple: true }) as number
   }
 

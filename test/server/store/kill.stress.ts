@@ -29,14 +29,20 @@ interface Said {
   saved: number
   flushed: number
   marked: number
+  /** ms since 1970. */
+  killed_at: number
 }
 
 /** Runs until it is killed at a random moment after it said that it started; what it had said by then. */
 function runAndKill(data_dir: string, bounds: Partial<StoreBounds>, after_ms: number): Promise<Said> {
-  const said: Said & { started?: number } = { saved: 0, flushed: 0, marked: 0 }
+  const said: Said & { started?: number } = { saved: 0, flushed: 0, marked: 0, killed_at: 0 }
   const child = spawn(process.execPath, [program, data_dir, JSON.stringify(bounds)], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+  const kill = (): void => {
+    said.killed_at = Date.now()
+    child.kill('SIGKILL')
+  }
   let text = ''
   let errors = ''
   child.stderr.on('data', chunk => (errors += chunk))
@@ -46,7 +52,7 @@ function runAndKill(data_dir: string, bounds: Partial<StoreBounds>, after_ms: nu
     for (const line of lines) {
       const [word, version] = line.split(' ') as [keyof Said, string]
       said[word] = Number(version)
-      if (line.startsWith('started')) setTimeout(() => child.kill('SIGKILL'), after_ms)
+      if (line.startsWith('started')) setTimeout(kill, after_ms)
     }
   })
   return new Promise((resolve, reject) => {
@@ -62,6 +68,7 @@ test(`an engine killed at any moment loses nothing that it acknowledged, and sta
   const data_dir = temporaryDirectory(t)
   let saved = 0
   let version = 0
+  const lost_ms: number[] = []
   for (let round = 1; round <= rounds; round++) {
     const said = await runAndKill(data_dir, round % 2 === 0 ? busy : {}, random() * 600)
     const db = new Database(databaseFile(data_dir))
@@ -78,6 +85,7 @@ test(`an engine killed at any moment loses nothing that it acknowledged, and sta
     const last = loaded.values.find(value => value.name === 'f.a')?.version ?? 0
     assert.ok(last >= Math.max(version, said.flushed), `flushed ${said.flushed}, found ${last}`)
     assert.ok(last - version <= 1 || last <= said.marked + 50 * 100, 'nothing is there that was never published')
+    if (last > version) lost_ms.push(said.killed_at - (loaded.values[0]?.ts ?? 0) / 1000)
     version = last
     if (flow !== undefined && last > 0) {
       // One point in time: the values of all messages, the state of the node, and the history end at the same version.
@@ -96,4 +104,6 @@ test(`an engine killed at any moment loses nothing that it acknowledged, and sta
     }
     await store.close()
   }
+  // What the disk and the machine make of the 50 ms of a group commit; told, not asserted.
+  t.diagnostic(`live values lost before the kill: at most ${Math.max(0, ...lost_ms)} ms`)
 })

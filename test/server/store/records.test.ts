@@ -107,6 +107,21 @@ test('how much had not run is known after a restart, once', async t => {
   assert.equal(third.loaded.flows[0]!.not_run, 0)
 })
 
+test('an item that is seen taken before it is seen accepted is not counted as one that had not run', async t => {
+  const data_dir = temporaryDirectory(t)
+  const first = await startStore(t, data_dir)
+  await first.store.saveFlow(saving('boiler'))
+  first.journal.declare('boiler.raw', 'float')
+  first.journal.writer.taken(first.journal.flow('boiler'), 2)
+  first.journal.writer.mark()
+  await first.store.flush()
+  for (let i = 0; i < 3; i++) first.journal.put('boiler.raw', i, 1.7e15 + i, 1)
+  first.journal.writer.mark()
+  await first.close()
+  const second = await startStore(t, data_dir)
+  assert.equal(second.loaded.flows[0]!.not_run, 1)
+})
+
 test('the values of a deleted flow do not come back with a flow of its name', async t => {
   const data_dir = temporaryDirectory(t)
   const first = await startStore(t, data_dir)
