@@ -148,7 +148,7 @@ export class KillRounds {
     this.#not_run += not_run_after_restart
     const [accepted, made] = [this.#known.get('count.x')!.version, this.#known.get('count.n')!.version]
     const begun = accepted - made - this.#not_run - this.#begun
-    assert.ok(begun >= 0, 'nothing that ran is counted as not run')
+    assert.ok(begun >= 0, `of ${accepted} accepted ${made} have run, ${this.#not_run} are counted as not run`)
     this.#begun += begun
     const running = await engine.ask('GET', '/cascades?status=running&limit=1000')
     const of_killed = running.json.items.filter((one: { started_at: string }) => one.started_at < started(engine))

@@ -29,6 +29,7 @@ try {
 } catch (error) {
   console.error(error)
   console.error(`round ${figures.length + 1} of ${rounds} did not hold: SEED=${seed}, ${data_dir}`)
+  await killing.end()
   process.exit(1)
 }
 await killing.end()
