@@ -47,11 +47,12 @@ export async function serve(options: ServeOptions): Promise<Served> {
     running = await startEngine(options, { config, installation, log })
     await installation.keepToken(running.mintToken, error => log.error('token_not_renewed', { error }))
     running.onTokenEnded(() => installation.renewToken())
-    installation.announce(running.url)
-    log.info('engine_ready', { url: running.url })
+    const url = reachable(running.url)
+    installation.announce(url)
+    log.info('engine_ready', { url, host: config.host })
     beginning = setTimeout(running.begin, limits.BEGIN_AFTER_MS)
     const examples = config.example ? await storeExamples(running) : []
-    return { url: running.url, ...greeting(config, installation, running.url, examples), log, close }
+    return { url, ...greeting(config, installation, url, examples), log, close }
   } catch (error) {
     log.error('engine_not_started', { error })
     await close().catch(() => {})
@@ -74,6 +75,9 @@ async function startEngine(options: ServeOptions, parts: Omit<StartOptions, 'onF
   const build = await import('./build.ts')
   return build.startEngine({ ...parts, opening, onFatal })
 }
+
+/** An engine that listens on every address of the machine is reached on the loopback one. */
+const reachable = (url: string): string => url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 
 /** The names of the flows that were stored: none when the installation has any flow already. */
 async function storeExamples(running: RunningEngine): Promise<string[]> {
@@ -98,7 +102,9 @@ function greeting(config: Config, installation: Installation, url: string, examp
       `node code   runs on ${process.execPath} (${process.version})`,
       ...password,
       `token       ${tokenFile}`,
-      ...(examples.length === 0 ? [] : [`examples    ${examples.join(', ')}: look at them with "./svc tail"`]),
+      ...(examples.length === 0
+        ? []
+        : [`examples    ${examples.join(', ')}: watch them with "./svc tail", or "./svc tail machine.temperature"`]),
     ],
     notes: [],
   }

@@ -78,6 +78,12 @@ describe('svc serve with everything in it', () => {
     assert.equal((await svc(['status'])).code, 4)
   })
 
+  test('names an address that clients can use when it listens on every one', async t => {
+    const { url, svc } = await served(t, ['serve', '--plain', '--port', '0', '--host', '0.0.0.0'])
+    assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
+    assert.equal((await svc(['status'])).code, 0)
+  })
+
   test('stores the examples on an empty installation when asked, once', async t => {
     const { svc, cwd, serve } = await served(t, ['serve', '--plain', '--port', '0', '--example'])
     const names = async () =>
