@@ -72,6 +72,8 @@ export type Acceptance = (typeof ACCEPT)[keyof typeof ACCEPT]
 
 /** Before the front is there, nobody is. */
 const NOBODY: Publisher = { publish: () => false, publishBinary: () => false, subscribers: () => 0 }
+/** From here on, writes cost more than turns of the event loop. */
+const WIDE_SOCKETS = 8
 /** How many of many names an answer spells out. */
 const NAMES_SHOWN = 20
 /** How often the clock is looked at while a socket is brought up to date. */
@@ -116,6 +118,7 @@ export class Fanout {
   #scheduled = false
   readonly #events = new EventFanout()
 
+  #batch = 0
   #published = 0
   #sent = 0
   #skipped = 0
@@ -163,6 +166,20 @@ export class Fanout {
 
   // ---------------------------------------------------------------- values, from the journal
 
+  /**
+   * The socket library writes what was published when the event loop comes round, one write for each socket, and before that
+   * once `limits.SOCKET_BATCH` frames wait for a socket. Whoever publishes more than that in one turn splits the writes of every socket
+   * in two. This counts the values of this turn that went to many sockets.
+   */
+  get batch(): number {
+    return this.#batch
+  }
+
+  /** The event loop came round. */
+  startBatch(): void {
+    this.#batch = 0
+  }
+
   /** What to do with a value from the journal. For most it is nothing, so this costs two reads and a write. */
   accept(message: number, version: number): Acceptance {
     const passed = this.#passed[message]!
@@ -194,6 +211,7 @@ export class Fanout {
     const text = this.#text.event(ts, middle, version, value, version - before - 1)
     this.#front.publish(this.#topic(message), text)
     this.#published++
+    if (this.#active[message]! >= WIDE_SOCKETS) this.#batch++
     const ahead = this.#ahead.get(message)
     if (ahead !== undefined) this.#settle(message, ahead, ts, version, value)
     this.#slow.published(text.length)

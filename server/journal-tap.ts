@@ -134,20 +134,26 @@ export class JournalTap implements JournalVisitor {
     return false
   }
 
-  /** Reads until nothing is left or the time is up; true when something is left. */
+  /** Reads until nothing is left, the time is up or a batch is full; true when something is left. */
   #slice(until_ms: number): boolean {
     this.#slices++
+    const fanout = this.#fanout
+    fanout.startBatch()
     let now_ms = performance.now()
     do {
       const reader = this.#readers[this.#next]!
       if (reader.waiting() === 0) this.#empty++
       else {
+        const before = fanout.batch
         this.#empty = 0
         this.#records += reader.drain(this, this.#step_bytes)
         if (reader.waiting() === 0) this.#empty = 1
         const then_ms = now_ms
         now_ms = performance.now()
-        this.#adapt(now_ms - then_ms)
+        const published = fanout.batch - before
+        this.#adapt(now_ms - then_ms, published)
+        // Another step like this one would not fit in the batch.
+        if (fanout.batch + published > limits.SOCKET_BATCH && until_ms !== Number.POSITIVE_INFINITY) until_ms = 0
       }
       if (++this.#next === this.#readers.length) this.#endRound(now_ms)
       if (this.#empty >= this.#readers.length) {
@@ -159,9 +165,11 @@ export class JournalTap implements JournalVisitor {
     return true
   }
 
-  #adapt(took_ms: number): void {
-    if (took_ms > this.#slice_ms / 4) this.#step_bytes = Math.max(SMALLEST_BYTES, this.#step_bytes / 2)
-    else if (took_ms < this.#slice_ms / 16) this.#step_bytes = Math.min(LARGEST_BYTES, this.#step_bytes * 2)
+  #adapt(took_ms: number, published: number): void {
+    if (published > limits.SOCKET_BATCH) this.#step_bytes = SMALLEST_BYTES
+    else if (took_ms > this.#slice_ms / 4) this.#step_bytes = Math.max(SMALLEST_BYTES, this.#step_bytes / 2)
+    else if (published === 0 && took_ms < this.#slice_ms / 16)
+      this.#step_bytes = Math.min(LARGEST_BYTES, this.#step_bytes * 2)
   }
 
   /** Every ring had its turn. */
