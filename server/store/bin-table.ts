@@ -17,7 +17,6 @@ export interface ReadBin {
 export class BinTable {
   readonly #width: number
   readonly #bins = new Map<number, ReadBin>()
-  #oldest = Number.POSITIVE_INFINITY
 
   constructor(width_us: number) {
     this.#width = width_us
@@ -90,7 +89,6 @@ export class BinTable {
         last: { version: 0, ts: Number.NEGATIVE_INFINITY, kind: 0, number: 0, bytes: null },
       }
       this.#bins.set(start, bin)
-      if (start < this.#oldest) this.#oldest = start
     }
     return bin
   }

@@ -81,28 +81,15 @@ export class CascadeWriter {
     const rows = this.#rows
     rows.clear()
     rows.reserve(pending.count)
+    // First what began to run: its end may stand before it, in the ring of another lane.
+    for (let row = 0; row < pending.count; row++)
+      if (pending.get(row, 'status') === STATUS.running) this.#writeRunning(pending, row)
     for (let row = 0; row < pending.count; row++) {
+      if (pending.get(row, 'status') === STATUS.running) continue
       const from = row * WIDTH
       const flow = this.#registry.flowId(pending.values[from + COLUMN.flow]!)
       const message = this.#registry.series(pending.values[from + COLUMN.message]!).id
       const seq = pending.values[from + COLUMN.seq]!
-      if (pending.values[from + COLUMN.status] === STATUS.running) {
-        const get = (column: keyof typeof COLUMN): number => pending.values[from + COLUMN[column]]!
-        this.#putRunning.run(
-          epoch,
-          seq,
-          flow,
-          message,
-          get('root_version'),
-          get('started'),
-          get('executions'),
-          get('errors'),
-          get('parent_seq'),
-          get('parent_ts'),
-        )
-        this.#running.add(seq)
-        continue
-      }
       if (this.#running.size > 0 && this.#running.delete(seq)) this.#dropRunning.run(epoch, seq)
       const to = rows.add()
       for (let column = 0; column < WIDTH; column++) rows.values[to + column] = pending.values[from + column]!
@@ -110,6 +97,24 @@ export class CascadeWriter {
       rows.values[to + COLUMN.message] = message
     }
     this.#writeRows(rows, epoch, rows.count < this.#bounds.chunk_points / 4)
+  }
+
+  #writeRunning(pending: CascadeRows, row: number): void {
+    const epoch = this.#engine_epoch()
+    const seq = pending.get(row, 'seq')
+    this.#putRunning.run(
+      epoch,
+      seq,
+      this.#registry.flowId(pending.get(row, 'flow')),
+      this.#registry.series(pending.get(row, 'message')).id,
+      pending.get(row, 'root_version'),
+      pending.get(row, 'started'),
+      pending.get(row, 'executions'),
+      pending.get(row, 'errors'),
+      pending.get(row, 'parent_seq'),
+      pending.get(row, 'parent_ts'),
+    )
+    this.#running.add(seq)
   }
 
   /** A new engine begins: what earlier ones left running is recorded `interrupted`, ended at the last sign of life. Returns how many. */

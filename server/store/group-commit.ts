@@ -3,6 +3,7 @@ import type { Problem, ServiceError } from '../../protocol/errors.ts'
 import { ServiceError as Refusal } from '../../protocol/errors.ts'
 import type { EngineEvent } from '../../protocol/event.ts'
 import { formatTime } from '../../protocol/time.ts'
+import type { Note } from '../../threads/lane-messages.ts'
 import type { CascadeWriter } from './cascade-writer.ts'
 import type { AfterCommit, ControlWrites } from './control-writes.ts'
 import type { Connection } from './database.ts'
@@ -12,7 +13,7 @@ import { isDiskFull, isSqlite, refusalOf } from './failures.ts'
 import type { HistoryWriter } from './history-writer.ts'
 import type { Intake } from './intake.ts'
 import type { LiveState } from './live-state.ts'
-import type { ErrorNote, NodeErrors } from './node-errors.ts'
+import type { NodeErrors } from './node-errors.ts'
 import type { Registry } from './registry.ts'
 import type { StoreHealth } from './replies.ts'
 import type { ControlRequest, Sample } from './requests.ts'
@@ -24,14 +25,8 @@ export interface Waiting {
 }
 export type Outcome = { id: number; result: unknown } | { id: number; problem: Problem }
 
-interface LogNote {
-  type: 'log'
-  node: string
-  level: string
-  text: string
-  ts: number
-}
-type Note = ErrorNote | LogNote | { type: 'event'; event: EngineEvent }
+/** The engine's own threads write events of theirs into their journals, too. */
+type KeptNote = Note | { type: 'event'; event: EngineEvent; ts: number }
 
 interface Parts {
   db: Connection
@@ -96,6 +91,7 @@ export class GroupCommit {
     for (const follow of after) follow()
     this.#parts.registry.settled()
     this.#recovered()
+    this.#countUnknown(intake)
     intake.clear()
     this.events.length = 0
     this.samples.length = 0
@@ -162,14 +158,14 @@ export class GroupCommit {
   /** A note that is not what it should be costs itself, not the commit. */
   #note(bytes: Buffer): void {
     try {
-      this.#writeNote(this.#parts.codec.decodePlain(bytes) as Note)
+      this.#writeNote(this.#parts.codec.decodePlain(bytes) as KeptNote)
     } catch (error) {
       if (isSqlite(error)) throw error
       this.#parts.log(`a note was not kept: ${String(error)}`)
     }
   }
 
-  #writeNote(note: Note): void {
+  #writeNote(note: KeptNote): void {
     const { errors, events } = this.#parts
     switch (note.type) {
       case 'error':
@@ -184,6 +180,13 @@ export class GroupCommit {
         events.write({ type: 'node_log', ts: formatTime(ts), flow, run: null, node, level, text })
         return
       }
+      // The front makes events and issues of these, and the events come here from there.
+      case 'gauge':
+      case 'report':
+      case 'promoted':
+      case 'cycle':
+      case 'dropped':
+        return
       default:
         note satisfies never
         throw new TypeError(`unknown note ${JSON.stringify(note)}`)
@@ -238,6 +241,15 @@ export class GroupCommit {
     this.samples.length = 0
     if (dropped === 0) return
     this.#dropped += dropped
+    this.#report()
+  }
+
+  /** Records of indexes that nobody registered: a defect of the engine, so it is said, and counted. */
+  #countUnknown(intake: Intake): void {
+    if (intake.unknown === 0) return
+    this.#parts.log(`${intake.unknown} records of unknown messages or nodes were dropped`)
+    this.#dropped += intake.unknown
+    intake.unknown = 0
     this.#report()
   }
 

@@ -296,7 +296,6 @@ export class HistoryWriter {
       }
     }
     this.#putLatest.run(series.id, last.version, last.ts, last.kind, last.number, bytes, log, series.saveBins())
-    series.stored_version = last.version
   }
 }
 

@@ -5,6 +5,13 @@ import { PendingPoints } from './pending-points.ts'
 import type { Registry } from './registry.ts'
 import { hasPayload } from './series.ts'
 
+/** A node's whole state, as its lane encoded it. */
+export interface StateChange {
+  /** Microseconds since 1970. */
+  ts: number
+  bytes: Buffer
+}
+
 /** A held (rate-limited) value that changed since the last commit; `due_ms` 0: it is held no more. */
 export interface HeldChange {
   due_ms: number
@@ -24,7 +31,7 @@ export class Intake implements JournalVisitor {
   readonly points: PendingPoints
   readonly cascades = new CascadeRows()
   /** By node index; only the newest of each node. */
-  readonly states = new Map<number, Buffer>()
+  readonly states = new Map<number, StateChange>()
   readonly holds = new Map<number, HeldChange>()
   readonly notes: Buffer[] = []
   /** Items that entered the queue of a message's flow, by message index. */
@@ -121,7 +128,7 @@ export class Intake implements JournalVisitor {
   }
 
   /** A node's whole state, or a note. */
-  blob(kind: number, subject: number, _ts: number, bytes: Buffer, at: number, length: number): void {
+  blob(kind: number, subject: number, ts: number, bytes: Buffer, at: number, length: number): void {
     const payload = Buffer.from(bytes.subarray(at, at + length))
     if (kind === JOURNAL.note) {
       this.notes.push(payload)
@@ -129,8 +136,13 @@ export class Intake implements JournalVisitor {
       return
     }
     if (!this.#registry.knowsNode(subject)) this.#readPort()
-    if (this.#registry.knowsNode(subject)) this.states.set(subject, payload)
-    else this.unknown++
+    if (!this.#registry.knowsNode(subject)) {
+      this.unknown++
+      return
+    }
+    // A flow goes from lane to lane, and rings are drained one after the other: the later state wins, not the later ring.
+    const before = this.states.get(subject)
+    if (before === undefined || before.ts <= ts) this.states.set(subject, { ts, bytes: payload })
   }
 
   held(
@@ -144,6 +156,7 @@ export class Intake implements JournalVisitor {
     length: number,
   ): void {
     if (this.#known[message] !== 1 && !this.#learn(message)) return
+    if ((this.holds.get(message)?.ts ?? 0) > ts) return
     const payload = hasPayload(kind) && due_ms !== 0 ? Buffer.from(bytes.subarray(at, at + length)) : null
     this.holds.set(message, { due_ms, ts: Math.floor(ts), kind, number, bytes: payload })
   }

@@ -30,7 +30,7 @@ export class LiveState {
   }
 
   write(intake: Intake): void {
-    for (const [node, bytes] of intake.states) this.#putState.run(this.#registry.nodeName(node), bytes)
+    for (const [node, { bytes }] of intake.states) this.#putState.run(this.#registry.nodeName(node), bytes)
     for (const [message, change] of intake.holds) this.#hold(this.#registry.series(message).id, change)
     this.#count(intake)
   }

@@ -3,21 +3,12 @@ import type { Codec } from '../../protocol/codec.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { NodeError } from '../../protocol/node-error.ts'
 import { formatTime } from '../../protocol/time.ts'
+import type { Note } from '../../threads/lane-messages.ts'
 import type { Connection, Statement } from './database.ts'
 import { type DiskUse, ROW_BYTES } from './disk-use.ts'
 
-/** A failed execution as a lane notes it. `ts` and `cascade_ts` are microseconds since 1970. */
-export interface ErrorNote {
-  type: 'error'
-  node: string
-  code: string
-  message: string
-  stack: string | null
-  ts: number
-  inputs: unknown
-  cascade_seq: number
-  cascade_ts: number
-}
+/** A failed execution as a lane notes it. */
+type ErrorNote = Extract<Note, { type: 'error' }>
 
 interface ErrorRow {
   id: number

@@ -189,11 +189,6 @@ export class PointEncoder {
   }
 }
 
-/** How many points are in it, without decoding them. */
-export function chunkCount(bytes: Uint8Array, at: number): number {
-  return new VarintReader(bytes, at + 2).next()
-}
-
 export class PointDecoder {
   readonly #reader = new VarintReader(new Uint8Array(0))
   readonly #double = new Float64Array(1)

@@ -135,7 +135,6 @@ export class Registry {
         number: row.number,
         bytes: row.bytes,
       })
-      series.stored_version = row.version
       series.log = row.log
       series.forgotten = row.forgotten
       if (row.bins) series.loadBins(row.bins)

@@ -135,8 +135,6 @@ export class Series {
   log = 0
   /** Values in the log up to this row are those of a flow that was deleted. */
   forgotten = 0
-  /** Is there a row in `latest`, and of which version? */
-  stored_version = 0
   /** Closed bins went out with this commit: the row must move with them, or a replay of the log would count twice. */
   moved = false
 
@@ -148,7 +146,6 @@ export class Series {
 
   forget(): void {
     Object.assign(this.last, noValue())
-    this.stored_version = 0
   }
 
   isNewer(version: number, ts: number): boolean {

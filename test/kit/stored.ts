@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { JOURNAL } from '../../core/memory/journal-record.ts'
 import { JournalWriter } from '../../core/memory/journal-writer.ts'
 import type { Memory } from '../../core/memory/region.ts'
 import { SLOT } from '../../core/memory/threads.ts'
@@ -104,14 +105,14 @@ export class Journal {
     return version
   }
 
-  state(node: string, value: unknown): void {
+  state(node: string, value: unknown, ts = 0): void {
     const bytes = this.#codec.encodePlain(value)
-    this.writer.blob(3, this.node(node), 0, bytes, bytes.length)
+    this.writer.blob(JOURNAL.state, this.node(node), ts, bytes, bytes.length)
   }
 
   note(value: unknown): void {
     const bytes = this.#codec.encodePlain(value)
-    this.writer.blob(5, 0, 0, bytes, bytes.length)
+    this.writer.blob(JOURNAL.note, 0, 0, bytes, bytes.length)
   }
 
   hold(name: string, due_ms: number, ts: number, value: unknown): void {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { SLOT } from '../../../core/memory/threads.ts'
+import { createCodec } from '../../../protocol/codec.ts'
 import { limits } from '../../../protocol/limits.ts'
 import { formatTime } from '../../../protocol/time.ts'
-import { saving, startStore, temporaryDirectory } from '../../kit/stored.ts'
+import { Journal, saving, startStore, temporaryDirectory } from '../../kit/stored.ts'
 
 const nobody = { flow: null, type: null, since: null, until: null, limit: 100, offset: 0 }
 const error = (ts: number, more: object = {}): object => ({
@@ -80,6 +82,7 @@ test('a note that is not what it should be costs itself only', async t => {
   journal.publish('f.raw', 1, 1.7e15)
   journal.note({ type: 'nonsense' })
   journal.note(null)
+  journal.note({ type: 'gauge', node: 'boiler.smooth', name: 'x', value: 1, step: null, ts: 1 })
   journal.note(error(Date.now() * 1000, { message: undefined, stack: undefined }))
   journal.writer.mark()
   await store.flush()
@@ -88,6 +91,32 @@ test('a note that is not what it should be costs itself only', async t => {
   const { items } = await store.history({ name: 'f.raw', since: null, until: null, limit: 1, bucket_s: null })
   assert.equal(items.length, 1)
   assert.equal((await store.nodeErrors('boiler.smooth')).length, 1)
+})
+
+test('a flow that went from lane to lane within one commit leaves the state and the cascades of its last lane', async t => {
+  const data_dir = temporaryDirectory(t)
+  const first = await startStore(t, data_dir)
+  const { store, memory } = first
+  await store.saveFlow(saving('boiler'))
+  // Rings are drained by slot: what the second lane wrote is read before what the first one wrote.
+  const [last, before] = [new Journal(memory, store, SLOT.lane), new Journal(memory, store, SLOT.lane + 1)]
+  for (const journal of [before, last]) {
+    journal.declare('boiler.raw', 'float')
+    journal.flow('boiler')
+  }
+  before.state('boiler.smooth', { n: 1 }, 1.7e15)
+  last.state('boiler.smooth', { n: 2 }, 1.7e15 + 1)
+  before.writer.cascade(0, 0, 1, 77, 1.7e15, 0, 4, 1, 0, 0, 0)
+  last.writer.cascade(0, 0, 1, 77, 1.7e15, 2e6, 1, 9, 0, 0, 0)
+  before.writer.mark()
+  last.writer.mark()
+  await first.close()
+  const second = await startStore(t, data_dir)
+  assert.deepEqual(
+    second.loaded.states.map(({ bytes }) => createCodec().decodePlain(bytes)),
+    [{ n: 2 }],
+  )
+  assert.equal(second.loaded.interrupted, 0)
 })
 
 test('how much had not run is known after a restart, once', async t => {
