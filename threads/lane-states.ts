@@ -61,8 +61,9 @@ export class LaneStates {
       return this.#fallBack(seat, 'state_too_large', `ctx.state of ${seat.node.qualified} takes ${bytes} bytes.`)
     }
     this.#journal.waitForRoom(encoded.length + 64, () => false)
-    this.#journal.blob(JOURNAL.state, seat.node.index, ts, encoded, encoded.length)
-    this.#states.write(seat.node.index, encoded)
+    const { index } = seat.node
+    this.#journal.blob(JOURNAL.state, index, ts, encoded, encoded.length, this.#states.version(index) + 1)
+    this.#states.write(index, encoded)
     seat.kept = encoded
     return null
   }

@@ -33,8 +33,8 @@ export interface JournalVisitor {
     parent_seq: number,
     parent_ts: number,
   ): void
-  /** `kind` is JOURNAL.state (subject: node index) or JOURNAL.note. */
-  blob(kind: number, subject: number, ts: number, bytes: Buffer, at: number, length: number): void
+  /** `kind` is JOURNAL.state (subject: node index; a higher version is newer, in whatever ring it stands) or JOURNAL.note. */
+  blob(kind: number, subject: number, ts: number, bytes: Buffer, at: number, length: number, version: number): void
   held(
     message: number,
     due_ms: number,
@@ -306,7 +306,15 @@ export class JournalReader {
         }
         case JOURNAL.state:
         case JOURNAL.note:
-          visitor.blob(kinds & 0xff, i32[word + R.subject]!, f64[half + R.ts]!, bytes, at + HEADER, size - HEADER)
+          visitor.blob(
+            kinds & 0xff,
+            i32[word + R.subject]!,
+            f64[half + R.ts]!,
+            bytes,
+            at + HEADER,
+            size - HEADER,
+            f64[half + R.version]!,
+          )
           break
         case JOURNAL.taken:
           visitor.taken(i32[word + R.subject]!, f64[half + R.version]!)

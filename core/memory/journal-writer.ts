@@ -277,9 +277,16 @@ export class JournalWriter {
     this.#end(CASCADE_PAYLOAD.size)
   }
 
-  /** The whole state of a node (`subject` is its index), or a note; `bytes[0..length)` is msgpack. */
-  blob(kind: typeof JOURNAL.state | typeof JOURNAL.note, subject: number, ts: number, bytes: Buffer, length: number) {
-    const at = this.#begin(kind, subject, 0, 0, ts, length)
+  /** The whole state of a node (`subject` is its index, `version` counts its writes), or a note; `bytes[0..length)` is msgpack. */
+  blob(
+    kind: typeof JOURNAL.state | typeof JOURNAL.note,
+    subject: number,
+    ts: number,
+    bytes: Buffer,
+    length: number,
+    version = 0,
+  ): void {
+    const at = this.#begin(kind, subject, 0, version, ts, length)
     copyBytes(bytes, 0, this.#bytes, at + HEADER, length)
     this.#end(length)
   }
