@@ -4,17 +4,42 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Engine } from '../../server/engine.ts'
-import { serve } from '../../server/main.ts'
+import { type Served, serve } from '../../server/main.ts'
 
 export interface LiveEngine {
   engine: Engine
   url: string
   data_dir: string
+  /** Ends the engine in order and starts another one on the same data directory. */
+  restart(): Promise<LiveEngine>
 }
 
 /** The whole engine in this process on a fresh data directory, as `svc serve` starts it; it ends with the test. */
 export async function liveEngine(t: TestContext, environment: Record<string, string> = {}): Promise<LiveEngine> {
   const data_dir = mkdtempSync(join(tmpdir(), 'live-engine-'))
+  let last: Served | null = null
+  t.after(async () => {
+    await last?.close()
+    rmSync(data_dir, { recursive: true, force: true })
+  })
+  const start = async (): Promise<LiveEngine> => {
+    const { engine, served } = await startIn(data_dir, environment)
+    last = served
+    return {
+      engine,
+      url: served.url,
+      data_dir,
+      restart: async () => {
+        last = null
+        await served.close()
+        return start()
+      },
+    }
+  }
+  return start()
+}
+
+async function startIn(data_dir: string, environment: Record<string, string>) {
   const { startEngine } = await import('../../server/build.ts')
   let engine: Engine | null = null
   const served = await serve({
@@ -27,11 +52,7 @@ export async function liveEngine(t: TestContext, environment: Record<string, str
       return running
     },
   })
-  t.after(async () => {
-    await served.close()
-    rmSync(data_dir, { recursive: true, force: true })
-  })
-  return { engine: engine!, url: served.url, data_dir }
+  return { engine: engine!, served }
 }
 
 /** Looks until it is true; far more patient than any working engine needs. */
