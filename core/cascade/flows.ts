@@ -21,8 +21,9 @@ export const FLOW_ROW = layout(
     ['appended_bytes_odd', 'i32', 'the same while appended is odd'],
     ['first', 'i32', 'position of the first item after the queue had no segment'],
     ['before', 'i32', 'appended as the publisher inside found it'],
+    ['room', 'i32', 'where its item goes'],
     ['dropped', 'f64', 'items dropped because the flow stood at its hard cap'],
-    ['publisher_line', 'bytes:24', 'fills the cache line'],
+    ['publisher_line', 'bytes:16', 'fills the cache line'],
     ['owner', 'i32', 'owner word of the thread that claimed the flow, 0: free'],
     ['last_lane', 'i32', 'thread slot of the last claim, woken first'],
     ['taken', 'i32', 'items ever taken (wraps); this store commits a take'],
@@ -124,6 +125,20 @@ export class FlowTable {
     const taken_bytes = this.#i32[row + word.taken_bytes_even + (taken & 1)]
     const appended = atomics.acquire(this.#i32, row + word.appended)
     return (this.#i32[row + word.appended_bytes_even + (appended & 1)] - taken_bytes) | 0
+  }
+
+  /** Whether so many items, or so many bytes, wait over queue, mailboxes and children. */
+  isOver(flow: number, items: number, bytes: number): boolean {
+    const i32 = this.#i32
+    const row = this.row(flow)
+    const taken = atomics.acquire(i32, row + word.taken)
+    const taken_bytes = i32[row + word.taken_bytes_even + (taken & 1)]
+    const appended = atomics.acquire(i32, row + word.appended)
+    const appended_bytes = i32[row + word.appended_bytes_even + (appended & 1)]
+    return (
+      ((appended - taken) | 0) + i32[row + word.inner_items] >= items ||
+      ((appended_bytes - taken_bytes) | 0) + i32[row + word.inner_bytes] >= bytes
+    )
   }
 
   /** Items over queue, mailboxes and children. */

@@ -13,6 +13,7 @@ export const INTENT_ROW = layout(
     ['ref', 'i32', 'slab with the value, 0: none'],
     ['mark', 'i32', 'publishing: position of the journal before the record; taking: taken once it is done'],
     ['version', 'f64', 'publishing: the version, which the table has from the flip on; taking: generation of the slab'],
+    ['ts', 'f64', 'microseconds since 1970'],
     ['parent_seq', 'f64', 'cascade that publishes, 0: none'],
     ['parent_ts', 'f64', 'its start'],
     ['depth', 'i32', 'depth of the items'],

@@ -129,19 +129,20 @@ export class Publisher {
    * whole list, of which no part may be refused for them.
    */
   publish(route: Route, value: EncodedValue, ts: number, checked = false): number {
-    if (!checked && this.#backlogged(route)) return REFUSED.backlogged
     if (!this.#journal.hasRoom(journalBytes(value))) return REFUSED.journal_full
+    // A look before a long value is copied; the one that counts is below.
+    if (value.length > limits.SLOT_INLINE_BYTES && !checked && this.#backlogged(route)) return REFUSED.backlogged
     const ref = this.#slab(value, INGRESS_SHARE)
     if (ref < 0) return ref
     if (!this.#lock(route, PATIENCE_MS)) return this.#refuse(ref, REFUSED.held)
-    // Again, now that nobody else can append here: the flow's own bound is exact, those further down are soft.
+    // Nobody else can append here now: the flow's own bound is exact, those further down are soft.
     const refused = !checked && this.#backlogged(route) ? REFUSED.backlogged : this.#reserveAll(route, value, ref)
     if (refused < 0) {
       this.#unlock(route)
       return this.#refuse(ref, refused)
     }
-    const version = this.#messages.version(route.message) + 1
-    this.#commit(route, version, ts, value, ref, route.queued, 0, 0, 0, route.queued ? RECORD.queued : RECORD.inner)
+    this.#say(ts, 0, 0, 0)
+    const version = this.#commit(route, 0, value, ref, route.queued, route.queued ? RECORD.queued : RECORD.inner)
     this.#unlock(route)
     this.#tell(route, route.queued)
     return version
@@ -169,9 +170,9 @@ export class Publisher {
     if (ref < 0) return ref
     const children = route.foreign.length > 0
     this.#lock(route, Number.POSITIVE_INFINITY)
-    const version = this.#messages.version(route.message) + 1
     if (children) this.#reserveOrDrop(route, value, ref)
-    this.#commit(route, version, ts, value, ref, false, depth + 1, parent_seq, parent_ts, RECORD.inner)
+    this.#say(ts, depth + 1, parent_seq, parent_ts)
+    const version = this.#commit(route, 0, value, ref, false, RECORD.inner)
     this.#unlock(route)
     if (children) this.#tell(route, false)
     return version
@@ -188,10 +189,10 @@ export class Publisher {
     if (ref < 0) return ref
     const silent = { message: route.message, flow: route.flow, queued: false, foreign: NO_FLOWS, downstream: NO_FLOWS }
     if (!this.#lock(silent, PATIENCE_MS)) return this.#refuse(ref, REFUSED.held)
-    if (!restored) version = this.#messages.version(route.message) + 1
-    this.#commit(silent, version, ts, value, ref, false, 0, 0, 0, restored ? RECORD.none : RECORD.seeded)
+    this.#say(ts, 0, 0, 0)
+    const given = this.#commit(silent, version, value, ref, false, restored ? RECORD.none : RECORD.seeded)
     this.#unlock(silent)
-    return version
+    return given
   }
 
   /**
@@ -230,24 +231,22 @@ export class Publisher {
     this.#i32[this.#intent + intent.doing] = DOING.nothing
   }
 
-  /** Under the words of `route`, with room for everything. */
-  #commit(
-    route: Route,
-    version: number,
-    ts: number,
-    value: EncodedValue,
-    ref: number,
-    queued: boolean,
-    depth: number,
-    parent_seq: number,
-    parent_ts: number,
-    record: number,
-  ): void {
+  /** The first half of an intent, in the row at once: a double that crosses a call would become an object. */
+  #say(ts: number, depth: number, parent_seq: number, parent_ts: number): void {
+    const row_f64 = this.#intent >> 1
+    this.#f64[row_f64 + intent.ts] = ts
+    this.#f64[row_f64 + intent.parent_seq] = parent_seq
+    this.#f64[row_f64 + intent.parent_ts] = parent_ts
+    this.#i32[this.#intent + intent.depth] = depth
+  }
+
+  /** Under the words of `route`, with room for everything, after `#say`. Gives the value the version, or the next one for 0. */
+  #commit(route: Route, version: number, value: EncodedValue, ref: number, queued: boolean, record: number): number {
     const { message, flow, foreign } = route
     const i32 = this.#i32
     const row = this.#intent
-    const row_f64 = row >> 1
-    const appends = queued || foreign.length > 0
+    const ts = this.#f64[(row >> 1) + intent.ts]
+    if (version === 0) version = this.#messages.version(message) + 1
     i32[row + intent.flow] = flow
     i32[row + intent.ref] = ref
     i32[row + intent.mark] = i32[this.#journal_tail]
@@ -255,28 +254,21 @@ export class Publisher {
     const displaced = this.#messages.previousRef(message)
     i32[row + intent.displaced] = displaced
     if (displaced !== 0) i32[row + intent.displaced_generation] = this.#arena.generation(displaced)
-    this.#f64[row_f64 + intent.version] = version
-    if (appends) {
-      i32[row + intent.depth] = depth
-      this.#f64[row_f64 + intent.parent_seq] = parent_seq
-      this.#f64[row_f64 + intent.parent_ts] = parent_ts
-    }
+    this.#f64[(row >> 1) + intent.version] = version
     if (ref !== 0) this.#shareSlab(route, value, ref, queued)
     atomics.release(i32, row + intent.doing, message + 1)
     this.#messages.write(message, version, ts, value, ref)
     this.#messages.flip(message, version)
     // From here on the publish stands: recovery would finish it.
-    if (appends) {
-      const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
-      if (queued) this.#queue.append(flow, message, depth, version, ts, parent_seq, parent_ts, value, queue_ref)
-      for (let i = 0; i < foreign.length; i++) {
-        if (!this.#isReserved(foreign[i])) continue
-        this.#queue.append(foreign[i], message, depth, version, ts, parent_seq, parent_ts, value, queue_ref)
-      }
+    const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
+    if (queued) this.#queue.put(flow, message, value, queue_ref)
+    for (let i = 0; i < foreign.length; i++) {
+      if (this.#isReserved(foreign[i])) this.#queue.put(foreign[i], message, value, queue_ref)
     }
     if (record !== RECORD.none) this.#journal.value(message, version, ts, record, value, ref)
     if (displaced !== 0) this.#release(displaced)
     else i32[row + intent.doing] = DOING.nothing
+    return version
   }
 
   /** One reference for the message slot and one for each item, counted while nobody else knows the slab. The journal counts its own. */
@@ -304,15 +296,12 @@ export class Publisher {
 
   #backlogged(route: Route): boolean {
     const { downstream } = route
-    for (let i = 0; i < downstream.length; i++) if (this.#isFull(downstream[i], 1)) return true
+    for (let i = 0; i < downstream.length; i++) if (this.#isOver(downstream[i], 1)) return true
     return false
   }
 
-  #isFull(flow: number, factor: number): boolean {
-    return (
-      this.#flows.waiting(flow) >= factor * this.#bounds.items ||
-      this.#flows.waitingBytes(flow) >= factor * this.#bounds.bytes
-    )
+  #isOver(flow: number, factor: number): boolean {
+    return this.#flows.isOver(flow, factor * this.#bounds.items, factor * this.#bounds.bytes)
   }
 
   /** Room in every queue that the value goes to, or a refusal. */
@@ -329,7 +318,7 @@ export class Publisher {
     const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
     for (let i = 0; i < route.foreign.length; i++) {
       const flow = route.foreign[i]
-      if (!this.#isFull(flow, this.#bounds.hard_factor) && this.#reserve(flow, value, queue_ref)) continue
+      if (!this.#isOver(flow, this.#bounds.hard_factor) && this.#reserve(flow, value, queue_ref)) continue
       const row = this.#flows.row(flow)
       this.#i32[row + word.before] = this.#i32[row + word.appended] - 1
       this.#flows.countDropped(flow)
@@ -338,9 +327,11 @@ export class Publisher {
   }
 
   #reserve(flow: number, value: EncodedValue, ref: number): boolean {
-    if (!this.#queue.reserve(flow, value, ref)) return false
+    const room = this.#queue.room(flow, value, ref)
+    if (room === 0) return false
     const row = this.#flows.row(flow)
     this.#i32[row + word.before] = this.#i32[row + word.appended]
+    this.#i32[row + word.room] = room
     return true
   }
 

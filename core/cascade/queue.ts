@@ -96,24 +96,46 @@ export class IngressQueue {
     value: EncodedValue,
     ref: number,
   ): boolean {
-    const units = unitsOf(value, ref)
-    const position = this.#room(flow, units)
-    if (position === 0) return false
-    this.#write(position, units, message, depth, version, ts, parent_seq, parent_ts, value, ref)
-    const row = this.#flows.row(flow)
-    const appended = this.#i32[row + word.appended]
-    const now = appended & 1
-    const then = now ^ 1
-    this.#i32[row + word.tail_even + then] = position + units
-    this.#i32[row + word.appended_bytes_even + then] =
-      this.#i32[row + word.appended_bytes_even + now] + (units << 3) + (ref !== 0 ? value.length : 0)
-    atomics.release(this.#i32, row + word.appended, appended + 1)
+    const room = this.room(flow, value, ref)
+    if (room === 0) return false
+    const i32 = this.#i32
+    const f64 = this.#f64
+    const said = this.#intent
+    i32[this.#flows.row(flow) + word.room] = room
+    i32[said + intent.depth] = depth
+    f64[(said >> 1) + intent.version] = version
+    f64[(said >> 1) + intent.ts] = ts
+    f64[(said >> 1) + intent.parent_seq] = parent_seq
+    f64[(said >> 1) + intent.parent_ts] = parent_ts
+    this.put(flow, message, value, ref)
     return true
   }
 
-  /** Makes sure, under the flow's publish word, that the next append of this value cannot fail. Changes nothing that others see. */
-  reserve(flow: number, value: EncodedValue, ref: number): boolean {
-    return this.#room(flow, unitsOf(value, ref)) !== 0
+  /**
+   * Where the next item goes, made sure of under the flow's publish word: an append of this value cannot fail after it.
+   * Nothing changes that others see. 0: no segment is free.
+   */
+  room(flow: number, value: EncodedValue, ref: number): number {
+    return this.#room(flow, unitsOf(value, ref))
+  }
+
+  /**
+   * The append itself, at the `room` that the flow's row says, of what the thread's intent row says of version, times and
+   * depth: they are there anyhow, and a double that crosses a call would become an object.
+   */
+  put(flow: number, message: number, value: EncodedValue, ref: number): void {
+    const i32 = this.#i32
+    const row = this.#flows.row(flow)
+    const position = i32[row + word.room]
+    const units = unitsOf(value, ref)
+    this.#write(position, units, message, value, ref)
+    const appended = i32[row + word.appended]
+    const now = appended & 1
+    const then = now ^ 1
+    i32[row + word.tail_even + then] = position + units
+    i32[row + word.appended_bytes_even + then] =
+      i32[row + word.appended_bytes_even + now] + (units << 3) + (ref !== 0 ? value.length : 0)
+    atomics.release(i32, row + word.appended, appended + 1)
   }
 
   /**
@@ -312,28 +334,21 @@ export class IngressQueue {
     return segment
   }
 
-  #write(
-    position: number,
-    units: number,
-    message: number,
-    depth: number,
-    version: number,
-    ts: number,
-    parent_seq: number,
-    parent_ts: number,
-    value: EncodedValue,
-    ref: number,
-  ): void {
+  #write(position: number, units: number, message: number, value: EncodedValue, ref: number): void {
+    const i32 = this.#i32
+    const f64 = this.#f64
     const at = this.#start_i32 + (position << 1)
     const at_f64 = this.#start_f64 + position
-    this.#i32[at + item.size] = units
-    this.#i32[at + item.message] = message
-    this.#i32[at + item.kind] = value.kind
-    this.#i32[at + item.depth] = depth
-    this.#f64[at_f64 + item.version] = version
-    this.#f64[at_f64 + item.ts] = ts
-    this.#f64[at_f64 + item.parent_seq] = parent_seq
-    this.#f64[at_f64 + item.parent_ts] = parent_ts
+    const said = this.#intent
+    const said_f64 = said >> 1
+    i32[at + item.size] = units
+    i32[at + item.message] = message
+    i32[at + item.kind] = value.kind
+    i32[at + item.depth] = i32[said + intent.depth]
+    f64[at_f64 + item.version] = f64[said_f64 + intent.version]
+    f64[at_f64 + item.ts] = f64[said_f64 + intent.ts]
+    f64[at_f64 + item.parent_seq] = f64[said_f64 + intent.parent_seq]
+    f64[at_f64 + item.parent_ts] = f64[said_f64 + intent.parent_ts]
     this.#i32[at + item.length] = value.length
     this.#i32[at + item.ref] = ref
     if (ref !== 0) return
