@@ -7,8 +7,8 @@ import { hasPayload } from './series.ts'
 
 /** A node's whole state, as its lane encoded it. */
 export interface StateChange {
-  /** Microseconds since 1970. */
-  ts: number
+  /** Counts the writes of the node's state, whichever lanes made them. */
+  version: number
   bytes: Buffer
 }
 
@@ -128,7 +128,7 @@ export class Intake implements JournalVisitor {
   }
 
   /** A node's whole state, or a note. */
-  blob(kind: number, subject: number, ts: number, bytes: Buffer, at: number, length: number): void {
+  blob(kind: number, subject: number, _ts: number, bytes: Buffer, at: number, length: number, version: number): void {
     const payload = Buffer.from(bytes.subarray(at, at + length))
     if (kind === JOURNAL.note) {
       this.notes.push(payload)
@@ -142,7 +142,7 @@ export class Intake implements JournalVisitor {
     }
     // A flow goes from lane to lane, and rings are drained one after the other: the later state wins, not the later ring.
     const before = this.states.get(subject)
-    if (before === undefined || before.ts <= ts) this.states.set(subject, { ts, bytes: payload })
+    if (before === undefined || before.version <= version) this.states.set(subject, { version, bytes: payload })
   }
 
   held(
@@ -156,7 +156,7 @@ export class Intake implements JournalVisitor {
     length: number,
   ): void {
     if (this.#known[message] !== 1 && !this.#learn(message)) return
-    if ((this.holds.get(message)?.ts ?? 0) > ts) return
+    if (isOlder(due_ms, ts, this.holds.get(message))) return
     const payload = hasPayload(kind) && due_ms !== 0 ? Buffer.from(bytes.subarray(at, at + length)) : null
     this.holds.set(message, { due_ms, ts: Math.floor(ts), kind, number, bytes: payload })
   }
@@ -184,4 +184,14 @@ export class Intake implements JournalVisitor {
     this.#known[message] = 1
     return true
   }
+}
+
+/**
+ * Lanes hold values and the timer lets them go, each in a ring of its own and by a clock of its own. A value is let go when
+ * it is due, so one that is due later than that was held afterwards.
+ */
+function isOlder(due_ms: number, ts: number, known: HeldChange | undefined): boolean {
+  if (known === undefined) return false
+  if (due_ms === 0) return known.due_ms !== 0 && known.due_ms * 1000 > ts
+  return known.due_ms === 0 ? due_ms * 1000 <= known.ts : ts < known.ts
 }

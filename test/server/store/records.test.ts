@@ -104,8 +104,8 @@ test('a flow that went from lane to lane within one commit leaves the state and 
     journal.declare('boiler.raw', 'float')
     journal.flow('boiler')
   }
-  before.state('boiler.smooth', { n: 1 }, 1.7e15)
-  last.state('boiler.smooth', { n: 2 }, 1.7e15 + 1)
+  before.state('boiler.smooth', { n: 1 }, 1)
+  last.state('boiler.smooth', { n: 2 }, 2)
   before.writer.cascade(0, 0, 1, 77, 1.7e15, 0, 4, 1, 0, 0, 0)
   last.writer.cascade(0, 0, 1, 77, 1.7e15, 2e6, 1, 9, 0, 0, 0)
   before.writer.mark()
@@ -117,6 +117,30 @@ test('a flow that went from lane to lane within one commit leaves the state and 
     [{ n: 2 }],
   )
   assert.equal(second.loaded.interrupted, 0)
+})
+
+test('a held value that was let go stays gone, and one that was held after that stays held, whatever ring is read first', async t => {
+  const data_dir = temporaryDirectory(t)
+  const first = await startStore(t, data_dir)
+  const { store, memory } = first
+  await store.saveFlow(saving('boiler'))
+  const [timer, lane] = [new Journal(memory, store, SLOT.timer), new Journal(memory, store, SLOT.lane)]
+  for (const journal of [timer, lane]) for (const name of ['boiler.gone', 'boiler.kept']) journal.declare(name, 'float')
+  const due_ms = 1.7e12
+  const ts = due_ms * 1000
+  lane.hold('boiler.gone', due_ms, ts - 5000, 1)
+  lane.hold('boiler.kept', due_ms, ts - 5000, 1)
+  timer.hold('boiler.gone', 0, ts + 300, 1)
+  timer.hold('boiler.kept', 0, ts + 300, 1)
+  // By the clock of its lane it was held before the other was let go.
+  lane.hold('boiler.kept', due_ms + 100, ts + 200, 2)
+  for (const journal of [timer, lane]) journal.writer.mark()
+  await first.close()
+  const second = await startStore(t, data_dir)
+  assert.deepEqual(
+    second.loaded.held.map(({ name, number }) => [name, number]),
+    [['boiler.kept', 2]],
+  )
 })
 
 test('how much had not run is known after a restart, once', async t => {
