@@ -168,8 +168,10 @@ export class Series {
       at = minute.take(batch, at, to, MINUTE_US)
     }
     if (!see) return
-    this.#see(batch, to - 1)
-    for (let i = to - 2; i >= from && batch.version[i]! > this.last.version; i--) this.#see(batch, i)
+    // What a flow's earlier lane wrote may lie behind what its later one did: rings are drained one after the other.
+    let newest = to - 1
+    for (let i = newest - 1; i >= from; i--) if (batch.version[i]! > batch.version[newest]!) newest = i
+    if (this.isNewer(batch.version[newest]!, batch.ts[newest]!)) setLast(this.last, batch, newest)
   }
 
   /** Closes what ended before `now_us`; the clock does it when no point comes. */
@@ -200,10 +202,6 @@ export class Series {
     new Uint8Array(fields.buffer).set(bytes.subarray(0, fields.byteLength))
     const minute = loadBin(this.minute, fields, 0, bytes, fields.byteLength)
     loadBin(this.hour, fields, BIN_FIELDS, bytes, minute)
-  }
-
-  #see(batch: PointBatch, i: number): void {
-    if (this.isNewer(batch.version[i]!, batch.ts[i]!)) setLast(this.last, batch, i)
   }
 
   #closeMinute(close: CloseBin): void {

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { WebSocket } from 'ws'
 import { SUBPROTOCOL } from '../../protocol/socket-frames.ts'
 import type { RealEngine } from '../kit/real-engine.ts'
@@ -141,6 +140,7 @@ export class KillLoad {
       if (frame.type === 'ack') say()
       else setTimeout(say, 5)
     })
-    await once(socket, 'close')
+    // Not `once` of node:events, which rejects when the engine goes away with a reset.
+    await new Promise(resolve => socket.on('close', resolve))
   }
 }

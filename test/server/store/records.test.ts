@@ -119,6 +119,26 @@ test('a flow that went from lane to lane within one commit leaves the state and 
   assert.equal(second.loaded.interrupted, 0)
 })
 
+test('a flow that went from lane to lane within one commit leaves its newest value, whatever ring is read first', async t => {
+  const data_dir = temporaryDirectory(t)
+  const first = await startStore(t, data_dir)
+  const { store, memory } = first
+  await store.saveFlow(saving('boiler'))
+  const [later, earlier] = [new Journal(memory, store, SLOT.lane), new Journal(memory, store, SLOT.lane + 1)]
+  later.declare('boiler.raw', 'float', 5)
+  earlier.declare('boiler.raw', 'float')
+  for (let value = 1; value <= 5; value++) earlier.put('boiler.raw', value, 1.7e15 + value)
+  for (let value = 6; value <= 8; value++) later.put('boiler.raw', value, 1.7e15 + value)
+  earlier.writer.mark()
+  later.writer.mark()
+  await first.close()
+  const second = await startStore(t, data_dir)
+  assert.deepEqual(
+    second.loaded.values.map(({ name, version, number }) => [name, version, number]),
+    [['boiler.raw', 8, 8]],
+  )
+})
+
 test('a held value that was let go stays gone, and one that was held after that stays held, whatever ring is read first', async t => {
   const data_dir = temporaryDirectory(t)
   const first = await startStore(t, data_dir)
