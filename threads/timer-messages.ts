@@ -26,17 +26,22 @@ export interface RatedPlan {
   readonly rate_hz: number
 }
 
+/**
+ * The timers of a flow, in place of those it had; an interval that is still the same goes on. `fire`: it was saved, enabled,
+ * or the engine has started.
+ */
+export interface TimersOfFlow {
+  readonly type: 'flow'
+  readonly flow: number
+  readonly name: string
+  readonly injects: readonly InjectPlan[]
+  readonly rated: readonly RatedPlan[]
+  readonly fire: boolean
+}
+
 /** Front to timer. */
 export type ToTimer =
-  /** The timers of a flow, in place of those it had. `fire`: it was saved, enabled, or the engine has started. */
-  | {
-      readonly type: 'flow'
-      readonly flow: number
-      readonly name: string
-      readonly injects: readonly InjectPlan[]
-      readonly rated: readonly RatedPlan[]
-      readonly fire: boolean
-    }
+  | TimersOfFlow
   | { readonly type: 'drop'; readonly flow: number }
   | { readonly type: 'lane'; readonly port: MessagePort }
   /** Held values that were due when the engine ended, or whose lane died before it told. */

@@ -19,7 +19,7 @@ import { journalWakes } from './journal-wakes.ts'
 import type { HeldNotice } from './lane-messages.ts'
 import { LaneNotes } from './lane-notes.ts'
 import { nextCron } from './nodes/inject.ts'
-import type { FromTimer, InjectPlan, RatedPlan, TimerTask, ToTimer } from './timer-messages.ts'
+import type { FromTimer, InjectPlan, RatedPlan, TimersOfFlow, TimerTask, ToTimer } from './timer-messages.ts'
 
 /** The timer thread: injects, ends of rate-limited intervals, and the watch over backlogs. Everything that fires is a publish like any other. */
 const WATCH_MS = 250
@@ -28,11 +28,12 @@ const HELD_AGAIN_MS = 100
 /** Node's timers take at most 2^31 ms; what is due later is looked at again by then. */
 const LONGEST_SLEEP_MS = 3_600_000
 
+/** What is due: the end of an inject's interval, its next time by cron, or the held value of `message`. */
 interface Due {
   due_ms: number
+  readonly kind: 'every' | 'cron' | 'held'
   readonly flow: number
   readonly inject: InjectPlan | null
-  /** The message whose held value is due. */
   readonly message: number
   readonly generation: number
 }
@@ -41,6 +42,8 @@ interface TimedFlow {
   readonly name: string
   readonly generation: number
   readonly rated: ReadonlyMap<number, RatedPlan>
+  /** By node index: the interval and when it ends next. An interval outlives the saves that leave it as it is. */
+  readonly intervals: Map<number, { readonly every_s: number; due_ms: number }>
 }
 
 class Timer {
@@ -60,8 +63,8 @@ class Timer {
   readonly #timed = new Map<number, TimedFlow>()
   readonly #rated = new Map<number, { flow: number; plan: RatedPlan }>()
   readonly #lanes = new Set<MessagePort>()
-  /** Since when each flow stands above the share that degrades the engine. */
-  readonly #pressed = new Map<number, { since_ms: number; told: boolean }>()
+  /** Since when each flow stands above the share that degrades the engine, and the name under which that was told. */
+  readonly #pressed = new Map<number, { readonly since_ms: number; told: string | null }>()
   #generation = 0
   #next: NodeJS.Timeout | null = null
   #next_ms = Number.POSITIVE_INFINITY
@@ -103,11 +106,11 @@ class Timer {
   #receive(message: ToTimer): void {
     switch (message.type) {
       case 'flow':
-        this.#drop(message.flow)
-        this.#take(message.flow, message.name, message.injects, message.rated, message.fire)
+        this.#take(message)
         break
       case 'drop':
         this.#drop(message.flow)
+        this.#relieve(message.flow)
         break
       case 'lane':
         this.#lanes.add(message.port)
@@ -125,9 +128,13 @@ class Timer {
     }
   }
 
-  #take(flow: number, name: string, injects: readonly InjectPlan[], rated: readonly RatedPlan[], fire: boolean): void {
+  #take({ flow, name, injects, rated, fire }: TimersOfFlow): void {
+    const before = this.#timed.get(flow)?.intervals
+    this.#drop(flow)
     const generation = ++this.#generation
-    this.#timed.set(flow, { name, generation, rated: new Map(rated.map(plan => [plan.route.message, plan])) })
+    const plans = new Map(rated.map(plan => [plan.route.message, plan]))
+    const intervals: TimedFlow['intervals'] = new Map()
+    this.#timed.set(flow, { name, generation, rated: plans, intervals })
     for (const plan of rated) {
       const { message } = plan.route
       this.#rated.set(message, { flow, plan })
@@ -137,11 +144,22 @@ class Timer {
     }
     const now_ms = Date.now()
     for (const inject of injects) {
-      if (inject.once && fire) this.#inject(inject, name)
-      const due_ms = nextDue(inject, now_ms, null, this.#time_zone)
-      if (due_ms !== null) this.#heap.push({ due_ms, flow, inject, message: -1, generation })
+      const { node, once, every_s, cron } = inject
+      if (once && fire) this.#inject(inject, name)
+      if (every_s !== null) {
+        const running = before?.get(node)
+        const due_ms = running?.every_s === every_s ? running.due_ms : now_ms + every_s * 1000
+        intervals.set(node, { every_s, due_ms })
+        this.#heap.push({ due_ms, kind: 'every', flow, inject, message: -1, generation })
+      }
+      if (cron !== null) this.#pushCron(flow, inject, cron, generation, now_ms)
     }
     this.#arm()
+  }
+
+  #pushCron(flow: number, inject: InjectPlan, cron: string, generation: number, now_ms: number): void {
+    const due_ms = nextCron(cron, this.#time_zone, now_ms)
+    if (due_ms !== null) this.#heap.push({ due_ms, kind: 'cron', flow, inject, message: -1, generation })
   }
 
   #drop(flow: number): void {
@@ -150,11 +168,10 @@ class Timer {
     // Entries of the heap outlive their flow and are passed over by their generation.
     for (const message of timed.rated.keys()) this.#rated.delete(message)
     this.#timed.delete(flow)
-    this.#pressed.delete(flow)
   }
 
   #holdUntil(message: number, due_ms: number): void {
-    this.#heap.push({ due_ms, flow: -1, inject: null, message, generation: 0 })
+    this.#heap.push({ due_ms, kind: 'held', flow: -1, inject: null, message, generation: 0 })
     this.#arm()
   }
 
@@ -178,12 +195,18 @@ class Timer {
     this.#arm()
   }
 
+  /** Missed times are not made up for. */
   #fireInject(due: Due, inject: InjectPlan, now_ms: number): void {
     const timed = this.#timed.get(due.flow)
     if (timed === undefined || timed.generation !== due.generation) return
     this.#inject(inject, timed.name)
-    const next_ms = nextDue(inject, now_ms, due.due_ms, this.#time_zone)
-    if (next_ms !== null) this.#heap.push({ ...due, due_ms: next_ms })
+    const interval = timed.intervals.get(inject.node)
+    if (due.kind === 'every' && interval !== undefined) {
+      interval.due_ms = nextEnd(due.due_ms, interval.every_s * 1000, now_ms)
+      this.#heap.push({ ...due, due_ms: interval.due_ms })
+    } else if (inject.cron !== null) {
+      this.#pushCron(due.flow, inject, inject.cron, due.generation, now_ms)
+    }
   }
 
   #inject(inject: InjectPlan, flow: string): void {
@@ -237,16 +260,22 @@ class Timer {
       const share = this.#flows.share(flow)
       const pressed = this.#pressed.get(flow)
       if (share < limits.FLOW_PRESSURE_DEGRADED) {
-        if (pressed === undefined) continue
-        this.#pressed.delete(flow)
-        if (pressed.told) this.#event('engine_recovered', timed.name, flow)
+        this.#relieve(flow)
       } else if (pressed === undefined) {
-        this.#pressed.set(flow, { since_ms: now_ms, told: false })
-      } else if (!pressed.told && now_ms - pressed.since_ms >= limits.DEGRADED_AFTER_MS) {
-        pressed.told = true
+        this.#pressed.set(flow, { since_ms: now_ms, told: null })
+      } else if (pressed.told === null && now_ms - pressed.since_ms >= limits.DEGRADED_AFTER_MS) {
+        pressed.told = timed.name
         this.#event('engine_degraded', timed.name, flow)
       }
     }
+  }
+
+  /** The flow is no longer full, or gone. */
+  #relieve(flow: number): void {
+    const pressed = this.#pressed.get(flow)
+    if (pressed === undefined) return
+    this.#pressed.delete(flow)
+    if (pressed.told !== null) this.#event('engine_recovered', pressed.told, flow)
   }
 
   #event(type: 'engine_degraded' | 'engine_recovered', name: string, flow: number): void {
@@ -276,19 +305,8 @@ class Timer {
 
 const nowUs = (): number => Math.floor((performance.timeOrigin + performance.now()) * 1000)
 
-/** When the inject fires next; `last_ms` is when it was due last. Missed times are not made up for. */
-function nextDue(inject: InjectPlan, now_ms: number, last_ms: number | null, time_zone: string): number | null {
-  const times: number[] = []
-  if (inject.every_s !== null) {
-    const every_ms = inject.every_s * 1000
-    const from_ms = last_ms ?? now_ms
-    times.push(from_ms + every_ms * Math.max(1, Math.ceil((now_ms - from_ms) / every_ms)))
-  }
-  if (inject.cron !== null) {
-    const next = nextCron(inject.cron, time_zone, now_ms)
-    if (next !== null) times.push(next)
-  }
-  return times.length === 0 ? null : Math.min(...times)
-}
+/** The first end of an interval after now, of those that follow `last_ms`. */
+const nextEnd = (last_ms: number, every_ms: number, now_ms: number): number =>
+  last_ms + every_ms * Math.max(1, Math.floor((now_ms - last_ms) / every_ms) + 1)
 
 new Timer(workerData as TimerTask).run()

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
+import { after, before } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Engine } from '../../server/engine.ts'
 import { type Served, serve } from '../../server/main.ts'
@@ -14,8 +14,13 @@ export interface LiveEngine {
   restart(): Promise<LiveEngine>
 }
 
+/** Whoever ends what was started: a test, or a file. */
+interface Ending {
+  after(end: () => Promise<void>): void
+}
+
 /** The whole engine in this process on a fresh data directory, as `svc serve` starts it; it ends with the test. */
-export async function liveEngine(t: TestContext, environment: Record<string, string> = {}): Promise<LiveEngine> {
+export async function liveEngine(t: Ending, environment: Record<string, string> = {}): Promise<LiveEngine> {
   const data_dir = mkdtempSync(join(tmpdir(), 'live-engine-'))
   let last: Served | null = null
   t.after(async () => {
@@ -37,6 +42,19 @@ export async function liveEngine(t: TestContext, environment: Record<string, str
     }
   }
   return start()
+}
+
+/** One engine for the stories of a file that do not disturb each other; it is there when the first of them begins. */
+export function sharedEngine(environment: Record<string, string> = {}): LiveEngine {
+  const shared = {} as LiveEngine
+  const ends: (() => Promise<void>)[] = []
+  before(async () => {
+    Object.assign(shared, await liveEngine({ after: end => ends.push(end) }, environment))
+  })
+  after(async () => {
+    for (const end of ends) await end()
+  })
+  return shared
 }
 
 async function startIn(data_dir: string, environment: Record<string, string>) {

@@ -151,6 +151,14 @@ export class Story {
     return (await this.engine.observe.cascades({ ...page, flow })).items
   }
 
+  /** The events of a flow, oldest first, once there are so many of the type. */
+  async events(flow: string, type: string, least = 1) {
+    const read = async () =>
+      (await this.engine.observe.events({ limit: 1000, offset: 0, flow, type, since_us: null, until_us: null })).items
+    await eventually(async () => (await read()).length >= least, `${least} events ${type} of ${flow}`)
+    return (await read()).reverse()
+  }
+
   /** What the engine answers when it refuses. */
   refusal(change: () => unknown): { code: string; detail: string; retry_after_s: number | null } {
     try {
