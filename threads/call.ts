@@ -1,6 +1,5 @@
 import { type MessagePort, parentPort, threadId } from 'node:worker_threads'
-import type { Failure } from '../core/cascade/flow-run.ts'
-import { THREW } from '../core/cascade/flow-run.ts'
+import { type Failure, THREW } from '../core/cascade/host.ts'
 import { compileOutputs, type OutputValues } from '../core/cascade/plan-run.ts'
 import type { Body } from '../core/cascade/seat.ts'
 import type { PlanNode } from '../core/flow/plan.ts'

@@ -1,6 +1,7 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
-import type { Failure, FlowRun } from '../core/cascade/flow-run.ts'
-import type { Execution } from '../core/cascade/seat.ts'
+import type { FlowRun } from '../core/cascade/flow-run.ts'
+import type { Failure } from '../core/cascade/host.ts'
+import type { Arrival, Execution } from '../core/cascade/seat.ts'
 import { type ErrorCode, ServiceError } from '../protocol/errors.ts'
 import type { CallRequest, FromCall, Note, ToCall } from './lane-messages.ts'
 import type { LaneSeat } from './lane-seat.ts'
@@ -48,7 +49,8 @@ export class LaneCalls {
   lost(call: number, code: ErrorCode, message: string): void {
     const away = this.#away.get(call)
     if (away === undefined) return
-    this.#end(call, away, failure(code, `${away.execution.seat.node.qualified}: ${message}`))
+    const reason = failure(code, `${away.execution.seat.node.qualified}: ${message}`)
+    this.#end(call, away, { type: 'threw', error: new CallFailure(reason) })
   }
 
   #receive(call: number, message: FromCall): void {
@@ -64,15 +66,12 @@ export class LaneCalls {
         })
         break
       case 'returned':
-        this.#takeState(execution, message.state)
-        this.#parts.executed(execution.seat as LaneSeat, message.ms)
-        flow.arrive(execution, { type: 'returned', value: message.outputs })
-        this.#forget(call, away)
+        this.#finish(away, message, message.outputs)
+        this.#end(call, away, { type: 'returned', value: undefined })
         break
       case 'threw':
-        this.#takeState(execution, message.state)
-        this.#parts.executed(execution.seat as LaneSeat, message.ms)
-        this.#end(call, away, message.failure)
+        this.#finish(away, message, undefined)
+        this.#end(call, away, { type: 'threw', error: new CallFailure(message.failure) })
         break
       case 'note':
         this.#parts.note(message.note)
@@ -82,6 +81,25 @@ export class LaneCalls {
     }
   }
 
+  /**
+   * The last emission and the state that goes with it, in one turn of the flow: taken any earlier, the state would be marked
+   * with the next turn of some other flow, ahead of the values that the body published with it.
+   */
+  #finish(
+    { flow, execution }: Away,
+    { state, ms }: Extract<FromCall, { ms: number }>,
+    outputs: unknown,
+  ): void {
+    flow.arrive(execution, {
+      type: 'emitted',
+      outputs: outputs ?? {},
+      processed: () => {
+        this.#takeState(execution, state)
+        this.#parts.executed(execution.seat as LaneSeat, ms)
+      },
+    })
+  }
+
   #takeState(execution: Execution, object: Record<string, unknown>): void {
     if (!execution.seat.current) return
     const state = this.#parts.stateOf(execution.seat as LaneSeat)
@@ -89,14 +107,10 @@ export class LaneCalls {
     state.touched = true
   }
 
-  #end(call: number, away: Away, reason: Failure): void {
-    this.#forget(call, away)
-    away.flow.arrive(away.execution, { type: 'threw', error: new CallFailure(reason) })
-  }
-
-  #forget(call: number, away: Away): void {
+  #end(call: number, away: Away, arrival: Arrival): void {
     this.#away.delete(call)
     away.port.close()
+    away.flow.arrive(away.execution, arrival)
   }
 }
 

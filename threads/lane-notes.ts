@@ -1,4 +1,4 @@
-import type { Failure } from '../core/cascade/flow-run.ts'
+import type { Failure } from '../core/cascade/host.ts'
 import type { Cascade } from '../core/cascade/wave.ts'
 import { JOURNAL, type JournalWriter } from '../core/memory/journal.ts'
 import type { Codec } from '../protocol/codec.ts'

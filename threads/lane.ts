@@ -1,27 +1,20 @@
 import { receiveMessageOnPort } from 'node:worker_threads'
-import { type Failure, FlowRun, type Host } from '../core/cascade/flow-run.ts'
-import { FlowTable } from '../core/cascade/flows.ts'
+import { FlowRun } from '../core/cascade/flow-run.ts'
+import type { Failure, Host } from '../core/cascade/host.ts'
 import { Packed, type PlanRun } from '../core/cascade/plan-run.ts'
-import { Publisher } from '../core/cascade/publish.ts'
-import { IngressQueue, type TakenItem } from '../core/cascade/queue.ts'
-import { ReadySet, SHARED_SET, setOf } from '../core/cascade/ready.ts'
-import type { Execution, Seat } from '../core/cascade/seat.ts'
+import type { TakenItem } from '../core/cascade/queue.ts'
+import { SHARED_SET, setOf } from '../core/cascade/ready.ts'
+import type { Execution, Mailbox, Seat } from '../core/cascade/seat.ts'
 import type { Cascade } from '../core/cascade/wave.ts'
 import type { Plan, PlanNode, PlanOutputPort } from '../core/flow/plan.ts'
-import { Arena } from '../core/memory/arena.ts'
-import * as atomics from '../core/memory/atomics.ts'
-import { NodeCounters, PLACEMENT } from '../core/memory/counters.ts'
-import { HeldTable } from '../core/memory/held.ts'
-import { CASCADE_STATUS, JournalWriter } from '../core/memory/journal.ts'
-import { MessageTable, type ReadValue } from '../core/memory/messages.ts'
-import { attachMemory, CONTROL, type Memory } from '../core/memory/region.ts'
-import { THREAD_KIND, THREAD_ROW, ThreadTable } from '../core/memory/threads.ts'
-import { Sleeper, wakeThread } from '../core/memory/wait.ts'
+import { PLACEMENT } from '../core/memory/counters.ts'
+import { CASCADE_STATUS } from '../core/memory/journal.ts'
+import type { ReadValue } from '../core/memory/messages.ts'
 import { type Codec, createCodec, newEncoded } from '../protocol/codec.ts'
 import { type EncodedValue, KIND } from '../protocol/encoded.ts'
 import { limits } from '../protocol/limits.ts'
-import { journalWakes } from './journal-wakes.ts'
 import { CallFailure, LaneCalls } from './lane-calls.ts'
+import { LaneMemory } from './lane-memory.ts'
 import type { FromLane, HeldNotice, LaneTask, Note, ToLane } from './lane-messages.ts'
 import { LaneNotes } from './lane-notes.ts'
 import { LaneSeat } from './lane-seat.ts'
@@ -56,18 +49,7 @@ class Lane implements Host {
   origin_us = performance.timeOrigin * 1000
 
   readonly #task: LaneTask
-  readonly #memory: Memory
-  readonly #owner: number
-  readonly #arena: Arena
-  readonly #threads: ThreadTable
-  readonly #flows: FlowTable
-  readonly #ready: ReadySet
-  readonly #queue: IngressQueue
-  readonly #messages: MessageTable
-  readonly #counters: NodeCounters
-  readonly #journal: JournalWriter
-  readonly #publisher: Publisher
-  readonly #sleeper: Sleeper
+  readonly #memory: LaneMemory
   readonly #states: LaneStates
   readonly #notes: LaneNotes
   readonly #calls: LaneCalls
@@ -95,12 +77,6 @@ class Lane implements Host {
     parent_ts: 0,
     value: newEncoded(),
   }
-  readonly #current_node: number
-  readonly #executions: number
-  readonly #published: number
-  readonly #in_flight: number
-  readonly #own_in_flight: number
-
   #seq = 0
   #cursor = 0
   #retire_at = Number.POSITIVE_INFINITY
@@ -111,34 +87,12 @@ class Lane implements Host {
 
   constructor(task: LaneTask) {
     this.#task = task
-    const memory = attachMemory(task.sab)
+    const memory = new LaneMemory(task.sab, task.slot, flow =>
+      this.#notes.dropped(this.#plans.get(flow)?.flow ?? String(flow), 'hard_cap'),
+    )
     this.#memory = memory
-    this.#threads = new ThreadTable(memory)
-    this.#owner = this.#threads.enter(task.slot, THREAD_KIND.lane)
-    const owner = this.#owner
-    const arena = new Arena(memory, owner)
-    this.#arena = arena
-    const journal = new JournalWriter(memory, task.slot, journalWakes(memory))
-    const flows = new FlowTable(memory)
-    this.#flows = flows
-    this.#journal = journal
-    this.#ready = new ReadySet(memory, flows)
-    this.#queue = new IngressQueue({ memory, owner, arena, flows })
-    this.#messages = new MessageTable(memory)
-    this.#counters = new NodeCounters(memory)
-    this.#publisher = new Publisher({
-      memory,
-      owner,
-      arena,
-      journal,
-      flows,
-      queue: this.#queue,
-      ready: this.#ready,
-      messages: this.#messages,
-      dropped: flow => this.#notes.dropped(this.#plans.get(flow)?.flow ?? String(flow), 'hard_cap'),
-    })
-    this.#sleeper = new Sleeper(memory, task.slot)
-    this.#states = new LaneStates({ memory, arena, codec: this.codec, journal })
+    const { shared, owner, arena, journal, flows, held } = memory
+    this.#states = new LaneStates({ memory: shared, arena, codec: this.codec, journal })
     this.#notes = new LaneNotes(journal, this.codec)
     this.#calls = new LaneCalls({
       stateOf: seat => this.#stateOf(seat),
@@ -147,30 +101,23 @@ class Lane implements Host {
       executed: (seat, ms) => this.executed(seat, ms),
     })
     this.#rate = new RateLimit({
-      memory,
+      memory: shared,
       owner,
       arena,
       flows,
-      held: new HeldTable(memory, arena),
+      held,
       journal,
       notice: (message, due_ms) => {
         task.timer.postMessage({ message, due_ms } satisfies HeldNotice)
       },
     })
-    const row = this.#threads.row(task.slot)
-    this.#current_node = (row >> 2) + THREAD_ROW.word.current_node
-    this.#executions = (row >> 3) + THREAD_ROW.word.executions
-    this.#published = (row >> 3) + THREAD_ROW.word.published
-    this.#own_in_flight = (row >> 2) + THREAD_ROW.word.cascades_in_flight
-    memory.i32[this.#own_in_flight] = 0
-    this.#in_flight = (memory.regions.control.offset >> 2) + CONTROL.word.cascades_in_flight
   }
 
   // ---- the loop
 
   async run(): Promise<void> {
-    this.#ready.enterLane(this.#task.slot)
-    this.#post({ type: 'entered', owner: this.#owner })
+    this.#memory.ready.enterLane(this.#task.slot)
+    this.#post({ type: 'entered', owner: this.#memory.owner })
     let served_at = this.clock()
     for (;;) {
       this.#receive()
@@ -199,11 +146,10 @@ class Lane implements Host {
       const message = got.message as ToLane
       switch (message.type) {
         case 'plan':
-          this.#plans.set(message.plan.flow_index, message.plan)
+          this.#takePlan(message.plan)
           break
         case 'drop':
-          this.#plans.delete(message.flow)
-          this.#runs.delete(message.flow)
+          this.#drop(message.flow)
           break
         case 'retire':
           this.#retire_at = this.clock() + message.grace_ms
@@ -217,13 +163,37 @@ class Lane implements Host {
     }
   }
 
+  /** An owned flow hears of it in its next turn: bodies away of changed nodes are told to end. */
+  #takePlan(plan: Plan): void {
+    this.#plans.set(plan.flow_index, plan)
+    const run = this.#runs.get(plan.flow_index)
+    if (run !== undefined && this.#owned.has(run)) this.#wanting.add(run)
+  }
+
+  /** The flow is deleted: what it had begun is over, and the front takes it from here. */
+  #drop(flow: number): void {
+    const run = this.#runs.get(flow)
+    this.#plans.delete(flow)
+    this.#runs.delete(flow)
+    if (run === undefined || !this.#owned.has(run)) return
+    this.#abandon(run)
+    this.#release(run)
+  }
+
+  #abandon(run: FlowRun): void {
+    for (const cascade of run.abandon()) this.#record(run, cascade, CASCADE_STATUS.interrupted)
+    this.#drains.get(run)?.resolve()
+    this.#drains.delete(run)
+    this.#endTurn(run)
+  }
+
   /** Owned flows that want a turn, and free flows that are ready, take turns. */
   #next(): FlowRun | null {
     const set = setOf(this.#task.slot)
-    for (let flow = this.#ready.take(set, 0); flow >= 0; flow = this.#ready.take(set, 0)) {
+    for (let flow = this.#memory.ready.take(set, 0); flow >= 0; flow = this.#memory.ready.take(set, 0)) {
       const run = this.#runs.get(flow)
       if (run !== undefined && this.#owned.has(run)) this.#wanting.add(run)
-      else this.#ready.markReady(flow)
+      else this.#memory.ready.markReady(flow)
     }
     this.#prefers_free = !this.#prefers_free
     if (this.#prefers_free || this.#wanting.size === 0) {
@@ -240,14 +210,14 @@ class Lane implements Host {
   #claim(): FlowRun | null {
     if (this.#retire_at !== Number.POSITIVE_INFINITY) return null
     for (;;) {
-      const flow = this.#ready.take(SHARED_SET, this.#cursor)
+      const flow = this.#memory.ready.take(SHARED_SET, this.#cursor)
       if (flow < 0) return null
       this.#cursor = flow + 1
       const plan = this.#plans.get(flow)
       // A disabled flow keeps what waits; a plan that is still on its way here comes with a mark of its own.
       if (plan === undefined || !plan.enabled) continue
-      if (!this.#flows.claim(flow, this.#owner)) {
-        this.#ready.markReady(flow)
+      if (!this.#memory.flows.claim(flow, this.#memory.owner)) {
+        this.#memory.ready.markReady(flow)
         continue
       }
       const run = this.#runOf(flow, plan)
@@ -259,10 +229,10 @@ class Lane implements Host {
   /** The flow as this lane left it, unless another lane ran it since. */
   #runOf(flow: number, plan: Plan): FlowRun {
     const known = this.#runs.get(flow)
-    if (known !== undefined && known.version === this.#flows.carryVersion(flow)) return known
+    if (known !== undefined && known.version === this.#memory.flows.carryVersion(flow)) return known
     const run = new FlowRun(plan, this, this.#item)
     this.#runs.set(flow, run)
-    const carry = this.#flows.carry(flow)
+    const carry = this.#memory.flows.carry(flow)
     if (carry !== 0) this.#states.takeCarry(run, carry)
     return run
   }
@@ -270,14 +240,14 @@ class Lane implements Host {
   #turn(flow: FlowRun): void {
     const plan = this.#plans.get(flow.index)
     if (plan !== undefined && plan !== flow.run.plan) flow.replan(plan)
-    if (!this.#journal.waitForRoom(TURN_ROOM_BYTES, this.#stopping)) {
+    if (!this.#memory.journal.waitForRoom(TURN_ROOM_BYTES, this.#memory.isStopping)) {
       this.#wanting.add(flow)
       return
     }
     const enabled = plan?.enabled ?? false
-    const more = flow.turn(enabled ? this.#queue : NO_INGRESS, this.clock() + limits.TURN_MS)
+    const more = flow.turn(enabled ? this.#memory.queue : NO_INGRESS, this.clock() + limits.TURN_MS)
     this.#endTurn(flow)
-    const waiting = enabled && !this.#capped && this.#queue.length(flow.index) > 0
+    const waiting = enabled && !this.#capped && this.#memory.queue.length(flow.index) > 0
     if (more || (waiting && (this.#wanting.size === 0 || !flow.isAtRest))) this.#wanting.add(flow)
     else if (flow.isAtRest) this.#release(flow)
   }
@@ -286,13 +256,13 @@ class Lane implements Host {
   #endTurn(flow: FlowRun): void {
     this.#keepStates(flow)
     if (flow.taken > 0) {
-      this.#journal.taken(flow.index, flow.taken)
+      this.#memory.journal.taken(flow.index, flow.taken)
       flow.taken = 0
     }
-    this.#journal.mark()
-    this.#flows.setInner(flow.index, flow.inner, 0)
+    this.#memory.journal.mark()
+    this.#memory.flows.setInner(flow.index, flow.inner, 0)
     const drain = this.#drains.get(flow)
-    if (drain !== undefined && flow.inner === 0 && this.#flows.share(flow.index) < 1) {
+    if (drain !== undefined && flow.inner === 0 && this.#memory.flows.share(flow.index) < 1) {
       this.#drains.delete(flow)
       drain.resolve()
     }
@@ -304,7 +274,7 @@ class Lane implements Host {
       if (!seat.state!.touched || !seat.current) continue
       const refusal = this.#states.keep(seat, this.now_us())
       if (refusal === null) continue
-      this.#counters.error(seat.node.index, Date.now())
+      this.#memory.counters.error(seat.node.index, Date.now())
       this.#notes.error(seat.node.qualified, failureOf(refusal), null, seat.execution.cascade, this.now_us())
     }
     this.#touched.length = 0
@@ -312,7 +282,7 @@ class Lane implements Host {
 
   /** A body that stays away may hold its state object and write into it at any time. */
   #touchActive(flow: FlowRun): void {
-    for (const seat of flow.seats.values()) {
+    for (const seat of flow.seats) {
       const { active, state } = seat as LaneSeat
       if (active === null || active.dispatched || state === null || !(state.used || state.touched)) continue
       state.touched = true
@@ -323,27 +293,27 @@ class Lane implements Host {
   #release(flow: FlowRun): void {
     this.#wanting.delete(flow)
     this.#owned.delete(flow)
-    const queued = this.#queue.length(flow.index)
-    this.#states.release(this.#flows.setCarry(flow.index, this.#states.carryOf(flow, queued)))
-    flow.version = this.#flows.carryVersion(flow.index)
-    this.#flows.release(flow.index, this.#owner)
-    if (this.#queue.length(flow.index) > 0) this.#ready.markReady(flow.index)
+    const queued = this.#memory.queue.length(flow.index)
+    this.#states.release(this.#memory.flows.setCarry(flow.index, this.#states.carryOf(flow, queued)))
+    flow.version = this.#memory.flows.carryVersion(flow.index)
+    this.#memory.flows.release(flow.index, this.#memory.owner)
+    if (this.#memory.queue.length(flow.index) > 0) this.#memory.ready.markReady(flow.index)
   }
 
   async #idle(): Promise<void> {
     this.#notes.flush(this.now_us())
-    this.#arena.collect()
-    const ticket = this.#sleeper.announce()
+    this.#memory.arena.collect()
+    const ticket = this.#memory.sleeper.announce()
     if (this.#hasWork()) {
-      this.#sleeper.cancel()
+      this.#memory.sleeper.cancel()
       return
     }
     const ms = this.#capped ? CAPPED_SLEEP_MS : SLEEP_MS
     if (this.#owned.size === 0 && !hasHandles()) {
-      this.#sleeper.sleep(ticket, ms)
+      this.#memory.sleeper.sleep(ticket, ms)
     } else {
       this.#sleeping = true
-      await this.#sleeper.sleepAsync(ticket, ms)
+      await this.#memory.sleeper.sleepAsync(ticket, ms)
       this.#sleeping = false
     }
     if (this.#capped && this.mayBegin()) {
@@ -353,13 +323,9 @@ class Lane implements Host {
   }
 
   #hasWork(): boolean {
-    if (this.#wanting.size > 0 || this.#ready.mayHold(setOf(this.#task.slot))) return true
-    return this.#retire_at === Number.POSITIVE_INFINITY && this.#ready.mayHold(SHARED_SET)
+    if (this.#wanting.size > 0 || this.#memory.ready.mayHold(setOf(this.#task.slot))) return true
+    return this.#retire_at === Number.POSITIVE_INFINITY && this.#memory.ready.mayHold(SHARED_SET)
   }
-
-  /** The engine ends, or the store is gone: nobody makes room any more. */
-  readonly #stopping = (): boolean =>
-    this.#memory.i32[(this.#memory.regions.control.offset >> 2) + CONTROL.word.stopping] !== 0
 
   #lookByTheClock(now: number): void {
     this.#looked_at = now
@@ -372,24 +338,18 @@ class Lane implements Host {
         this.#record(flow, cascade, CASCADE_STATUS.running)
       }
     }
-    this.#journal.mark()
+    this.#memory.journal.mark()
     this.#notes.flush(this.now_us())
   }
 
   /** What is still away is told to end and recorded as interrupted; what waits in the queues stays for other lanes. */
   #leave(): void {
     for (const flow of [...this.#owned]) {
-      for (const seat of flow.seats.values()) seat.active?.abort?.abort()
-      for (const cascade of flow.openCascades) {
-        this.#record(flow, cascade, CASCADE_STATUS.interrupted)
-        this.inFlight(-1)
-      }
-      this.#endTurn(flow)
+      this.#abandon(flow)
       this.#release(flow)
     }
     this.#notes.flush(this.now_us())
-    this.#ready.leaveLane(this.#task.slot)
-    this.#threads.leave(this.#owner)
+    this.#memory.leave()
     this.#post({ type: 'left' })
     this.#task.control.close()
     this.#task.timer.close()
@@ -403,7 +363,7 @@ class Lane implements Host {
 
   newest(message: number): unknown {
     const read = this.#read
-    if (!this.#messages.read(message, read)) return undefined
+    if (!this.#memory.messages.read(message, read)) return undefined
     if (read.kind === KIND.json) return new Packed(KIND.json, Buffer.from(read.bytes.subarray(0, read.length)))
     return this.codec.decode(read.kind, read.number, read.bytes, 0, read.length)
   }
@@ -429,8 +389,9 @@ class Lane implements Host {
   }
 
   publish(run: PlanRun, message: number, value: EncodedValue, ts_us: number, depth: number, cascade: Cascade): number {
-    if (!this.#journal.hasRoom(PUBLISH_ROOM_BYTES)) this.#journal.waitForRoom(PUBLISH_ROOM_BYTES, this.#stopping)
-    const version = this.#publisher.publishInner(
+    if (!this.#memory.journal.hasRoom(PUBLISH_ROOM_BYTES))
+      this.#memory.journal.waitForRoom(PUBLISH_ROOM_BYTES, this.#memory.isStopping)
+    const version = this.#memory.publisher.publishInner(
       run.routes[message]!,
       value,
       ts_us,
@@ -438,7 +399,7 @@ class Lane implements Host {
       cascade.seq,
       cascade.started_us,
     )
-    if (version > 0) this.#memory.f64[this.#published]!++
+    if (version > 0) this.#memory.countPublished()
     else this.#notes.dropped(run.plan.flow, 'arena_full')
     return version
   }
@@ -449,18 +410,17 @@ class Lane implements Host {
 
   // ---- Host: bodies
 
-  newSeat(node: PlanNode): Seat {
-    return new LaneSeat(node)
+  newSeat(node: PlanNode, mailbox: Mailbox): Seat {
+    return new LaneSeat(node, mailbox)
   }
 
   call(seat: Seat, inputs: Record<string, unknown>): unknown {
     const here = seat as LaneSeat
     if (here.speaker!.execution?.away) this.#renewContext(here, this.#runOfSeat(here))
     here.speaker!.execution = seat.execution
-    this.#memory.i32[this.#current_node] = seat.node.index + 1
+    this.#memory.enterBody(seat.node.index)
     const result = this.#door.enter(seat.body!, inputs, seat.context)
-    this.#memory.i32[this.#current_node] = 0
-    this.#memory.f64[this.#executions]!++
+    this.#memory.leaveBody()
     return result
   }
 
@@ -511,7 +471,7 @@ class Lane implements Host {
   }
 
   dispatched(seat: Seat): boolean {
-    return seat.node.dispatch || this.#counters.placement(seat.node.index) === PLACEMENT.dispatch
+    return seat.node.dispatch || this.#memory.counters.placement(seat.node.index) === PLACEMENT.dispatch
   }
 
   dispatch(flow: FlowRun, execution: Execution): void {
@@ -519,23 +479,23 @@ class Lane implements Host {
   }
 
   executed(seat: Seat, ms: number): void {
-    this.#counters.execution(seat.node.index, ms * 1e6)
+    this.#memory.counters.execution(seat.node.index, ms * 1e6)
     if ((seat as LaneSeat).state?.touched) this.#touched.push(seat as LaneSeat)
     if (!(seat as LaneSeat).isSlowAfter(ms) || this.dispatched(seat)) return
-    this.#counters.setPlacement(seat.node.index, PLACEMENT.dispatch)
+    this.#memory.counters.setPlacement(seat.node.index, PLACEMENT.dispatch)
     this.note({ type: 'promoted', node: seat.node.qualified, median_ms: limits.SLOW_BODY_MS, ts: this.now_us() })
   }
 
   waitedForInput(seat: Seat): void {
-    this.#counters.waitingForInput(seat.node.index)
+    this.#memory.counters.waitingForInput(seat.node.index)
   }
 
   queueWait(seat: Seat, us: number): void {
-    this.#counters.wait(seat.node.index, us * 1000)
+    this.#memory.counters.wait(seat.node.index, us * 1000)
   }
 
   failed(_flow: FlowRun, seat: Seat, reason: Failure, inputs: unknown, cascade: Cascade): void {
-    this.#counters.error(seat.node.index, Date.now())
+    this.#memory.counters.error(seat.node.index, Date.now())
     this.#notes.error(seat.node.qualified, reason, inputs, cascade, this.now_us())
   }
 
@@ -559,9 +519,9 @@ class Lane implements Host {
   }
 
   #record(flow: FlowRun, cascade: Cascade, status: number): void {
-    this.#journal.waitForRoom(256, this.#stopping)
+    this.#memory.journal.waitForRoom(256, this.#memory.isStopping)
     const duration_us = Math.max(0, this.now_us() - cascade.started_us)
-    this.#journal.cascade(
+    this.#memory.journal.cascade(
       flow.index,
       cascade.message,
       cascade.root_version,
@@ -577,20 +537,19 @@ class Lane implements Host {
   }
 
   mayBegin(): boolean {
-    if (atomics.load(this.#memory.i32, this.#in_flight) < this.#task.max_cascades) return true
+    if (this.#memory.inFlight < this.#task.max_cascades) return true
     this.#capped = true
     return false
   }
 
-  /** Counted twice: for the engine's bound, and in the thread's own row, so that its death can be taken off again. */
   inFlight(change: 1 | -1): void {
-    atomics.add(this.#memory.i32, this.#in_flight, change)
-    this.#memory.i32[this.#own_in_flight]! += change
+    this.#memory.countInFlight(change)
   }
 
   wants(flow: FlowRun): void {
+    if (!this.#owned.has(flow)) return
     this.#wanting.add(flow)
-    if (this.#sleeping) wakeThread(this.#memory, this.#task.slot)
+    if (this.#sleeping) this.#memory.wake()
   }
 
   drained(flow: FlowRun): Promise<void> {

@@ -13,6 +13,10 @@ export class Fifo<Item> {
     this.#items[(this.#first + this.#size++) & (this.#items.length - 1)] = item
   }
 
+  get first(): Item | undefined {
+    return this.#items[this.#first]
+  }
+
   shift(): Item | undefined {
     if (this.#size === 0) return undefined
     const item = this.#items[this.#first]

@@ -1,66 +1,15 @@
-import type { Codec } from '../../protocol/codec.ts'
-import { type EncodedValue, isNumeric, KIND } from '../../protocol/encoded.ts'
-import type { ErrorCode } from '../../protocol/errors.ts'
+import { type EncodedValue, KIND } from '../../protocol/encoded.ts'
 import { limits } from '../../protocol/limits.ts'
-import type { Plan, PlanNode, PlanOutputPort } from '../flow/plan.ts'
-
+import type { Plan } from '../flow/plan.ts'
+import { Emissions, NO_OUTPUTS } from './emissions.ts'
 import { Fifo } from './fifo.ts'
-import { type OutputValues, Packed, PlanRun, type Values } from './plan-run.ts'
+import { type Failure, type Host, type Ingress, THREW } from './host.ts'
+import { OpenWaves } from './open-waves.ts'
+import { Packed, PlanRun } from './plan-run.ts'
 import type { TakenItem } from './queue.ts'
-import { type Arrival, Arrived, Execution, type Seat, type Waiting } from './seat.ts'
-import { type BackEdgeCount, Cascade, Wave } from './wave.ts'
-
-/** What ended an execution without a result. */
-export interface Failure {
-  readonly code: ErrorCode
-  readonly message: string
-  readonly stack: string | null
-}
-
-/** Answered by `Host.call` in place of a result when the body threw; the host keeps what was thrown. */
-export const THREW = Symbol('threw')
-
-/** What the flow asks of the thread that it runs on. One implementation: the lane. */
-export interface Host extends Values {
-  readonly codec: Codec
-  /** Reused by every flow of the thread, one for each output of an emission. */
-  scratch(at: number): EncodedValue
-  /** Milliseconds of the thread's monotonic clock; `origin_us` added it is the time of day. */
-  clock(): number
-  readonly origin_us: number
-  nextSeq(): number
-  /** The one door into user code, for a body that runs here. */
-  call(seat: Seat, inputs: Record<string, unknown>): unknown
-  thrown(): Failure
-  failureOf(error: unknown): Failure
-  newSeat(node: PlanNode): Seat
-  /** Makes the body of a seat ready and answers through `FlowRun.bodyReady`. */
-  load(flow: FlowRun, seat: Seat): void
-  /** True when the body is not to run on this thread. */
-  dispatched(seat: Seat): boolean
-  dispatch(flow: FlowRun, execution: Execution): void
-  executed(seat: Seat, ms: number): void
-  waitedForInput(seat: Seat): void
-  queueWait(seat: Seat, us: number): void
-  failed(flow: FlowRun, seat: Seat, failure: Failure, inputs: unknown, cascade: Cascade): void
-  /** Publishes inside a cascade; answers the version. */
-  publish(run: PlanRun, message: number, value: EncodedValue, ts_us: number, depth: number, cascade: Cascade): number
-  /** True when a rate-limited port may publish now; else the value is held. */
-  passes(run: PlanRun, output: PlanOutputPort, value: EncodedValue, ts_us: number): boolean
-  cycle(flow: FlowRun, run: PlanRun, position: number, reason: string): void
-  ended(flow: FlowRun, cascade: Cascade, ms: number): void
-  /** May another cascade begin, under the engine's bound on those in flight? */
-  mayBegin(): boolean
-  inFlight(change: 1 | -1): void
-  /** An item or a waiting execution whose ports a deploy took away. */
-  planChanged(flow: FlowRun, seat: Seat | null, cascade: Cascade): void
-  /** Something arrived outside a turn: the lane gives the flow a turn soon. */
-  wants(flow: FlowRun): void
-}
-
-export interface Ingress {
-  take(flow: number, out: TakenItem): boolean
-}
+import { type Arrival, Arrived, Execution, type Mailbox, type Seat } from './seat.ts'
+import { Seats } from './seats.ts'
+import { Cascade, type Wave } from './wave.ts'
 
 /**
  * One flow on the lane that owns it: takes what was published, orders waves, starts bodies, publishes what they emit.
@@ -72,36 +21,25 @@ export interface Ingress {
 export class FlowRun {
   readonly index: number
   run: PlanRun
-  /** Cascades begun: the flow's clock. A wave reads nothing that a later cascade published. */
-  clock = 0
   /** Items taken from the queue since the last turn's end was marked. */
   taken = 0
   /** Version of the carry that this thread left behind: another one means that another thread ran the flow since. */
   version = -1
-  /** Bodies away: while there are any, the flow stays with its thread. */
+  /** Bodies away or being loaded: while there are any, the flow stays with its thread. */
   away = 0
 
   readonly #host: Host
-  readonly #seats = new Map<string, Seat>()
+  readonly #waves: OpenWaves
+  readonly #seats: Seats
+  readonly #emissions: Emissions
   readonly #stack: (Wave | Execution)[] = []
   readonly #arrivals = new Fifo<Wave | Arrived>()
   readonly #generators = new Fifo<Execution>()
-  readonly #spawned: Wave[] = []
-  readonly #open = new Set<Wave>()
-  readonly #open_cascades = new Set<Cascade>()
-  readonly #spare: Wave[] = []
   readonly #item: TakenItem
-  readonly #out: OutputValues = { value: [], keys: 0 }
-  #wave_ids = 0
-  #open_waves = 0
-  /** Waves are open that began before the newest cascade. */
-  #mixed = false
   #waiting = 0
   #now = 0
   #deadline = 0
   #pulls = 0
-  /** The wave that an emission of a body away has just joined; it runs before anything that was spawned. */
-  #joined: Wave | null = null
   /** The execution whose body runs now, on this thread's stack. */
   #inside: Execution | null = null
 
@@ -109,7 +47,10 @@ export class FlowRun {
     this.index = plan.flow_index
     this.#host = host
     this.#item = item
-    this.run = this.#prepare(plan, new Map())
+    this.#waves = new OpenWaves(this, host)
+    this.#seats = new Seats(host)
+    this.#emissions = new Emissions(this, host, this.#waves)
+    this.run = this.#prepare(plan)
   }
 
   /** Executions waiting in mailboxes and results waiting for a turn. */
@@ -122,12 +63,13 @@ export class FlowRun {
     return this.run.plan.flow
   }
 
+  /** Cascades that outlived the turn that began them. */
   get openCascades(): ReadonlySet<Cascade> {
-    return this.#open_cascades
+    return this.#waves.cascades
   }
 
-  get seats(): ReadonlyMap<string, Seat> {
-    return this.#seats
+  get seats(): Iterable<Seat> {
+    return this.#seats.all()
   }
 
   /** Nothing of the flow lives on this thread alone: another lane may own it next. */
@@ -137,7 +79,7 @@ export class FlowRun {
       this.#waiting === 0 &&
       this.#stack.length === 0 &&
       this.#arrivals.size === 0 &&
-      this.#open_waves === 0
+      this.#waves.size === 0
     )
   }
 
@@ -188,17 +130,16 @@ export class FlowRun {
     cascade.parent_seq = item.parent_seq
     cascade.parent_ts = item.parent_ts
     cascade.started_us = this.#time()
-    this.clock++
-    if (this.#open_waves > 0) this.#mixed = true
-    const wave = this.#newWave(run, cascade, item.depth, { waves: 0 })
+    this.#waves.tick()
+    const wave = this.#waves.begin(run, cascade, item.depth, run.newBackEdgeCount())
     if (position === undefined || !run.plan.messages[position]!.queued) {
       cascade.errors++
       this.#host.planChanged(this, null, cascade)
-      this.#closeWave(wave)
-      this.#settle(cascade)
+      this.#waves.close(wave)
+      this.#waves.settle(cascade, this.#now)
       return
     }
-    run.apply(position, this.#valueOf(item.value), wave, this.#mixed)
+    run.apply(position, this.#valueOf(item.value), wave, this.#waves.mixed)
     const readers = run.plan.messages[position]!.readers
     if (item.depth > limits.WAVE_DEPTH) {
       this.#host.cycle(this, run, readers[0] ?? 0, `deeper than ${limits.WAVE_DEPTH} through other flows`)
@@ -214,27 +155,12 @@ export class FlowRun {
     this.#stack.push(wave)
   }
 
-  #newWave(run: PlanRun, cascade: Cascade, depth: number, back: BackEdgeCount): Wave {
-    const wave = this.#spare.pop() ?? new Wave()
-    wave.id = ++this.#wave_ids
-    wave.run = run
-    wave.cascade = cascade
-    wave.depth = depth
-    wave.as_of = this.clock
-    wave.back = back
-    wave.count = 0
-    wave.queued = false
-    cascade.open++
-    this.#open_waves++
-    return wave
-  }
-
   #runWave(wave: Wave): void {
     wave.queued = false
-    const spawned = this.#spawned
+    const { spawned } = this.#emissions
     while (wave.count > 0) {
       const position = wave.next()
-      if (position < 0) return this.#park(wave)
+      if (position < 0) return this.#waves.park(wave)
       this.#execute(wave, position)
       if (spawned.length > 0) this.#stackSpawned()
       if (this.#now >= this.#deadline && wave.count > 0) {
@@ -243,70 +169,23 @@ export class FlowRun {
         return
       }
     }
-    if (wave.away.length > 0) return this.#park(wave)
+    if (wave.away.length > 0) return this.#waves.park(wave)
     const cascade = wave.cascade
-    this.#closeWave(wave)
-    if (cascade.open === 0) this.#settle(cascade)
+    this.#waves.close(wave)
+    if (cascade.open === 0) this.#waves.settle(cascade, this.#now)
   }
 
   /** Later waves lie deeper: the first one spawned runs first. */
   #stackSpawned(): void {
-    const spawned = this.#spawned
+    const { spawned } = this.#emissions
     for (let at = spawned.length - 1; at >= 0; at--) this.#stack.push(spawned[at]!)
     spawned.length = 0
-  }
-
-  /** Waits for a body away; it comes back through the arrivals. */
-  #park(wave: Wave): void {
-    this.#open.add(wave)
-    this.#keepOpen(wave.cascade)
-  }
-
-  #keepOpen(cascade: Cascade): void {
-    if (cascade.in_flight) return
-    cascade.in_flight = true
-    this.#open_cascades.add(cascade)
-    this.#host.inFlight(1)
-  }
-
-  #closeWave(wave: Wave): void {
-    wave.cascade.open--
-    wave.id = 0
-    this.#open.delete(wave)
-    if (--this.#open_waves === 0) {
-      wave.run.forgetOlder()
-      if (wave.run !== this.run) this.run.forgetOlder()
-      this.#mixed = false
-    } else if (this.run.wantsPruning) {
-      this.#prune()
-    }
-    if (this.#spare.length < 64) this.#spare.push(wave)
-  }
-
-  #prune(): void {
-    let as_of = this.clock
-    const ids = new Set<number>()
-    for (const wave of this.#open) {
-      as_of = Math.min(as_of, wave.as_of)
-      ids.add(wave.id)
-    }
-    this.run.prune(as_of, ids)
-  }
-
-  #settle(cascade: Cascade): void {
-    if (cascade.open > 0) return
-    if (cascade.in_flight) {
-      cascade.in_flight = false
-      this.#open_cascades.delete(cascade)
-      this.#host.inFlight(-1)
-    }
-    this.#host.ended(this, cascade, this.#now)
   }
 
   #enqueue(wave: Wave): void {
     if (wave.queued) return
     wave.queued = true
-    this.#open.delete(wave)
+    this.#waves.unpark(wave)
     this.#arrivals.push(wave)
     this.#host.wants(this)
   }
@@ -316,31 +195,43 @@ export class FlowRun {
   #execute(wave: Wave, position: number): void {
     const run = wave.run
     const seat = run.seats[position]!
-    if (seat.busy || seat.body === null || seat.reserved !== null) {
-      if (seat.reserved === wave) {
-        seat.reserved = null
-      } else if (seat.busy || seat.reserved !== null || !this.#makeReady(seat)) {
-        wave.away.push(position)
-        seat.mailbox.push({ wave, position })
-        this.#waiting++
-        return
-      }
+    const mailbox = seat.mailbox
+    if (mailbox.closed || seat.body === null) {
+      if (mailbox.reserved === wave) mailbox.reserved = null
+      else if (mailbox.closed || !this.#isReady(seat)) return this.#wait(wave, position, seat)
     }
     this.#start(wave, run, seat, position)
-    if (seat.mailbox.size > 0 && !seat.busy) this.#free(seat)
+    if (mailbox.closed && !mailbox.busy) this.#next(mailbox)
   }
 
-  /** False while the body is being loaded; `bodyReady` goes on. */
-  #makeReady(seat: Seat): boolean {
-    if (seat.broken !== null || this.#host.dispatched(seat)) return true
-    this.#load(seat)
-    return false
+  #wait(wave: Wave, position: number, seat: Seat): void {
+    const { mailbox } = seat
+    wave.away.push(position)
+    mailbox.waiting.push({ wave, position })
+    mailbox.closed = true
+    this.#waiting++
+    if (mailbox.waiting.size === 1 && !mailbox.busy && mailbox.reserved === null) this.#next(mailbox)
+  }
+
+  /** Its body can be called, sent away, or found broken. */
+  #isReady(seat: Seat): boolean {
+    return seat.body !== null || seat.broken !== null || this.#host.dispatched(seat)
+  }
+
+  /** Bodies are loaded together, as soon as the flow has work on this thread; until then executions wait in the mailbox. */
+  #load(seat: Seat): void {
+    if (seat.loading) return
+    seat.loading = true
+    this.away++
+    this.#host.load(this, seat)
   }
 
   /** The host has loaded the body, or found it broken. */
   bodyReady(seat: Seat): void {
+    seat.loading = false
     this.away--
-    this.#free(seat)
+    const { mailbox } = seat
+    if (!mailbox.busy && mailbox.reserved === null) this.#next(mailbox)
     this.#host.wants(this)
   }
 
@@ -359,6 +250,7 @@ export class FlowRun {
     execution.position = position
     execution.depth = wave.depth
     execution.inputs = inputs
+    execution.back = wave.back
     execution.contributed = false
     execution.started_ms = this.#now
     cascade.executions++
@@ -382,18 +274,15 @@ export class FlowRun {
 
   /** What a body handed back within its call: outputs, a promise, or a generator. */
   #result(execution: Execution, result: unknown): void {
-    if (typeof result !== 'object' || result === null) {
-      return this.#failHere(execution, badOutput(execution, result))
-    }
-    const undeclared = execution.run.readOutputs[execution.position]!(result as Record<string, unknown>, this.#out)
-    if (this.#out.keys === 0) {
+    const failure = this.#emissions.publish(execution, result, this.#time())
+    if (failure === null) return
+    if (failure === NO_OUTPUTS) {
       const later = result as { then?: unknown; next?: unknown }
       if (typeof later.then === 'function') return this.#await(execution, result as PromiseLike<unknown>)
       if (typeof later.next === 'function') return this.#generate(execution, result as Iterator<unknown>)
       return
     }
-    const failure = undeclared !== null ? undeclaredKey(execution, undeclared) : this.#publishOutputs(execution)
-    if (failure !== null) this.#failHere(execution, failure)
+    this.#failHere(execution, failure)
   }
 
   #failHere(execution: Execution, failure: Failure): void {
@@ -407,12 +296,13 @@ export class FlowRun {
     const seat = execution.seat
     execution.away = true
     execution.ended = false
-    seat.busy = true
+    seat.mailbox.busy = true
+    seat.mailbox.closed = true
     seat.active = execution
     seat.execution = new Execution(seat)
     this.away++
     execution.cascade.open++
-    this.#keepOpen(execution.cascade)
+    this.#waves.keepOpen(execution.cascade)
     if (!execution.contributed) execution.wave.away.push(execution.position)
   }
 
@@ -477,9 +367,8 @@ export class FlowRun {
   /** What a body away has just emitted runs next: the wave that it joined, then the waves of its own. */
   #stackEmitted(): void {
     this.#stackSpawned()
-    if (this.#joined === null) return
-    this.#stack.push(this.#joined)
-    this.#joined = null
+    const joined = this.#emissions.takeJoined()
+    if (joined !== null) this.#stack.push(joined)
   }
 
   /** The execution is over: its node takes the next one that waits. */
@@ -488,46 +377,42 @@ export class FlowRun {
     execution.ended = true
     execution.away = false
     this.away--
+    this.#closeGenerator(execution)
+    const { seat } = execution
+    seat.active = null
+    seat.mailbox.busy = false
+    if (!execution.contributed) this.#emissions.contribute(execution)
+    this.#next(seat.mailbox)
+    if (--execution.cascade.open === 0) this.#waves.settle(execution.cascade, this.#now)
+  }
+
+  #closeGenerator(execution: Execution): void {
     const generator = execution.generator
-    if (generator !== null) {
-      execution.generator = null
-      if (generator.return !== undefined) {
-        try {
-          void Promise.resolve(generator.return(undefined)).catch(() => undefined)
-        } catch {
-          // The body's own clean-up threw; its execution has ended already.
-        }
-      }
+    execution.generator = null
+    if (generator?.return === undefined) return
+    try {
+      void Promise.resolve(generator.return(undefined)).catch(() => undefined)
+    } catch {
+      // The body's own clean-up threw; its execution has ended already.
     }
-    execution.seat.active = null
-    if (!execution.contributed) this.#contribute(execution)
-    this.#free(execution.seat)
-    if (--execution.cascade.open === 0) this.#settle(execution.cascade)
   }
 
-  /** The execution has given its wave what it will ever give it. */
-  #contribute(execution: Execution): void {
-    execution.contributed = true
-    if (!execution.away && !execution.ended) return
-    const wave = execution.wave
-    wave.comeBack(execution.position)
-    if (wave.queued) return
-    wave.queued = true
-    this.#open.delete(wave)
-    this.#joined = wave
-  }
-
-  #free(seat: Seat): void {
-    seat.busy = false
-    if (seat.heir !== null) return this.#free(seat.heir)
-    const next = seat.mailbox.shift()
-    if (next === undefined) return
+  /** Nobody is inside: the head of the line is the next one, whoever comes before its wave has its turn. */
+  #next(mailbox: Mailbox): void {
+    const head = mailbox.waiting.first
+    if (head === undefined) {
+      mailbox.closed = false
+      return
+    }
+    const { wave, position } = head
+    const seat = wave.run.seats[position]!
+    if (!this.#isReady(seat)) return this.#load(seat)
+    mailbox.waiting.shift()
     this.#waiting--
-    // It is the next one, whoever asks for the seat before its wave has its turn.
-    seat.reserved = next.wave
-    next.wave.comeBack(next.position)
-    next.wave.activate(next.position)
-    this.#enqueue(next.wave)
+    mailbox.reserved = wave
+    wave.comeBack(position)
+    wave.activate(position)
+    this.#enqueue(wave)
   }
 
   // ---- generators
@@ -589,10 +474,11 @@ export class FlowRun {
     if (this.#inside !== null) return this.#emission(execution, outputs)
     this.#now = this.#host.clock()
     const failure = this.#emission(execution, outputs)
-    if (this.#joined !== null) this.#arrivals.push(this.#joined)
-    this.#joined = null
-    for (const wave of this.#spawned) this.#arrivals.push(wave)
-    this.#spawned.length = 0
+    const joined = this.#emissions.takeJoined()
+    if (joined !== null) this.#arrivals.push(joined)
+    const { spawned } = this.#emissions
+    for (const wave of spawned) this.#arrivals.push(wave)
+    spawned.length = 0
     this.#host.wants(this)
     return failure
   }
@@ -603,85 +489,12 @@ export class FlowRun {
 
   /** More emissions of one call than may wait unprocessed. */
   overflows(): boolean {
-    return this.#spawned.length + this.#arrivals.size >= limits.UNAWAITED_EMITS
+    return this.#emissions.spawned.length + this.#arrivals.size >= limits.UNAWAITED_EMITS
   }
 
   #emission(execution: Execution, outputs: unknown): Failure | null {
-    if (typeof outputs !== 'object' || outputs === null) return badOutput(execution, outputs)
-    const undeclared = execution.run.readOutputs[execution.position]!(outputs as Record<string, unknown>, this.#out)
-    if (undeclared !== null) return undeclaredKey(execution, undeclared)
-    if (this.#out.keys === 0) return null
-    return this.#publishOutputs(execution)
-  }
-
-  /** Checks every value first, then publishes all: an emission is published whole or not at all. */
-  #publishOutputs(execution: Execution): Failure | null {
-    const run = execution.run
-    const node = run.plan.nodes[execution.position]!
-    const outputs = node.outputs
-    const values = this.#out.value
-    for (let at = 0; at < outputs.length; at++) {
-      if (values[at] === undefined) continue
-      const encoded = this.#host.scratch(at)
-      const refusal = this.#host.codec.encode(values[at], outputs[at]!.dtype, encoded)
-      if (refusal !== null) {
-        return {
-          code: refusal.code,
-          message: `Output "${outputs[at]!.port}" of ${node.qualified}: ${refusal.text}`,
-          stack: null,
-        }
-      }
-    }
-    const wave = execution.contributed ? this.#furtherWave(execution) : execution.wave
-    const ts = this.#time()
-    for (let at = 0; at < outputs.length; at++) {
-      if (values[at] === undefined) continue
-      const output = outputs[at]!
-      const encoded = this.#host.scratch(at)
-      if (output.rate_hz !== null && !this.#host.passes(run, output, encoded, ts)) continue
-      this.#host.publish(run, output.message, encoded, ts, wave.depth, execution.cascade)
-      run.apply(output.message, this.#local(encoded, values[at]), wave, this.#mixed)
-      const forward = output.forward
-      for (let reader = 0; reader < forward.length; reader++) wave.activate(forward[reader]!)
-      if (output.back.length > 0) this.#goBack(execution, wave, output)
-    }
-    if (!execution.contributed) this.#contribute(execution)
-    return null
-  }
-
-  /** Each emission after the first is an item of its own and starts its own wave. */
-  #furtherWave(execution: Execution): Wave {
-    // Emissions of a generator are roots of their own; those of one call share the count of their wave.
-    const back = execution.generator !== null ? { waves: 0 } : execution.wave.back
-    const wave = this.#newWave(execution.run, execution.cascade, execution.depth, back)
-    wave.queued = true
-    this.#spawned.push(wave)
-    return wave
-  }
-
-  #goBack(execution: Execution, wave: Wave, output: PlanOutputPort): void {
-    const depth = wave.depth + 1
-    if (depth > limits.WAVE_DEPTH || ++wave.back.waves > limits.BACK_EDGE_WAVES) {
-      const reason =
-        depth > limits.WAVE_DEPTH
-          ? `deeper than ${limits.WAVE_DEPTH}`
-          : `more than ${limits.BACK_EDGE_WAVES} turns of one value`
-      execution.cascade.errors++
-      this.#host.cycle(this, execution.run, execution.position, reason)
-      return
-    }
-    const next = this.#newWave(execution.run, execution.cascade, depth, wave.back)
-    // It reads the value that went round, whatever is published in the meantime.
-    execution.run.apply(output.message, execution.run.value[output.message], next, true)
-    for (const reader of output.back) next.activate(reader)
-    next.queued = true
-    this.#spawned.push(next)
-  }
-
-  /** The value as this flow's readers get it: primitives as they are, everything else encoded. */
-  #local(encoded: EncodedValue, value: unknown): unknown {
-    if (isNumeric(encoded.kind) || encoded.kind === KIND.str || encoded.kind === KIND.null) return value
-    return new Packed(encoded.kind, Buffer.from(encoded.bytes.subarray(0, encoded.length)))
+    const failure = this.#emissions.publish(execution, outputs, this.#time())
+    return failure === NO_OUTPUTS ? null : failure
   }
 
   #valueOf(encoded: EncodedValue): unknown {
@@ -700,103 +513,81 @@ export class FlowRun {
   /** New cascades take `plan`; those that have begun finish on the one that they began with. */
   replan(plan: Plan): void {
     const before = this.run
-    const replaced = new Map<Seat, Seat | null>()
-    const after = this.#prepare(plan, replaced)
+    const after = this.#prepare(plan)
     for (const [position, message] of plan.messages.entries()) {
       const old = before.plan.by_message.get(message.index)
       // What nobody here read was not followed: the table has it, and the new plan has just looked there.
       if (old !== undefined && before.plan.messages[old]!.queued) after.value[position] = before.value[old]
     }
-    if (this.#open_waves > 0 || this.away > 0) before.successor = after
+    if (this.#waves.size > 0 || this.away > 0) before.successor = after
     this.run = after
-    for (const [seat, heir] of replaced) {
+    for (const seat of this.#seats.takeReplaced()) {
       seat.active?.abort?.abort()
-      for (let waiting = seat.mailbox.shift(); waiting !== undefined; waiting = seat.mailbox.shift()) {
-        this.#waiting--
-        this.#handOver(waiting, seat, heir)
-      }
-      if (heir !== null && !heir.busy) this.#free(heir)
+      this.#handOver(seat.mailbox)
     }
   }
 
-  #prepare(plan: Plan, replaced: Map<Seat, Seat | null>): PlanRun {
-    const seats = plan.nodes.map(node => this.#seatFor(node, replaced))
-    const kept = new Set(seats)
-    for (const [id, seat] of this.#seats) {
-      if (kept.has(seat)) continue
-      seat.current = false
-      replaced.set(seat, null)
-      this.#seats.delete(id)
-    }
-    for (const seat of seats) {
-      if (seat.body === null && !seat.busy && seat.node.digest !== null && !this.#host.dispatched(seat))
-        this.#load(seat)
-    }
+  #prepare(plan: Plan): PlanRun {
+    const seats = this.#seats.of(plan)
+    for (const seat of seats) if (!this.#isReady(seat) && seat.node.digest !== null) this.#load(seat)
     return new PlanRun(plan, seats, this.#host)
   }
 
-  /** Bodies are loaded together, as soon as the flow has work on this thread; until then executions wait in the mailbox. */
-  #load(seat: Seat): void {
-    seat.busy = true
-    this.away++
-    this.#host.load(this, seat)
+  /** Those who wait for a seat that was replaced go on, in their order, on the new plan; or they fail, counted. */
+  #handOver(mailbox: Mailbox): void {
+    const { waiting } = mailbox
+    for (let left = waiting.size; left > 0; left--) {
+      const one = waiting.shift()!
+      const { wave, position } = one
+      const seat = wave.run.seats[position]!
+      if (seat.current) {
+        waiting.push(one)
+        continue
+      }
+      const heir = this.#waves.carryOver(wave, position, this.run)
+      if (heir === null) {
+        this.#waiting--
+        wave.cascade.errors++
+        this.#host.planChanged(this, seat, wave.cascade)
+      } else {
+        waiting.push({ wave: heir, position: heir.away[0]! })
+        this.#waves.park(heir)
+      }
+      wave.comeBack(position)
+      this.#enqueue(wave)
+    }
+    if (!mailbox.busy && mailbox.reserved === null) this.#next(mailbox)
   }
 
-  /** An unchanged node keeps its seat; a changed one gets a fresh one, which waits until the old one's body is back. */
-  #seatFor(node: PlanNode, replaced: Map<Seat, Seat | null>): Seat {
-    const before = this.#seats.get(node.id)
-    if (before !== undefined && before.node.change_key === node.change_key) return before
-    const seat = this.#host.newSeat(node)
-    if (before !== undefined) {
-      before.current = false
-      if (before.busy) {
-        before.heir = seat
-        seat.busy = true
-      }
-      replaced.set(before, seat)
-    }
-    this.#seats.set(node.id, seat)
-    return seat
+  // ---- end
+
+  /** Every wave that has begun and not ended and does not wait for a body away. */
+  *queuedWaves(): Iterable<Wave> {
+    for (const one of this.#stack) if (one.kind === 0) yield one
+    for (const one of this.#arrivals) if (one.kind === 0) yield one
+    yield* this.#emissions.spawned
   }
 
-  /** A changed node keeps its waiting items as long as the ports that they wait at still exist; the others fail, counted. */
-  #handOver(waiting: Waiting, from: Seat, heir: Seat | null): void {
-    const old = waiting.wave
-    const before = old.run
-    const after = this.run
-    const position = heir === null ? -1 : after.plan.nodes.findIndex(node => node.id === heir.node.id)
-    const reads = new Set(
-      position < 0 ? [] : after.plan.nodes[position]!.inputs.map(input => after.plan.messages[input.message]!.index),
-    )
-    const inputs = before.plan.nodes[waiting.position]!.inputs.map(input => input.message)
-    if (heir !== null && inputs.every(message => reads.has(before.plan.messages[message]!.index))) {
-      const wave = this.#newWave(after, old.cascade, old.depth, old.back)
-      wave.as_of = old.as_of
-      for (const message of inputs) {
-        const there = after.plan.by_message.get(before.plan.messages[message]!.index)!
-        after.lend(there, before.read(message, old), wave)
-      }
-      wave.away.push(position)
-      heir.mailbox.push({ wave, position })
-      this.#waiting++
-      this.#park(wave)
-    } else {
-      old.cascade.errors++
-      this.#host.planChanged(this, from, old.cascade)
+  /**
+   * The flow is gone, or leaves this thread with its bodies still away: they are told to end, what they still bring is
+   * ignored, and nothing waits any more. Answers the cascades that had begun and will not end.
+   */
+  abandon(): Set<Cascade> {
+    const interrupted = new Set(this.#waves.cascades)
+    for (const wave of this.queuedWaves()) interrupted.add(wave.cascade)
+    for (const seat of this.#seats.all()) {
+      const { active } = seat
+      if (active === null) continue
+      active.ended = true
+      active.abort?.abort()
+      this.#closeGenerator(active)
     }
-    old.comeBack(waiting.position)
-    this.#enqueue(old)
+    for (const cascade of interrupted) this.#waves.forget(cascade)
+    this.#stack.length = 0
+    this.#emissions.spawned.length = 0
+    while (this.#arrivals.shift() !== undefined);
+    while (this.#generators.shift() !== undefined);
+    this.#waiting = 0
+    return interrupted
   }
 }
-
-const badOutput = (execution: Execution, got: unknown): Failure => ({
-  code: 'bad_output',
-  message: `${execution.seat.node.qualified} answered ${got === null ? 'null' : typeof got}, not an object of outputs.`,
-  stack: null,
-})
-
-const undeclaredKey = (execution: Execution, key: string): Failure => ({
-  code: 'undeclared_key',
-  message: `${execution.seat.node.qualified} answered the key "${key}", which none of its output ports declares (${execution.seat.node.outputs.map(output => output.port).join(', ') || 'it has none'}).`,
-  stack: null,
-})

@@ -1,7 +1,9 @@
 import type { Plan, PlanNode } from '../flow/plan.ts'
 import type { Route } from './publish.ts'
 import type { Seat } from './seat.ts'
-import type { Wave } from './wave.ts'
+import type { BackEdgeCount, Wave } from './wave.ts'
+
+const NO_LOOPS: BackEdgeCount = { waves: 0 }
 
 /** A value that is no primitive: kept encoded, and decoded afresh for each reader, so that no body can change another's input. */
 export class Packed {
@@ -47,6 +49,7 @@ export class PlanRun {
   /** The plan that replaced this one; what this one's last cascades publish is seen there too. */
   successor: PlanRun | null = null
 
+  readonly #loops: boolean
   readonly #values: Values
   /** Foreign messages that nothing here triggers on: read from the message table at every execution. */
   readonly #direct: boolean[]
@@ -76,8 +79,14 @@ export class PlanRun {
     this.value_as_of = new Float64Array(plan.messages.length)
     this.#owner = new Array(plan.messages.length).fill(undefined)
     this.#older = plan.messages.map(() => null)
+    this.#loops = plan.nodes.some(node => node.outputs.some(output => output.back.length > 0))
     this.makeInputs = plan.nodes.map(node => compileInputs(node, this.#direct))
     this.readOutputs = plan.nodes.map(compileOutputs)
+  }
+
+  /** For a root emission and all that follows from it; never changed in a plan without loops. */
+  newBackEdgeCount(): BackEdgeCount {
+    return this.#loops ? { waves: 0 } : NO_LOOPS
   }
 
   /** The value of a message for an execution in `wave`, when the fast test of the generated code did not decide it. */

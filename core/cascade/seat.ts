@@ -1,24 +1,23 @@
 import type { PlanNode } from '../flow/plan.ts'
 import { Fifo } from './fifo.ts'
 import type { PlanRun } from './plan-run.ts'
-import type { Cascade, Wave } from './wave.ts'
+import type { BackEdgeCount, Cascade, Wave } from './wave.ts'
 
 /** A node body as the user exports it. */
 export type Body = (inputs: Record<string, unknown>, context: unknown) => unknown
 
 /**
- * A node's place in its flow, across plans: its one-at-a-time, its mailbox, its loaded body and its state. An unchanged node
- * keeps its seat when the flow is deployed again; a changed one gets a fresh seat.
+ * A node's place in one plan: its loaded body, its context and its state. An unchanged node keeps its seat when the flow is
+ * deployed again; a changed one gets a fresh seat.
  */
 export class Seat {
   readonly node: PlanNode
-  readonly mailbox = new Fifo<Waiting>()
-  /** A body is away or is being loaded. */
-  busy = false
-  /** The wave whose execution was taken out of the mailbox and has not begun yet; others wait behind it. */
-  reserved: Wave | null = null
+  /** The line before the node, which it keeps across plans. */
+  readonly mailbox: Mailbox
   /** Null until loaded; the host loads it before the first execution. */
   body: Body | null = null
+  /** The host is loading the body. */
+  loading = false
   /** What `body` receives beside its inputs; made by the host. */
   context: unknown = null
   /** Why the body cannot be loaded; every execution then fails with it. */
@@ -29,13 +28,27 @@ export class Seat {
   active: Execution | null = null
   /** False once a deploy replaced or removed the node. */
   current = true
-  /** The seat that replaced this one: one-at-a-time goes by node id, so it waits until this one is free. */
-  heir: Seat | null = null
 
-  constructor(node: PlanNode) {
+  constructor(node: PlanNode, mailbox: Mailbox) {
     this.node = node
+    this.mailbox = mailbox
     this.execution = new Execution(this)
   }
+}
+
+/**
+ * One execution at a time and first come, first served: by node id, whatever plan or seat an execution belongs to.
+ *
+ *   open -> away -> (reserved for the head -> its execution ->)* open
+ */
+export class Mailbox {
+  readonly waiting = new Fifo<Waiting>()
+  /** An execution may not start at once: one is away, or others come before it. */
+  closed = false
+  /** An execution is away: a promise, a generator between pulls, or a call slot holds it. */
+  busy = false
+  /** The wave whose execution was taken out of the line and has not begun yet. */
+  reserved: Wave | null = null
 }
 
 export interface Waiting {
@@ -55,6 +68,7 @@ export class Execution {
   wave: Wave = null as never
   position = 0
   depth = 0
+  back: BackEdgeCount = null as never
   inputs: Record<string, unknown> = null as never
   contributed = false
   /** The body is away: a promise, a generator between pulls, or a call slot holds it. */

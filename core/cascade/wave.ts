@@ -41,6 +41,8 @@ export class Wave {
   /** The flow's clock when the wave began: it reads nothing that a later cascade published. */
   as_of = 0
   back: BackEdgeCount = null as never
+  /** Waits for a body away; its flow knows it as open beyond the turn. */
+  parked = false
   /** Positions, ascending; `count` of them. */
   readonly pending: number[] = []
   count = 0

@@ -161,6 +161,7 @@ export class NodeHealth {
 const DROPPED_ISSUE: Readonly<Record<string, string>> = {
   hard_cap: 'child_dropped',
   inject_refused: 'inject_refused',
+  plan_changed: 'plan_changed',
 }
 
 function move<Value>(map: Map<string, Value>, from: string, to: string): void {

@@ -1,0 +1,62 @@
+import type { Codec } from '../../protocol/codec.ts'
+import type { EncodedValue } from '../../protocol/encoded.ts'
+import type { ErrorCode } from '../../protocol/errors.ts'
+import type { PlanNode, PlanOutputPort } from '../flow/plan.ts'
+import type { FlowRun } from './flow-run.ts'
+import type { PlanRun, Values } from './plan-run.ts'
+import type { TakenItem } from './queue.ts'
+import type { Execution, Mailbox, Seat } from './seat.ts'
+import type { Cascade } from './wave.ts'
+
+/** What ended an execution without a result. */
+export interface Failure {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly stack: string | null
+}
+
+/** Answered by `Host.call` in place of a result when the body threw; the host keeps what was thrown. */
+export const THREW = Symbol('threw')
+
+/** What a flow asks of the thread that it runs on. One implementation: the lane. */
+export interface Host extends Values {
+  readonly codec: Codec
+  /** Reused by every flow of the thread, one for each output of an emission. */
+  scratch(at: number): EncodedValue
+  /** Milliseconds of the thread's monotonic clock; `origin_us` added it is the time of day. */
+  clock(): number
+  readonly origin_us: number
+  nextSeq(): number
+  /** The one door into user code, for a body that runs here. */
+  call(seat: Seat, inputs: Record<string, unknown>): unknown
+  thrown(): Failure
+  failureOf(error: unknown): Failure
+  newSeat(node: PlanNode, mailbox: Mailbox): Seat
+  /** Makes the body of a seat ready and answers through `FlowRun.bodyReady`. */
+  load(flow: FlowRun, seat: Seat): void
+  /** True when the body is not to run on this thread. */
+  dispatched(seat: Seat): boolean
+  dispatch(flow: FlowRun, execution: Execution): void
+  executed(seat: Seat, ms: number): void
+  waitedForInput(seat: Seat): void
+  queueWait(seat: Seat, us: number): void
+  failed(flow: FlowRun, seat: Seat, failure: Failure, inputs: unknown, cascade: Cascade): void
+  /** Publishes inside a cascade; answers the version. */
+  publish(run: PlanRun, message: number, value: EncodedValue, ts_us: number, depth: number, cascade: Cascade): number
+  /** True when a rate-limited port may publish now; else the value is held. */
+  passes(run: PlanRun, output: PlanOutputPort, value: EncodedValue, ts_us: number): boolean
+  cycle(flow: FlowRun, run: PlanRun, position: number, reason: string): void
+  ended(flow: FlowRun, cascade: Cascade, ms: number): void
+  /** May another cascade begin, under the engine's bound on those in flight? */
+  mayBegin(): boolean
+  inFlight(change: 1 | -1): void
+  /** An item or a waiting execution whose ports a deploy took away. */
+  planChanged(flow: FlowRun, seat: Seat | null, cascade: Cascade): void
+  /** Something arrived outside a turn: the lane gives the flow a turn soon. */
+  wants(flow: FlowRun): void
+}
+
+/** Where a turn takes items from: the flow's queue, or nothing. */
+export interface Ingress {
+  take(flow: number, out: TakenItem): boolean
+}

@@ -1,0 +1,134 @@
+import type { FlowRun } from './flow-run.ts'
+import type { Host } from './host.ts'
+import type { PlanRun } from './plan-run.ts'
+import { type BackEdgeCount, type Cascade, Wave } from './wave.ts'
+
+/** Waves kept for the next emission. */
+const SPARE_WAVES = 64
+
+/** The waves and cascades of one flow that have begun and not ended, and which replaced values they may still have to read. */
+export class OpenWaves {
+  /** Cascades begun: the flow's clock. A wave reads nothing that a later cascade published. */
+  clock = 0
+  /** Waves are open that began before the newest cascade: what they may read is kept when it is replaced. */
+  mixed = false
+  /** Cascades that outlived the turn that began them. */
+  readonly cascades = new Set<Cascade>()
+
+  readonly #flow: FlowRun
+  readonly #host: Host
+  readonly #parked = new Set<Wave>()
+  readonly #spare: Wave[] = []
+  #ids = 0
+  #open = 0
+
+  constructor(flow: FlowRun, host: Host) {
+    this.#flow = flow
+    this.#host = host
+  }
+
+  get size(): number {
+    return this.#open
+  }
+
+  /** A cascade begins: waves that are open now belong to the past. */
+  tick(): void {
+    this.clock++
+    if (this.#open > 0) this.mixed = true
+  }
+
+  begin(run: PlanRun, cascade: Cascade, depth: number, back: BackEdgeCount): Wave {
+    const wave = this.#spare.pop() ?? new Wave()
+    wave.id = ++this.#ids
+    wave.run = run
+    wave.cascade = cascade
+    wave.depth = depth
+    wave.as_of = this.clock
+    wave.back = back
+    wave.count = 0
+    wave.queued = false
+    cascade.open++
+    this.#open++
+    return wave
+  }
+
+  /** A wave of a newer plan for one node that waits, with the inputs that it would have read; null when a port of it is gone. */
+  carryOver(old: Wave, position: number, to: PlanRun): Wave | null {
+    const before = old.run.plan
+    const after = to.plan
+    const { id, inputs } = before.nodes[position]!
+    const node = after.nodes.find(node => node.id === id)
+    if (node === undefined) return null
+    const reads = new Set(node.inputs.map(input => after.messages[input.message]!.index))
+    if (!inputs.every(input => reads.has(before.messages[input.message]!.index))) return null
+    const wave = this.begin(to, old.cascade, old.depth, old.back)
+    wave.as_of = old.as_of
+    for (const { message } of inputs) {
+      const there = after.by_message.get(before.messages[message]!.index)!
+      to.lend(there, old.run.read(message, old), wave)
+    }
+    wave.away.push(node.position)
+    return wave
+  }
+
+  /** Waits for a body away; it comes back through the arrivals. */
+  park(wave: Wave): void {
+    wave.parked = true
+    this.#parked.add(wave)
+    this.keepOpen(wave.cascade)
+  }
+
+  unpark(wave: Wave): void {
+    if (!wave.parked) return
+    wave.parked = false
+    this.#parked.delete(wave)
+  }
+
+  keepOpen(cascade: Cascade): void {
+    if (cascade.in_flight) return
+    cascade.in_flight = true
+    this.cascades.add(cascade)
+    this.#host.inFlight(1)
+  }
+
+  close(wave: Wave): void {
+    wave.cascade.open--
+    wave.id = 0
+    this.unpark(wave)
+    const { run } = this.#flow
+    if (--this.#open === 0) {
+      wave.run.forgetOlder()
+      if (wave.run !== run) run.forgetOlder()
+      this.mixed = false
+    } else if (run.wantsPruning) {
+      this.#prune(run)
+    }
+    if (this.#spare.length < SPARE_WAVES) this.#spare.push(wave)
+  }
+
+  #prune(run: PlanRun): void {
+    let as_of = this.clock
+    const ids = new Set<number>()
+    for (const waves of [this.#parked, this.#flow.queuedWaves()]) {
+      for (const wave of waves) {
+        as_of = Math.min(as_of, wave.as_of)
+        ids.add(wave.id)
+      }
+    }
+    run.prune(as_of, ids)
+  }
+
+  /** Ends the cascade when nothing of it is open any more. */
+  settle(cascade: Cascade, now_ms: number): void {
+    if (cascade.open > 0) return
+    this.forget(cascade)
+    this.#host.ended(this.#flow, cascade, now_ms)
+  }
+
+  forget(cascade: Cascade): void {
+    if (!cascade.in_flight) return
+    cascade.in_flight = false
+    this.cascades.delete(cascade)
+    this.#host.inFlight(-1)
+  }
+}

@@ -1,0 +1,62 @@
+import type { Plan, PlanNode } from '../flow/plan.ts'
+import type { Host } from './host.ts'
+import { Mailbox, type Seat } from './seat.ts'
+
+/** The seats of a flow on this thread, by node id, and those that a deploy replaced and whose body is still away. */
+export class Seats {
+  readonly #host: Host
+  readonly #present = new Map<string, Seat>()
+  /** Kept for ids that the plan has lost while somebody is inside: the id may come back before they are out. */
+  readonly #mailboxes = new Map<string, Mailbox>()
+  readonly #leaving = new Set<Seat>()
+  #replaced: Seat[] = []
+
+  constructor(host: Host) {
+    this.#host = host
+  }
+
+  /** Present ones, and replaced ones whose body is still away. */
+  *all(): Iterable<Seat> {
+    for (const seat of this.#leaving) if (seat.active === null) this.#leaving.delete(seat)
+    yield* this.#present.values()
+    yield* this.#leaving
+  }
+
+  /** The seats of a plan, by position. An unchanged node keeps its seat. */
+  of(plan: Plan): Seat[] {
+    const seats = plan.nodes.map(node => this.#seatFor(node))
+    const kept = new Set(seats)
+    for (const [id, seat] of this.#present) {
+      if (kept.has(seat)) continue
+      this.#present.delete(id)
+      this.#replace(seat)
+    }
+    for (const [id, mailbox] of this.#mailboxes)
+      if (!mailbox.closed && !this.#present.has(id)) this.#mailboxes.delete(id)
+    return seats
+  }
+
+  /** Those that the last plan replaced or removed. */
+  takeReplaced(): Seat[] {
+    const replaced = this.#replaced
+    this.#replaced = []
+    return replaced
+  }
+
+  #seatFor(node: PlanNode): Seat {
+    const before = this.#present.get(node.id)
+    if (before !== undefined && before.node.change_key === node.change_key) return before
+    if (before !== undefined) this.#replace(before)
+    let mailbox = this.#mailboxes.get(node.id)
+    if (mailbox === undefined) this.#mailboxes.set(node.id, (mailbox = new Mailbox()))
+    const seat = this.#host.newSeat(node, mailbox)
+    this.#present.set(node.id, seat)
+    return seat
+  }
+
+  #replace(seat: Seat): void {
+    seat.current = false
+    this.#replaced.push(seat)
+    if (seat.active !== null) this.#leaving.add(seat)
+  }
+}

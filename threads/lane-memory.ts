@@ -1,0 +1,108 @@
+import { FlowTable } from '../core/cascade/flows.ts'
+import { Publisher } from '../core/cascade/publish.ts'
+import { IngressQueue } from '../core/cascade/queue.ts'
+import { ReadySet } from '../core/cascade/ready.ts'
+import { Arena } from '../core/memory/arena.ts'
+import * as atomics from '../core/memory/atomics.ts'
+import { NodeCounters } from '../core/memory/counters.ts'
+import { HeldTable } from '../core/memory/held.ts'
+import { JournalWriter } from '../core/memory/journal.ts'
+import { MessageTable } from '../core/memory/messages.ts'
+import { attachMemory, CONTROL, type Memory } from '../core/memory/region.ts'
+import { THREAD_KIND, THREAD_ROW, ThreadTable } from '../core/memory/threads.ts'
+import { Sleeper, wakeThread } from '../core/memory/wait.ts'
+import { journalWakes } from './journal-wakes.ts'
+
+/** A lane's share of the engine's memory. Entering the thread table is its first step, leaving it the last. */
+export class LaneMemory {
+  readonly shared: Memory
+  readonly slot: number
+  readonly owner: number
+  readonly arena: Arena
+  readonly flows: FlowTable
+  readonly ready: ReadySet
+  readonly queue: IngressQueue
+  readonly messages: MessageTable
+  readonly counters: NodeCounters
+  readonly held: HeldTable
+  readonly journal: JournalWriter
+  readonly publisher: Publisher
+  readonly sleeper: Sleeper
+  readonly #threads: ThreadTable
+  readonly #current_node: number
+  readonly #executions: number
+  readonly #published: number
+  readonly #own_in_flight: number
+  readonly #in_flight: number
+  readonly #stopping: number
+
+  constructor(sab: SharedArrayBuffer, slot: number, dropped: (flow: number) => void) {
+    const memory = attachMemory(sab)
+    this.shared = memory
+    this.slot = slot
+    this.#threads = new ThreadTable(memory)
+    const owner = this.#threads.enter(slot, THREAD_KIND.lane)
+    const arena = new Arena(memory, owner)
+    const journal = new JournalWriter(memory, slot, journalWakes(memory))
+    const flows = new FlowTable(memory)
+    this.owner = owner
+    this.arena = arena
+    this.flows = flows
+    this.journal = journal
+    this.ready = new ReadySet(memory, flows)
+    this.queue = new IngressQueue({ memory, owner, arena, flows })
+    this.messages = new MessageTable(memory)
+    this.counters = new NodeCounters(memory)
+    this.held = new HeldTable(memory, arena)
+    const { queue, ready, messages } = this
+    this.publisher = new Publisher({ memory, owner, arena, journal, flows, queue, ready, messages, dropped })
+    this.sleeper = new Sleeper(memory, slot)
+    const row = this.#threads.row(slot)
+    const control = memory.regions.control.offset >> 2
+    this.#current_node = (row >> 2) + THREAD_ROW.word.current_node
+    this.#executions = (row >> 3) + THREAD_ROW.word.executions
+    this.#published = (row >> 3) + THREAD_ROW.word.published
+    this.#own_in_flight = (row >> 2) + THREAD_ROW.word.cascades_in_flight
+    this.#in_flight = control + CONTROL.word.cascades_in_flight
+    this.#stopping = control + CONTROL.word.stopping
+    memory.i32[this.#own_in_flight] = 0
+  }
+
+  /** What the watch and a death name as the body that ran. */
+  enterBody(node: number): void {
+    this.shared.i32[this.#current_node] = node + 1
+  }
+
+  leaveBody(): void {
+    this.shared.i32[this.#current_node] = 0
+    this.shared.f64[this.#executions]!++
+  }
+
+  countPublished(): void {
+    this.shared.f64[this.#published]!++
+  }
+
+  /** Over all lanes. */
+  get inFlight(): number {
+    return atomics.load(this.shared.i32, this.#in_flight)
+  }
+
+  /** Counted twice: for the engine's bound, and in the thread's own row, so that its death can be taken off again. */
+  countInFlight(change: 1 | -1): void {
+    atomics.add(this.shared.i32, this.#in_flight, change)
+    this.shared.i32[this.#own_in_flight]! += change
+  }
+
+  /** The engine ends, or the store is gone: nobody makes room in the journal any more. */
+  readonly isStopping = (): boolean => this.shared.i32[this.#stopping] !== 0
+
+  /** Ends the lane's own sleep, from its own event loop. */
+  wake(): void {
+    wakeThread(this.shared, this.slot)
+  }
+
+  leave(): void {
+    this.ready.leaveLane(this.slot)
+    this.#threads.leave(this.owner)
+  }
+}
