@@ -17,7 +17,8 @@ const PROBE_MS = 500
 
 /**
  * The store thread's round: take requests, drain the rings up to their marks, commit when it is time, keep the file in
- * shape, sleep. It commits at once when a control write waits or much was drained, else `group_commit_ms` after the commit before.
+ * shape, sleep. It commits at once when a control write waits or much was drained, else so that each commit has ended
+ * `group_commit_ms` after the one before began.
  */
 export class StoreLoop {
   readonly #store: EngineStore
@@ -31,7 +32,9 @@ export class StoreLoop {
   readonly #answer: (outcome: Outcome) => void
   readonly #readPort: () => void
   readonly #now_ms: () => number
-  #committed_ms = 0
+  /** When the last commit began, and how long it took. */
+  #began_ms = 0
+  #took_ms = 0
   #probed_ms = 0
   #closing = false
   #poked = false
@@ -109,14 +112,16 @@ export class StoreLoop {
     return !intake.isEmpty() || registry.hasFresh() || commit.events.length > 0 || commit.samples.length > 0
   }
 
+  /** The next commit shall have ended `group_commit_ms` after the last one began: what was published in between is on disk then. */
   #left_ms(): number {
-    return this.#committed_ms + this.#bounds.group_commit_ms - this.#now_ms()
+    return this.#began_ms + Math.max(0, this.#bounds.group_commit_ms - this.#took_ms) - this.#now_ms()
   }
 
   #commit(waiting: readonly Waiting[]): void {
     if (waiting.length === 0 && !this.#hasWork()) return
-    this.#committed_ms = this.#now_ms()
+    this.#began_ms = this.#now_ms()
     for (const outcome of this.#store.commit.run(this.#store.intake, waiting)) this.#answer(outcome)
+    this.#took_ms = this.#now_ms() - this.#began_ms
   }
 
   #probe(): void {
