@@ -85,11 +85,7 @@ export class LaneCalls {
    * The last emission and the state that goes with it, in one turn of the flow: taken any earlier, the state would be marked
    * with the next turn of some other flow, ahead of the values that the body published with it.
    */
-  #finish(
-    { flow, execution }: Away,
-    { state, ms }: Extract<FromCall, { ms: number }>,
-    outputs: unknown,
-  ): void {
+  #finish({ flow, execution }: Away, { state, ms }: Extract<FromCall, { ms: number }>, outputs: unknown): void {
     flow.arrive(execution, {
       type: 'emitted',
       outputs: outputs ?? {},

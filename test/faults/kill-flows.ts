@@ -31,6 +31,19 @@ export const killFlows: Readonly<Record<string, FlowDocument>> = {
       ),
     ],
   },
+  /** The same in a call slot, which answers value and state apart from each other. */
+  slot: {
+    inputs: [{ message: 'x', dtype: 'int' }],
+    nodes: [
+      node(
+        'counter',
+        'export default (inputs, ctx) => { ctx.state.n = (ctx.state.n ?? 0) + 1; return { n: ctx.state.n } }',
+        [['x', 'int']],
+        [['n', 'int']],
+        { timeout: 60 },
+      ),
+    ],
+  },
   /** Child cascades. */
   reader: {
     inputs: [],
@@ -103,6 +116,8 @@ export const killFlows: Readonly<Record<string, FlowDocument>> = {
 export const killMessages = [
   'count.x',
   'count.n',
+  'slot.x',
+  'slot.n',
   'reader.m',
   'chain.x',
   'chain.ab',

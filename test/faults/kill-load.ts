@@ -1,6 +1,7 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 import { SUBPROTOCOL } from '../../protocol/socket-frames.ts'
-import type { RealEngine } from '../kit/real-engine.ts'
+import type { Answer, RealEngine } from '../kit/real-engine.ts'
 import { savedFlow } from './kill-flows.ts'
 
 /** A publish that was answered 202 or acknowledged on the socket. Times in ms of `performance.now()`. */
@@ -13,8 +14,8 @@ export interface Accepted {
 /** Everything that the engine acknowledged in one round. */
 export class Acknowledged {
   readonly published = new Map<string, Accepted[]>()
-  /** Before the health check that the engine answered last was asked: on disk for certain. */
-  barrier = new Map<string, number>()
+  /** By message: accepted before a synced write was asked for that was answered, so on disk for certain. */
+  certain: ReadonlyMap<string, number> = new Map()
   /** By flow, the newest. */
   readonly saves = new Map<string, { commit: string; number: number }>()
   readonly users: string[] = []
@@ -37,12 +38,15 @@ export class Acknowledged {
 /** Publishers over HTTP and sockets, saves of flows and of users, until the engine goes away. */
 export class KillLoad {
   readonly acknowledged = new Acknowledged()
+  /** Synced writes that were answered with a refusal: there is none to be had. */
+  readonly refused: string[] = []
   readonly #engine: RealEngine
   readonly #round: number
   readonly #random: () => number
   #over = false
   readonly #running: Promise<void>[] = []
   #numbers = 0
+  #certain_ms = 0
 
   constructor(engine: RealEngine, round: number, random: () => number) {
     this.#engine = engine
@@ -53,11 +57,12 @@ export class KillLoad {
   start(): void {
     this.#keep(() => this.#publish('count.x', this.#number()))
     this.#keep(() => this.#publish('count.x', this.#number()))
+    this.#keep(() => this.#publish('slot.x', this.#number()))
     this.#keep(() => this.#publish('away.x', this.#number()))
     this.#keep(() => this.#publish('texts.t', { number: this.#number(), fill: 'é'.repeat(this.#random() * 12_000) }))
     this.#keep(() => this.#save())
     this.#keep(() => this.#user())
-    this.#keep(() => this.#barrier())
+    this.#keep(() => this.#health())
     this.#running.push(this.#socket('chain.x'))
   }
 
@@ -87,33 +92,37 @@ export class KillLoad {
   async #save(): Promise<void> {
     const number = this.#round * 10_000 + this.#number()
     const name = `saved${number % 3}`
-    const asked_ms = performance.now()
-    const { status, json } = await this.#engine.ask('PUT', `/flows/${name}`, { document: savedFlow(number) })
-    if (status !== 200 && status !== 201) throw new RangeError(`a save was answered ${status}: ${JSON.stringify(json)}`)
+    const { json } = await this.#synced('PUT', `/flows/${name}`, { document: savedFlow(number) })
     this.acknowledged.saves.set(name, { commit: json.commit, number })
-    this.#took(asked_ms)
   }
 
   async #user(): Promise<void> {
     const name = `user${this.#round}-${this.#number()}`
-    const { status, json } = await this.#engine.ask('POST', '/users', { name, password: 'correct horse battery' })
-    if (status !== 201) throw new RangeError(`a user was answered ${status}: ${JSON.stringify(json)}`)
+    await this.#synced('POST', '/users', { name, password: 'correct horse battery' })
     this.acknowledged.users.push(name)
-    await new Promise(resolve => setTimeout(resolve, 50))
+    await pause(50)
   }
 
-  async #barrier(): Promise<void> {
+  async #health(): Promise<void> {
+    await this.#synced('GET', '/utils/health/')
+    await pause(40)
+  }
+
+  /** What is answered when it is on disk, and with it what was accepted before. */
+  async #synced(method: string, path: string, body?: unknown): Promise<Answer> {
     const before = this.acknowledged.newest()
     const asked_ms = performance.now()
-    const { status } = await this.#engine.ask('GET', '/utils/health/')
-    if (status !== 200) return
-    this.acknowledged.barrier = before
-    this.#took(asked_ms)
-    await new Promise(resolve => setTimeout(resolve, 40))
-  }
-
-  #took(asked_ms: number): void {
+    const answer = await this.#engine.ask(method, path, body)
+    if (answer.status !== 200 && answer.status !== 201) {
+      this.refused.push(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.json)}`)
+      throw new RangeError('no synced write')
+    }
+    if (asked_ms > this.#certain_ms) {
+      this.#certain_ms = asked_ms
+      this.acknowledged.certain = before
+    }
     this.acknowledged.commit_ms = Math.max(this.acknowledged.commit_ms, performance.now() - asked_ms)
+    return answer
   }
 
   /** Up to 64 publishes on their way at a time. */

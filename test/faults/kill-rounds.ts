@@ -1,7 +1,7 @@
 /**
  * `kill -9` under load, round after round over one data directory. By hand; the test run does a few rounds (kill.test.ts).
  *
- *   node test/faults/kill-rounds.ts --rounds 200        SEED=7 for the same again
+ *   node test/faults/kill-rounds.ts 200        SEED=7 for the same again (Node 22: node_modules/.bin/node)
  *
  * Prints a line a round and the figures of all of them; ends with 1 at the first thing that does not hold, and leaves the
  * data directory for a look.
@@ -10,16 +10,23 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { limits } from '../../protocol/limits.ts'
 import { randomFrom, seed } from '../kit/random.ts'
 import { KillRounds, type RoundFigures } from './kill-round.ts'
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '200' } } })
-const rounds = Number(values.rounds)
+const { positionals } = parseArgs({ allowPositionals: true })
+const rounds = Number(positionals[0] ?? 200)
 const data_dir = join(mkdtempSync(join(tmpdir(), 'svc-kill-rounds-')), 'data')
 console.log(`${rounds} rounds, SEED=${seed}, ${data_dir}`)
 
 const figures: RoundFigures[] = []
 const killing = new KillRounds(data_dir, randomFrom(seed))
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, async () => {
+    await killing.end()
+    process.exit(130)
+  })
+}
 try {
   for (let round = 0; round < rounds; round++) {
     const found = await killing.round()
@@ -63,7 +70,7 @@ function summary(all: readonly RoundFigures[]): string {
   return [
     `${all.length} rounds held: ${sum(one => one.accepted)} publishes accepted, ${sum(one => one.saves)} flows and ${sum(one => one.users)} users acknowledged and found`,
     `lost publishes: ${sum(one => one.lost)}, in ${all.filter(one => one.lost > 0).length} rounds`,
-    `age of the oldest lost publish, ms: ${spread(one => one.lost_age_ms)}`,
+    `age of the oldest lost publish, ms: ${spread(one => one.lost_age_ms)}; over ${limits.GROUP_COMMIT_MS} in ${all.filter(one => one.lost_age_ms > limits.GROUP_COMMIT_MS).length} rounds`,
     `longest synced write of a round, ms: ${spread(one => one.commit_ms)}`,
     `start after the kill, ms: ${spread(one => one.start_ms)}`,
     `accepted but not run: ${sum(one => one.not_run)}, begun but not ended: ${sum(one => one.begun)}; cascades recorded as interrupted: ${sum(one => one.interrupted)}`,

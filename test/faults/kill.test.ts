@@ -4,7 +4,7 @@ import { randomFrom, seed } from '../kit/random.ts'
 import { directoryFor } from '../kit/spawned.ts'
 import { KillRounds } from './kill-round.ts'
 
-const ROUNDS = 6
+const ROUNDS = 4
 
 test(`an engine killed under load loses nothing that was durable and at most the last moment of history (SEED=${seed})`, async t => {
   const killing = new KillRounds(join(directoryFor(t), 'data'), randomFrom(seed))
