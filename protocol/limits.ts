@@ -89,6 +89,7 @@ export const limits = {
   TIMESERIES_POINTS: 2_000,
   TIMESERIES_HOURS: 24 * 366,
   HISTORY_POINTS: 10_000,
+  HISTORY_ANSWER_BYTES: 4 * MIB,
   BUCKET_S_MAX: 31_536_000,
 
   // sockets
@@ -124,6 +125,7 @@ export const limits = {
   EVENTS_BYTES: 256 * MIB,
   WAL_BYTES: 64 * MIB,
   CHUNK_POINTS: 4_096,
+  CHUNK_BYTES: 4 * MIB,
 
   // processes
   SERVE_LOG_BYTES: 5 * MIB,
@@ -151,6 +153,7 @@ export function assertLimits(): void {
     limits.SOCKET_UNREAD_BYTES < limits.SOCKET_BACKPRESSURE_BYTES,
     'unread answers end a socket before one is dropped',
   )
+  hold(limits.HISTORY_ANSWER_BYTES >= limits.MESSAGE_VALUE_BYTES, 'an answer has room for a value of the largest size')
   hold(limits.SOCKET_FRAME_BYTES > limits.MESSAGE_VALUE_BYTES, 'a frame carries a value of the largest size')
   hold(limits.FLOW_BODY_BYTES >= limits.SOURCE_BYTES, 'a flow document carries a source of the largest size')
   hold(limits.JOURNAL_RING_BYTES >= 8 * limits.MESSAGE_VALUE_BYTES, 'the ring takes a turn of large values')

@@ -46,6 +46,9 @@ export const MessageHistory = Type.Object({
   dtype: Dtype,
   bucket_s: Type.Union([Type.Number(), Type.Null()]),
   items: Type.Array(Type.Union([HistoryPoint, HistoryBin])),
-  truncated: Type.Boolean({ description: 'True when older points of the window were left out.' }),
+  truncated: Type.Boolean({
+    description:
+      'True when older ones of the window were left out: ask again with `until`, and for points `until_version`, of the first item.',
+  }),
 })
 export type MessageHistory = Static<typeof MessageHistory>

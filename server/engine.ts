@@ -57,6 +57,8 @@ export interface HistoryQuery {
   since_us: number | null
   /** Microseconds since 1970, exclusive. */
   until_us: number | null
+  /** Points only: and of those at `until_us` itself the ones of a lower version. */
+  until_version?: number | null
   limit: number
   bucket_s: number | null
 }

@@ -156,8 +156,8 @@ export class LiveMessages implements Messages {
 
   async history(name: string, query: HistoryQuery): Promise<MessageHistory> {
     this.#find(name)
-    const { since_us, until_us, limit, bucket_s } = query
-    return this.#store.history({ name, since: since_us, until: until_us, limit, bucket_s })
+    const { since_us, until_us, until_version = null, limit, bucket_s } = query
+    return this.#store.history({ name, since: since_us, until: until_us, until_version, limit, bucket_s })
   }
 }
 

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { ServiceError } from '../../protocol/errors.ts'
 import { FlowName } from '../../protocol/flow.ts'
 import { limits } from '../../protocol/limits.ts'
 import {
@@ -24,6 +25,19 @@ const publish_refusals = [
   'flow_disabled',
   'backlogged',
 ] as const
+
+/** A version says where in a microsecond to stop, so it needs the microsecond; bins have none. */
+function versionAt(query: {
+  until?: string | undefined
+  until_version?: number | undefined
+  bucket_s?: number | undefined
+}): number | null {
+  const { until, until_version, bucket_s } = query
+  if (until_version === undefined) return null
+  if (until !== undefined && bucket_s === undefined) return until_version
+  const msg = until === undefined ? 'needs until' : 'is for points; bins go on with until alone'
+  throw new ServiceError('validation', 'The query was refused.', { errors: [{ loc: 'query.until_version', msg }] })
+}
 
 export function messageRoutes({ engine }: { engine: Pick<Engine, 'messages'> }): Route[] {
   const { messages } = engine
@@ -83,6 +97,13 @@ export function messageRoutes({ engine }: { engine: Pick<Engine, 'messages'> }):
         {
           since: sinceQuery,
           until: untilQuery,
+          until_version: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: Number.MAX_SAFE_INTEGER,
+              description: 'Beside `until`: and of the points at that time those of a lower version.',
+            }),
+          ),
           limit: Type.Integer({ minimum: 1, maximum: limits.HISTORY_POINTS, default: 1_000 }),
           bucket_s: Type.Optional(
             Type.Number({ minimum: 0.001, maximum: limits.BUCKET_S_MAX, description: 'Width of a bin.' }),
@@ -96,6 +117,7 @@ export function messageRoutes({ engine }: { engine: Pick<Engine, 'messages'> }):
           await messages.history(params.name, {
             since_us: microseconds('since', query.since),
             until_us: microseconds('until', query.until),
+            until_version: versionAt(query),
             limit: query.limit,
             bucket_s: query.bucket_s ?? null,
           }),

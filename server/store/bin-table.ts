@@ -17,13 +17,10 @@ export interface ReadBin {
 export class BinTable {
   readonly #width: number
   readonly #bins = new Map<number, ReadBin>()
+  #bytes = 0
 
   constructor(width_us: number) {
     this.#width = width_us
-  }
-
-  get size(): number {
-    return this.#bins.size
   }
 
   joinPoints(batch: PointBatch, since: number, until: number): void {
@@ -47,7 +44,9 @@ export class BinTable {
       last.version = version
       last.kind = kind
       last.number = hasPayload(kind) ? 0 : number
+      this.#bytes -= last.bytes?.length ?? 0
       last.bytes = hasPayload(kind) ? batch.copyPayload(i) : null
+      this.#bytes += last.bytes?.length ?? 0
     }
   }
 
@@ -67,12 +66,26 @@ export class BinTable {
       bin.min = Math.min(bin.min, min!)
       bin.max = Math.max(bin.max, max!)
     }
-    if (last.ts >= bin.last.ts) bin.last = last
+    if (last.ts < bin.last.ts) return
+    this.#bytes += (last.bytes?.length ?? 0) - (bin.last.bytes?.length ?? 0)
+    bin.last = last
   }
 
-  /** The newest `limit`, newest first. */
-  newest(limit: number): ReadBin[] {
-    return [...this.#bins.values()].sort((a, b) => b.start - a.start).slice(0, limit)
+  /** The newest ones that one answer holds, newest first, and the start of the first one that it does not; null when it holds all. */
+  newest(limit: number, answer_bytes: number): { bins: ReadBin[]; beyond: number | null } {
+    const all = [...this.#bins.values()].sort((a, b) => b.start - a.start)
+    let bytes = 0
+    let held = 0
+    for (; held < Math.min(all.length, limit); held++) {
+      bytes += all[held]!.last.bytes?.length ?? 0
+      if (bytes > answer_bytes && held > 0) break
+    }
+    return { bins: all.slice(0, held), beyond: all[held]?.start ?? null }
+  }
+
+  /** Where the next bins are beyond what one answer holds; null while there is room. Cheaper than `newest` as long as there is. */
+  beyond(limit: number, answer_bytes: number): number | null {
+    return this.#bins.size > limit || this.#bytes > answer_bytes ? this.newest(limit, answer_bytes).beyond : null
   }
 
   #bin(ts: number): ReadBin {

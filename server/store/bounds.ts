@@ -9,6 +9,8 @@ export interface StoreBounds {
   readonly group_commit_ms: number
   /** Points in a full chunk. */
   readonly chunk_points: number
+  /** Bytes of their payloads, on average over the chunks that are written together. */
+  readonly chunk_bytes: number
   /** From so many points of one message in one commit on, they become a chunk at once and skip the log. */
   readonly direct_points: number
   /** The same for the bytes of their payloads. */
@@ -22,6 +24,8 @@ export interface StoreBounds {
   /** Drained but not committed: from here on a commit does not wait for its time. */
   readonly pending_points: number
   readonly pending_bytes: number
+  /** Bytes of the payloads of one answer; the newest point is always in it. */
+  readonly answer_bytes: number
 }
 
 const MIB = 1024 * 1024
@@ -33,6 +37,7 @@ export const storeBounds: StoreBounds = {
   wal_bytes: limits.WAL_BYTES,
   group_commit_ms: limits.GROUP_COMMIT_MS,
   chunk_points: limits.CHUNK_POINTS,
+  chunk_bytes: limits.CHUNK_BYTES,
   direct_points: 128,
   direct_bytes: 4096,
   log_bytes: 8 * MIB,
@@ -41,4 +46,5 @@ export const storeBounds: StoreBounds = {
   compact_every_changes: limits.COMPACT_EVERY_CHANGES,
   pending_points: 400_000,
   pending_bytes: 16 * MIB,
+  answer_bytes: limits.HISTORY_ANSWER_BYTES,
 }

@@ -60,17 +60,17 @@ export class Store {
     const bounds = { ...storeBounds, ...options.bounds }
     const start: StoreStart = { data_dir: options.data_dir, sab: options.sab, bounds }
     const worker = new Worker(new URL('./thread.ts', import.meta.url), { name: 'store', workerData: start })
-    const store = new Store(worker, options)
+    const store = new Store(worker, options, bounds)
     const loaded = await store.#loaded
     return { store, loaded }
   }
 
   readonly #loaded: Promise<Loaded>
 
-  private constructor(worker: Worker, options: StoreOptions) {
+  private constructor(worker: Worker, options: StoreOptions, { answer_bytes }: StoreBounds) {
     this.#worker = worker
     this.#options = options
-    this.#reader = new Reader(options.data_dir)
+    this.#reader = new Reader({ data_dir: options.data_dir, answer_bytes })
     this.#exited = new Promise(resolve => worker.once('exit', () => resolve()))
     this.#loaded = new Promise((resolve, reject) => {
       worker.on('message', (reply: StoreReply) => {

@@ -28,16 +28,18 @@ interface RollupRow {
 }
 
 const FIRST = 0
-const PAGE = 5000
+const PAGE = 1000
 const CHUNKS = 64
+const KEPT_BATCH_BYTES = 1024 * 1024
 const NEVER = Number.MAX_SAFE_INTEGER
 
 /** Reads points and bins of one message: chunks, and what the log holds beside them, in one snapshot. */
 export class HistoryReader {
   readonly #db: Connection
   readonly #codec: Codec
+  readonly #answer_bytes: number
   readonly #decoder = new PointDecoder()
-  readonly #batch = new PointBatch()
+  #batch = new PointBatch()
   readonly #message: Statement<{ id: number; dtype: Dtype }>
   readonly #log: Statement<{ bytes: Buffer }>
   readonly #chunks: Statement<ChunkRow>
@@ -45,9 +47,11 @@ export class HistoryReader {
   readonly #rollups: Statement<RollupRow>
   readonly #rolledUntil: Statement<{ value: string }>
 
-  constructor(db: Connection, codec: Codec) {
+  /** An answer ends before its payloads pass `answer_bytes`, but has at least one point or bin. */
+  constructor(db: Connection, codec: Codec, answer_bytes: number) {
     this.#db = db
     this.#codec = codec
+    this.#answer_bytes = answer_bytes
     this.#message = db.prepare('SELECT id, dtype FROM messages WHERE name = ?')
     this.#log = db.prepare('SELECT bytes FROM log ORDER BY id DESC')
     this.#chunks = db.prepare(
@@ -71,26 +75,34 @@ export class HistoryReader {
       if (query.bucket_s === null) return { ...shape, ...this.#points(message.id, message.dtype, query) }
       return { ...shape, ...this.#bins(message.id, message.dtype, query, query.bucket_s, now_us) }
     })
-    return snapshot.deferred()
+    try {
+      return snapshot.deferred()
+    } finally {
+      // The payloads of a large answer are not kept as memory for ever.
+      if (this.#batch.bytes.length > KEPT_BATCH_BYTES) this.#batch = new PointBatch()
+    }
   }
 
-  /** The newest `limit` of the window, oldest first. */
+  /** The newest of the window that one answer holds, oldest first. */
   #points(message: number, dtype: Dtype, query: HistoryRequest): { items: HistoryPoint[]; truncated: boolean } {
     const since = query.since ?? FIRST
     const until = query.until ?? NEVER
+    const until_version = query.until_version ?? 0
     const batch = this.#batch
     batch.clear()
     this.#readLog(message, batch)
-    let order = newest(batch, since, until)
-    for (const chunk of this.#newestChunks(message, since, until)) {
-      // Chunks come by their newest point: once enough are newer than all that is left, no further one can matter.
-      if (order.length > query.limit && batch.ts[order[query.limit]!]! > chunk.ts_max) break
+    let order = newest(batch, since, until, until_version)
+    let held = this.#holds(batch, order, query.limit)
+    for (const chunk of this.#newestChunks(message, since, until_version > 0 ? until + 1 : until)) {
+      // Chunks come by their newest point: once an answer's worth is newer than all that is left, no further one can matter.
+      if (held < order.length && batch.ts[order[held]!]! > chunk.ts_max) break
       const bytes = this.#bytes.get(chunk.id)!.bytes
       this.#decoder.decode(bytes, 0, bytes.length, batch)
-      order = newest(batch, since, until)
+      order = newest(batch, since, until, until_version)
+      held = this.#holds(batch, order, query.limit)
     }
-    const truncated = order.length > query.limit
-    const items = Array.from(order.subarray(0, query.limit).reverse(), i => ({
+    const truncated = held < order.length
+    const items = Array.from(order.subarray(0, held).reverse(), i => ({
       ts: formatTime(batch.ts[i]!),
       version: batch.version[i]!,
       value: this.#value(batch, i, dtype),
@@ -98,7 +110,18 @@ export class HistoryReader {
     return { items, truncated }
   }
 
-  /** Whole closed bins that overlap the window, the newest `limit` of them, oldest first. */
+  /** How many of the points, newest first, one answer holds. */
+  #holds(batch: PointBatch, order: Uint32Array, limit: number): number {
+    const most = Math.min(order.length, limit)
+    let bytes = 0
+    for (let held = 0; held < most; held++) {
+      bytes += lengthOf(batch.meta[order[held]!]!)
+      if (bytes > this.#answer_bytes && held > 0) return held
+    }
+    return most
+  }
+
+  /** Whole closed bins that overlap the window, the newest that one answer holds, oldest first. */
   #bins(
     message: number,
     dtype: Dtype,
@@ -113,16 +136,14 @@ export class HistoryReader {
     const bins = new BinTable(width)
     // A bucket of whole minutes or hours is put together from rollups; only what the clock has not closed yet comes from points.
     const rollup_s = width % 3_600_000_000 === 0 ? 3600 : width % 60_000_000 === 0 ? 60 : 0
-    let points_from = start
-    if (rollup_s > 0) {
-      points_from = Math.max(start, Math.floor(this.#rolled() / (rollup_s * 1e6)) * rollup_s * 1e6)
-      this.#joinRollups(message, rollup_s, start, Math.min(until, points_from), query.limit, bins)
-    }
-    if (points_from < until) this.#joinPoints(message, points_from, until, query.limit, bins)
-    const list = bins.newest(query.limit + 1)
-    const truncated = list.length > query.limit
-    const items = list.slice(0, query.limit).reverse()
-    return { items: items.map(bin => this.#bin(bin, dtype)), truncated }
+    const rolled =
+      rollup_s === 0 ? start : Math.max(start, Math.floor(this.#rolled() / (rollup_s * 1e6)) * rollup_s * 1e6)
+    // The newer ones first: what they leave no room for need not be read.
+    if (rolled < until) this.#joinPoints(message, rolled, until, query.limit, bins)
+    if (bins.beyond(query.limit, this.#answer_bytes) === null && start < rolled)
+      this.#joinRollups(message, rollup_s, start, Math.min(until, rolled), query.limit, bins)
+    const newest = bins.newest(query.limit, this.#answer_bytes)
+    return { items: newest.bins.reverse().map(bin => this.#bin(bin, dtype)), truncated: newest.beyond !== null }
   }
 
   #joinRollups(message: number, rollup_s: number, start: number, until: number, limit: number, bins: BinTable): void {
@@ -134,7 +155,8 @@ export class HistoryReader {
       }
       if (found.length < PAGE) return
       before = found.at(-1)!.start
-      if (bins.size > limit + 1) return
+      // A bin that has begun beyond the answer: all newer ones are whole.
+      if (bins.beyond(limit, this.#answer_bytes) !== null) return
     }
   }
 
@@ -144,7 +166,8 @@ export class HistoryReader {
     this.#readLog(message, batch)
     bins.joinPoints(batch, start, until)
     for (const chunk of this.#newestChunks(message, start, until)) {
-      if (bins.size > limit + 1 && chunk.ts_max < bins.newest(limit + 1).at(-1)!.start) return
+      const beyond = bins.beyond(limit, this.#answer_bytes)
+      if (beyond !== null && chunk.ts_max < beyond) return
       batch.clear()
       const bytes = this.#bytes.get(chunk.id)!.bytes
       this.#decoder.decode(bytes, 0, bytes.length, batch)
@@ -206,11 +229,14 @@ export class HistoryReader {
   }
 }
 
-/** Positions of the batch that lie in the window, newest first. */
-function newest(batch: PointBatch, since: number, until: number): Uint32Array {
+/** Positions of the batch that lie in the window, newest first; of the points at `until` those below `until_version`. */
+function newest(batch: PointBatch, since: number, until: number, until_version: number): Uint32Array {
   const { ts, version } = batch
   const order = new Uint32Array(batch.count)
   let count = 0
-  for (let i = 0; i < batch.count; i++) if (ts[i]! >= since && ts[i]! < until) order[count++] = i
+  for (let i = 0; i < batch.count; i++) {
+    const time = ts[i]!
+    if (time >= since && (time < until || (time === until && version[i]! < until_version))) order[count++] = i
+  }
   return order.subarray(0, count).sort((a, b) => ts[b]! - ts[a]! || version[b]! - version[a]!)
 }

@@ -234,14 +234,16 @@ export class HistoryWriter {
   #isDirect(batch: PointBatch, from: number, to: number): boolean {
     const { direct_points, direct_bytes } = this.#bounds
     if (to - from >= direct_points) return true
-    let payload = 0
-    for (let i = from; i < to; i++) payload += lengthOf(batch.meta[i]!)
-    return payload >= direct_bytes
+    return payloadBytes(batch, from, to) >= direct_bytes
   }
 
   #writeChunks(series: Series, batch: PointBatch, begin: number, end: number, sealed: boolean): void {
     const count = end - begin
-    const parts = Math.ceil(count / this.#bounds.chunk_points)
+    const { chunk_points, chunk_bytes } = this.#bounds
+    const parts = Math.min(
+      count,
+      Math.max(Math.ceil(count / chunk_points), Math.ceil(payloadBytes(batch, begin, end) / chunk_bytes)),
+    )
     for (let part = 0; part < parts; part++) {
       const from = begin + Math.floor((count * part) / parts)
       const to = begin + Math.floor((count * (part + 1)) / parts)
@@ -297,6 +299,12 @@ export class HistoryWriter {
     }
     this.#putLatest.run(series.id, last.version, last.ts, last.kind, last.number, bytes, log, series.saveBins())
   }
+}
+
+function payloadBytes(batch: PointBatch, from: number, to: number): number {
+  let bytes = 0
+  for (let i = from; i < to; i++) bytes += lengthOf(batch.meta[i]!)
+  return bytes
 }
 
 /** The payload of a version, when it is one that memory does not keep. */

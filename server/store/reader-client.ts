@@ -6,14 +6,14 @@ import type { ReaderRequest, ReaderStart, ReadRequest } from './requests.ts'
 
 /** The front's side of the reader thread. It starts with the first read, and again with the next one should it die. */
 export class Reader {
-  readonly #data_dir: string
+  readonly #start_with: ReaderStart
   readonly #calls = new Calls()
   #worker: Worker | null = null
   #exited: Promise<void> = Promise.resolve()
   #closed = false
 
-  constructor(data_dir: string) {
-    this.#data_dir = data_dir
+  constructor(start_with: ReaderStart) {
+    this.#start_with = start_with
   }
 
   call<Result>(request: ReadRequest): Promise<Result> {
@@ -29,8 +29,7 @@ export class Reader {
   }
 
   #start(): Worker {
-    const start: ReaderStart = { data_dir: this.#data_dir }
-    const worker = new Worker(new URL('./reader.ts', import.meta.url), { name: 'reader', workerData: start })
+    const worker = new Worker(new URL('./reader.ts', import.meta.url), { name: 'reader', workerData: this.#start_with })
     worker.on('message', (reply: ReaderReply) => {
       if (reply.type === 'done') this.#calls.done(reply.id, reply.result)
       else this.#calls.refused(reply.id, reply.problem)

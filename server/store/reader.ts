@@ -17,11 +17,11 @@ import { readTimeseries } from './samples.ts'
 /** The reader thread: lists, records and history from a read-only connection of its own. It ends when its port is closed. */
 if (parentPort === null) throw new TypeError('server/store/reader.ts runs as a worker thread')
 const port = parentPort
-const { data_dir } = workerData as ReaderStart
+const { data_dir, answer_bytes } = workerData as ReaderStart
 
 const db = openReader(databaseFile(data_dir))
 const codec = createCodec()
-const history = new HistoryReader(db, codec)
+const history = new HistoryReader(db, codec, answer_bytes)
 const cascades = new CascadeReader(db)
 const flows = new FlowReader(db, new Blobs(db))
 const clock = (): number => Date.now() * 1000

@@ -117,6 +117,8 @@ export interface HistoryRequest {
   since: number | null
   /** Exclusive; null: to now. */
   until: number | null
+  /** Points only: and of those at `until` itself the ones of a lower version. */
+  until_version?: number | null
   limit: number
   bucket_s: number | null
 }
@@ -156,5 +158,6 @@ export type ReadRequest =
 
 export interface ReaderStart {
   data_dir: string
+  answer_bytes: number
 }
 export type ReaderRequest = { id: number; request: ReadRequest }

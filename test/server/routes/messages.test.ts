@@ -117,5 +117,12 @@ describe('messages over HTTP', () => {
       1,
     )
     assert.equal((await asking.ask('GET', '/messages/boiler.raw/history?bucket_s=0.5')).json.bucket_s, 0.5)
+    const before = await asking.ask('GET', `/messages/boiler.raw/history?until=${since}&until_version=${last.version}`)
+    assert.ok(before.json.items.every((item: { version: number }) => item.version < last.version))
+    for (const query of ['until_version=2', `until=${since}&until_version=2&bucket_s=1`, 'until_version=0'])
+      assert.equal(
+        (await asking.problem('GET', `/messages/boiler.raw/history?${query}`)).errors[0]!.loc,
+        'query.until_version',
+      )
   })
 })

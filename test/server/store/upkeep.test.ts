@@ -4,28 +4,12 @@ import { test } from 'node:test'
 import { KIND } from '../../../protocol/encoded.ts'
 import type { NormalDocument } from '../../../protocol/flow-document.ts'
 import { Blobs } from '../../../server/store/blobs.ts'
-import { type StoreBounds, storeBounds } from '../../../server/store/bounds.ts'
 import { databaseFile } from '../../../server/store/database.ts'
-import { EngineStore } from '../../../server/store/engine-store.ts'
 import { FlowReader } from '../../../server/store/flow-reader.ts'
 import { walBytes } from '../../../server/store/upkeep.ts'
+import { opened, settle } from '../../kit/opened-store.ts'
 import { randomFrom, seed } from '../../kit/random.ts'
 import { saving, temporaryDirectory } from '../../kit/stored.ts'
-
-const opened = (data_dir: string, bounds: Partial<StoreBounds>, clock = () => Date.now() * 1000): EngineStore =>
-  new EngineStore({
-    data_dir,
-    bounds: { ...storeBounds, ...bounds },
-    messages: 64,
-    clock,
-    readPort: () => {},
-    onHealth: () => {},
-    log: text => assert.fail(text),
-  })
-
-const settle = (store: EngineStore): void => {
-  for (let i = 0; i < 10_000 && store.upkeep.step(); i++);
-}
 
 test(`a compaction pass makes the flow store small and changes nothing that is read from it (seed ${seed})`, t => {
   const random = randomFrom(seed)

@@ -1,0 +1,24 @@
+/** The writing side of the store in the test's own thread, fed by hand. */
+import assert from 'node:assert/strict'
+import { type StoreBounds, storeBounds } from '../../server/store/bounds.ts'
+import { EngineStore } from '../../server/store/engine-store.ts'
+
+export const opened = (
+  data_dir: string,
+  bounds: Partial<StoreBounds> = {},
+  clock = () => Date.now() * 1000,
+): EngineStore =>
+  new EngineStore({
+    data_dir,
+    bounds: { ...storeBounds, ...bounds },
+    messages: 64,
+    clock,
+    readPort: () => {},
+    onHealth: () => {},
+    log: text => assert.fail(text),
+  })
+
+/** All upkeep that is due. */
+export function settle(store: EngineStore): void {
+  for (let i = 0; i < 10_000 && store.upkeep.step(); i++);
+}
