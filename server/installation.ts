@@ -4,6 +4,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { ServiceError } from '../protocol/errors.ts'
 import { ENGINE_FILE, type EngineFile, installationPlace, type Place, TOKEN_FILE } from '../protocol/installation.ts'
+import { limits } from '../protocol/limits.ts'
 import { formatTime } from '../protocol/time.ts'
 import { VERSION } from '../protocol/version.ts'
 import { InstallationLock } from './installation-lock.ts'
@@ -30,6 +31,7 @@ const KEY_FILE = 'key.pem'
 const LOCK_FILE = 'lock.db'
 const IGNORE_FILE = '.gitignore'
 const ADMIN = 'admin'
+const RESET_FILE = /^reset-[0-9a-f]{16}\.json$/
 /** Without 0 O 1 l I: it is read off a screen. 20 of 56 characters are 116 bits. */
 const PASSWORD_ALPHABET = '23456789abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ'
 const PASSWORD_CHARACTERS = 20
@@ -83,6 +85,7 @@ export class Installation {
       const isNew = !existsSync(join(data_dir, KEY_FILE))
       for (const stale of [ENGINE_FILE, TOKEN_FILE]) rmSync(join(data_dir, stale), { force: true })
       const installation = new Installation(data_dir, lock, readOrMakeKey(join(data_dir, KEY_FILE)), isNew)
+      installation.#dropOldResets()
       installation.#writeEngineFile(null)
       return installation
     } catch (error) {
@@ -111,8 +114,12 @@ export class Installation {
     this.#admin = admin
   }
 
-  /** Keeps a reset token where only the user who runs the engine can read it; answers the path. The user's name becomes no path. */
+  /**
+   * Keeps a reset token where only the user who runs the engine can read it, as long as the token lives; answers the path.
+   * The user's name becomes no path.
+   */
   keepReset(name: string, token: string): string {
+    this.#dropOldResets()
     const digest = createHash('sha256').update(name).digest('hex').slice(0, 16)
     const path = join(this.data_dir, `reset-${digest}.json`)
     writePrivate(path, `${JSON.stringify({ user: name, token })}\n`)
@@ -138,6 +145,7 @@ export class Installation {
     }
     await renew()
     this.#renewal = setInterval(() => {
+      this.#dropOldResets()
       if (Date.now() < renew_at_ms) return
       renew().catch(error => {
         renew_at_ms = 0
@@ -157,6 +165,18 @@ export class Installation {
     if (this.#renewal !== null) clearInterval(this.#renewal)
     rmSync(join(this.data_dir, ENGINE_FILE), { force: true })
     this.#lock.release()
+  }
+
+  /** A reset whose token has ended is of no use to anybody. A file that cannot be removed stays until the next look. */
+  #dropOldResets(): void {
+    const ended_ms = Date.now() - limits.RESET_LIFETIME_S * 1000
+    for (const name of readdirSync(this.data_dir)) {
+      if (!RESET_FILE.test(name)) continue
+      const path = join(this.data_dir, name)
+      try {
+        if (statSync(path).mtimeMs < ended_ms) rmSync(path, { force: true })
+      } catch {}
+    }
   }
 
   #writeEngineFile(url: string | null): void {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { ServiceError } from '../../protocol/errors.ts'
@@ -234,6 +234,53 @@ describe('the token file', () => {
     t.mock.timers.tick(60_000)
     await new Promise(resolve => setImmediate(resolve))
     assert.notEqual(readFileSync(installation.tokenFile, 'utf8'), 'token-0')
+  })
+})
+
+describe('a password reset', () => {
+  const HOURS = 3_600_000
+  const kept = (installation: Installation): string[] =>
+    readdirSync(installation.data_dir).filter(name => name.startsWith('reset-'))
+  /** The file says that it was written so many hours ago. */
+  const age = (path: string, hours: number): void => {
+    const at_s = (Date.now() - hours * HOURS) / 1000
+    utimesSync(path, at_s, at_s)
+  }
+
+  test('is kept for the owner of the installation alone, one a user, without the name in its path', t => {
+    const installation = open(t, { cwd: directoryFor(t) })
+    const first = installation.keepReset('../ada', 'token-1')
+    assert.equal(installation.keepReset('../ada', 'token-2'), first)
+    assert.notEqual(installation.keepReset('bob', 'token-3'), first)
+    assert.equal(modeOf(first), '600')
+    assert.deepEqual(JSON.parse(readFileSync(first, 'utf8')), { user: '../ada', token: 'token-2' })
+    assert.equal(kept(installation).length, 2)
+  })
+
+  test('goes when its token has ended: at the next start, with the next reset, or while nobody asks', async t => {
+    t.mock.timers.enable({ apis: ['setInterval', 'Date'], now: Date.now() })
+    const cwd = directoryFor(t)
+    const first = open(t, { cwd })
+    age(first.keepReset('ada', 'token'), 49)
+    age(first.keepReset('bob', 'token'), 47)
+    const others = join(first.data_dir, 'reset-notes.json')
+    writeFileSync(others, '')
+    age(others, 100)
+    first.close()
+
+    const second = open(t, { cwd })
+    assert.equal(kept(second).length, 2, 'one that is good for another hour, and a file that is not ours')
+    age(second.keepReset('bob', 'token'), 49)
+    const cara = second.keepReset('cara', 'token')
+    assert.equal(kept(second).length, 2)
+    await second.keepToken(
+      async () => ({ token: 'token', lifetime_s: 3_600 }),
+      error => assert.fail(String(error)),
+    )
+    t.mock.timers.tick(47 * HOURS)
+    assert.ok(existsSync(cara))
+    t.mock.timers.tick(2 * HOURS)
+    assert.deepEqual(kept(second), ['reset-notes.json'])
   })
 })
 
