@@ -129,6 +129,7 @@ export const limits = {
 
   // processes
   SERVE_LOG_BYTES: 5 * MIB,
+  MODULE_CACHE_BYTES: 32 * MIB,
   RESTARTS_PER_MINUTE: 5,
   RESTART_AFTER_MS: 1_000,
   STOP_GRACE_MS: 15_000,
