@@ -61,6 +61,8 @@ const BOUNDS: Bounds = {
 }
 /** The front lets go after so long, so that it hears of the death of the thread that it waits for. */
 const PATIENCE_MS = 100
+/** The clocks of two threads differ by less; a step back by more is the machine's clock that was set. */
+const CLOCKS_DIFFER_US = 100_000
 /** New values may fill this share of the arena; the rest is for cascades that run. */
 const INGRESS_SHARE = 7 / 8
 /** Flags of a publish's journal record. */
@@ -88,7 +90,8 @@ export interface PublisherParts {
  * The one station that every publisher passes. Under the publish words of the flow and of the flows that read the message:
  * write the intent, fill the other slot, flip the version, append the items, journal. The flip commits: a thread that dies
  * before it has published nothing, and what one that dies after it left undone is finished from its intent (`recover.ts`).
- * So the table has a version before any queue has it, and version order is queue order in every flow.
+ * So the table has a version before any queue has it, and version order is queue order in every flow. Versions and times of a
+ * message go the same way, whichever threads publish it: the history, which is read by time, has them in order.
  */
 export class Publisher {
   readonly #memory: Memory
@@ -207,6 +210,8 @@ export class Publisher {
     this.#flows.lockPublish(flow, this.#owner, Number.POSITIVE_INFINITY)
     const version = this.#messages.version(message) + 1
     const displaced = this.#messages.previousRef(message)
+    const before = this.#messages.ts(message)
+    if (ts < before && before - ts < CLOCKS_DIFFER_US) ts = before
     i32[row + intent.flow] = flow
     i32[row + intent.ref] = 0
     i32[row + intent.mark] = i32[this.#journal_tail]
@@ -245,7 +250,9 @@ export class Publisher {
     const { message, flow, foreign } = route
     const i32 = this.#i32
     const row = this.#intent
-    const ts = this.#f64[(row >> 1) + intent.ts]
+    let ts = this.#f64[(row >> 1) + intent.ts]
+    const before = this.#messages.ts(message)
+    if (ts < before && before - ts < CLOCKS_DIFFER_US) this.#f64[(row >> 1) + intent.ts] = ts = before
     if (version === 0) version = this.#messages.version(message) + 1
     i32[row + intent.flow] = flow
     i32[row + intent.ref] = ref

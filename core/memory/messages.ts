@@ -162,6 +162,12 @@ export class MessageTable {
     atomics.release(this.#i32, at, (version << 1) | (1 - (this.#i32[at]! & 1)))
   }
 
+  /** When the latest value was published, microseconds since 1970. Under the flow's publish word only. */
+  ts(index: number): number {
+    const row = this.#row(index)
+    return this.#f64[((row + FIRST + (this.#i32[row >> 2]! & 1) * VALUE_SLOT.size) >> 3) + W.ts]!
+  }
+
   /** The slab that the latest value lies in, 0 when none. Under the flow's publish word only. */
   ref(index: number): number {
     const row = this.#row(index)

@@ -46,6 +46,25 @@ describe('a publish', () => {
     assert.equal(auditMemory(memory).slabs.held, 2, 'only the two slots of the message hold a slab')
   })
 
+  test('never takes a message back in time for the clock of another thread, only for a clock that was set', () => {
+    const { memory, front, lane, store } = engine()
+    const seconds = 1e6
+    front.publisher.publish(route(3, 5), float(1), 100 * seconds)
+    lane.publisher.publishInner(route(3, 5), float(2), 100 * seconds - 2_000, 0, 0, 0)
+    lane.publisher.publishInner(route(3, 5, [6]), float(3), 100 * seconds - 1_000, 0, 0, 0)
+    lane.publisher.publishInner(route(3, 5), float(4), 100 * seconds + 1, 0, 0, 0)
+    front.publisher.publish(route(3, 5), float(5), 40 * seconds)
+    front.journal.mark()
+    lane.journal.mark()
+    store.drain()
+    const times = store.times.get(3)!.sort((a, b) => a.version - b.version)
+    assert.deepEqual(
+      times.map(({ ts }) => ts - 100 * seconds),
+      [0, 0, 0, 1, -60 * seconds],
+    )
+    assert.deepEqual(auditMemory(memory).problems, [])
+  })
+
   test('of a lane puts nothing into its own flow, and a child one level deeper into each flow that reads it', () => {
     const { memory, lane } = engine()
     assert.equal(lane.publisher.publishInner(route(3, 5, [6]), float(1), 100, 4, 77, 99), 1)

@@ -86,6 +86,8 @@ export const emptyItem = (): TakenItem => ({
 export class Store {
   readonly lines: string[] = []
   readonly versions = new Map<number, number[]>()
+  /** By message; kept with the lines. */
+  readonly times = new Map<number, { version: number; ts: number }[]>()
   readonly #readers: JournalReader[]
   readonly #keeps_lines: boolean
 
@@ -97,11 +99,12 @@ export class Store {
   /** Reads up to the marks and lets go of the slabs. */
   drain(): void {
     const visitor: JournalVisitor = {
-      value: (message, version, _ts, _flags, kind, number, bytes, at, length) => {
+      value: (message, version, ts, _flags, kind, number, bytes, at, length) => {
         const versions = this.versions.get(message)
         if (versions === undefined) this.versions.set(message, [version])
         else versions.push(version)
         if (!this.#keeps_lines) return
+        this.times.set(message, [...(this.times.get(message) ?? []), { version, ts }])
         const value = kind === KIND.float ? `${number}` : bytes.toString('base64', at, at + length)
         this.lines.push(`${message}@${version}=${value}`)
       },
