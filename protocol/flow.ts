@@ -33,6 +33,7 @@ export const NodeStatus = Type.Object({
   executions: Type.Integer(),
   errors: Type.Integer(),
   waiting_for_input: Type.Integer(),
+  replaced: Type.Integer({ description: 'Values that a newer one replaced while rate_hz held them back.' }),
   placement: Type.Union([Type.Literal('inline'), Type.Literal('dispatch')]),
   execution_p50_s: Type.Union([Type.Number(), Type.Null()]),
   execution_p99_s: Type.Union([Type.Number(), Type.Null()]),

@@ -136,7 +136,7 @@ export class LiveFlows implements Flows {
 
   get(name: string): Flow {
     const flow = this.#existing(name)
-    const { flows, counters, queue } = this.#parts.front
+    const { flows, counters, queue, held } = this.#parts.front
     const oldest_us = queue.oldest(flow.index)
     const statuses = flow.plan.nodes.map((node): NodeStatus => {
       const seconds = (q: number): number | null => {
@@ -148,6 +148,10 @@ export class LiveFlows implements Flows {
         executions: counters.get(node.index, 'executions'),
         errors: counters.get(node.index, 'errors'),
         waiting_for_input: counters.get(node.index, 'waiting_for_input'),
+        replaced: node.outputs.reduce(
+          (sum, output) => sum + held.replaced(flow.plan.messages[output.message]!.index),
+          0,
+        ),
         placement: node.dispatch || counters.placement(node.index) === PLACEMENT.dispatch ? 'dispatch' : 'inline',
         execution_p50_s: seconds(0.5),
         execution_p99_s: seconds(0.99),

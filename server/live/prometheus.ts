@@ -72,6 +72,17 @@ export function prometheusText(parts: PrometheusParts): string {
     }
     out.metric(`svc_node_${counter}_total`, 'counter', `Node ${counter.replaceAll('_', ' ')}.`, samples)
   }
+  const replaced: [Labels, number][] = []
+  for (const flow of flows.all()) {
+    for (const node of flow.plan.nodes) {
+      for (const { rate_hz, message } of node.outputs) {
+        const { index, name } = flow.plan.messages[message]!
+        if (rate_hz !== null) replaced.push([{ message: name }, front.held.replaced(index)])
+      }
+    }
+  }
+  const help = 'Values that a newer one replaced while rate_hz held them back.'
+  out.metric('svc_message_replaced_total', 'counter', help, replaced)
   const quantiles: [Labels, number][] = []
   for (const flow of flows.all()) {
     for (const node of flow.plan.nodes) {

@@ -172,6 +172,7 @@ export class EngineDouble implements Engine {
           executions: 0,
           errors: 0,
           waiting_for_input: 0,
+          replaced: 0,
           placement: 'inline',
           execution_p50_s: null,
           execution_p99_s: null,
