@@ -1,11 +1,12 @@
 import { type MessagePort, parentPort, threadId } from 'node:worker_threads'
-import { type Failure, THREW } from '../core/cascade/host.ts'
+import { THREW } from '../core/cascade/host.ts'
 import { compileOutputs, type OutputValues } from '../core/cascade/plan-run.ts'
 import type { Body } from '../core/cascade/seat.ts'
 import type { PlanNode } from '../core/flow/plan.ts'
 import { createCodec, newEncoded } from '../protocol/codec.ts'
 import { ServiceError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
+import { encodeState, type KeptState } from './kept-state.ts'
 import type { CallRequest, FromCall, ToCall } from './lane-messages.ts'
 import { failureOf, loadBody, NodeDoor } from './node-call.ts'
 import { type ContextHost, NodeContext, NodeState } from './node-context.ts'
@@ -35,6 +36,8 @@ class NodeCallTask implements ContextHost {
   readonly #port: MessagePort
   readonly #controller = new AbortController()
   readonly #state: NodeState
+  /** The state as it came, since the body writes into the object itself. */
+  readonly #before: Buffer
   readonly #check: OutputCheck
   #unprocessed = 0
   #unawaited = 0
@@ -45,6 +48,7 @@ class NodeCallTask implements ContextHost {
     this.#port = task.port
     this.#state = new NodeState(task.state)
     this.#check = new OutputCheck(task.node)
+    this.#before = this.#check.codec.encodePlain({ k: '', s: task.state } satisfies KeptState)
     this.#port.on('message', (message: ToCall) => this.#receive(message))
   }
 
@@ -53,15 +57,18 @@ class NodeCallTask implements ContextHost {
     const started: CallStarted = { type: 'call_started', call: this.#task.call, thread: threadId }
     parentPort?.postMessage(started)
     const from = performance.now()
+    let outputs: unknown
     try {
       const body = await loadBody(bodies, node.digest!, node.qualified)
-      const outputs = await this.#body(body)
+      outputs = await this.#body(body)
       if (outputs !== undefined && outputs !== null) this.#check.refuse(outputs)
-      this.#checkState()
-      this.#send({ type: 'returned', outputs, state: this.#state.object, ms: performance.now() - from })
+      const state = this.#stateNow()
+      if (state instanceof ServiceError) this.#keptNot(outputs, state, from)
+      else this.#send({ type: 'returned', outputs, state, ms: performance.now() - from })
     } catch (error) {
-      const failure: Failure = failureOf(error)
-      this.#send({ type: 'threw', failure, state: this.#keptState(), ms: performance.now() - from })
+      const state = this.#stateNow()
+      const kept = state instanceof ServiceError ? this.#stateBefore() : state
+      this.#send({ type: 'threw', failure: failureOf(error), state: kept, ms: performance.now() - from })
     } finally {
       this.#port.close()
     }
@@ -138,25 +145,26 @@ class NodeCallTask implements ContextHost {
     }
   }
 
-  #checkState(): void {
-    if (!this.#state.touched) return
-    const refusal = this.#check.codec.checkPlain(this.#state.object)
-    if (refusal !== null)
-      throw new ServiceError('bad_state', `ctx.state of ${this.#task.node.qualified}: ${refusal.text}`)
-    const bytes = this.#check.codec.encodePlain(this.#state.object).length
-    if (bytes > limits.STATE_BYTES) {
-      throw new ServiceError('state_too_large', `ctx.state of ${this.#task.node.qualified} takes ${bytes} bytes.`)
-    }
+  /** A copy of what the body wrote, as long as it can be kept: nothing of its getters and traps goes along. */
+  #stateNow(): Record<string, unknown> | ServiceError {
+    if (!this.#state.touched) return this.#task.state
+    const encoded = encodeState(this.#check.codec, { k: '', s: this.#state.object }, this.#task.node.qualified)
+    return encoded instanceof ServiceError ? encoded : this.#decoded(encoded)
   }
 
-  /** A throw keeps what the body wrote, as long as it can be kept. */
-  #keptState(): Record<string, unknown> {
-    try {
-      this.#checkState()
-      return this.#state.object
-    } catch {
-      return this.#task.state
-    }
+  #stateBefore(): Record<string, unknown> {
+    return this.#decoded(this.#before)
+  }
+
+  #decoded(encoded: Buffer): Record<string, unknown> {
+    return (this.#check.codec.decodePlain(encoded) as KeptState).s
+  }
+
+  /** As on a lane: the outputs are published, the state stays what it was, and the node shows why. */
+  #keptNot(outputs: unknown, refusal: ServiceError, from: number): void {
+    if (outputs !== undefined && outputs !== null) this.#send({ type: 'emit', outputs })
+    const state = this.#stateBefore()
+    this.#send({ type: 'threw', failure: failureOf(refusal), state, ms: performance.now() - from })
   }
 
   #send(message: FromCall): void {

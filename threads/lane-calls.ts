@@ -42,7 +42,12 @@ export class LaneCalls {
       abort: () => port1.postMessage({ type: 'abort', reason: 'The node was changed or removed.' } satisfies ToCall),
     }
     const state = this.#parts.stateOf(seat).object
-    this.#parts.post({ call, flow: flow.name, node: seat.node, inputs: execution.inputs, state, port: port2 }, port2)
+    try {
+      this.#parts.post({ call, flow: flow.name, node: seat.node, inputs: execution.inputs, state, port: port2 }, port2)
+    } catch (error) {
+      // A body of before wrote something into the state that cannot be sent; the end of the turn refuses it.
+      this.#end(call, this.#away.get(call)!, { type: 'threw', error })
+    }
   }
 
   /** The front says that the call's thread is gone, or that no slot took it. */

@@ -48,7 +48,8 @@ export class LaneNotes {
     this.#journal.mark()
   }
 
-  error(node: string, failure: Failure, inputs: unknown, cascade: Cascade, ts: number): void {
+  /** `cascade` is null when the error belongs to none, as that of a state that cannot be kept while its body is away. */
+  error(node: string, failure: Failure, inputs: unknown, cascade: Cascade | null, ts: number): void {
     const second = Math.floor(ts / 1e6)
     let seen = this.#errors.get(node)
     if (seen === undefined) this.#errors.set(node, (seen = { second, written: 0 }))
@@ -65,8 +66,8 @@ export class LaneNotes {
       stack: failure.stack,
       ts,
       inputs: this.#shortened(inputs),
-      cascade_seq: cascade.seq,
-      cascade_ts: cascade.started_us,
+      cascade_seq: cascade?.seq ?? 0,
+      cascade_ts: cascade?.started_us ?? 0,
     })
   }
 

@@ -6,16 +6,11 @@ import type { Memory } from '../core/memory/region.ts'
 import { NodeStates } from '../core/memory/states.ts'
 import type { Codec } from '../protocol/codec.ts'
 import { KIND } from '../protocol/encoded.ts'
-import { type ErrorCode, ServiceError } from '../protocol/errors.ts'
+import { ServiceError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
+import { encodeState, type KeptState } from './kept-state.ts'
 import type { LaneSeat } from './lane-seat.ts'
 import { NodeState } from './node-context.ts'
-
-/** A state as it is kept: with the node's change key, so that a changed node finds none and starts fresh. */
-interface KeptState {
-  k: string
-  s: Record<string, unknown>
-}
 
 /** Moves `ctx.state` and a flow's values between what a lane holds and what the next owner, or the next engine, finds. */
 export class LaneStates {
@@ -50,16 +45,9 @@ export class LaneStates {
   keep(seat: LaneSeat, ts: number): ServiceError | null {
     const state = seat.state!
     state.touched = false
-    const refusal = this.#codec.checkPlain(state.object)
-    if (refusal !== null)
-      return this.#fallBack(seat, 'bad_state', `ctx.state of ${seat.node.qualified}: ${refusal.text}`)
-    const kept: KeptState = { k: seat.node.change_key, s: state.object }
-    const encoded = this.#codec.encodePlain(kept)
+    const encoded = encodeState(this.#codec, { k: seat.node.change_key, s: state.object }, seat.node.qualified)
+    if (encoded instanceof ServiceError) return this.#fallBack(seat, encoded)
     if (seat.kept?.equals(encoded)) return null
-    const bytes = encoded.length - seat.node.change_key.length
-    if (bytes > limits.STATE_BYTES) {
-      return this.#fallBack(seat, 'state_too_large', `ctx.state of ${seat.node.qualified} takes ${bytes} bytes.`)
-    }
     this.#journal.waitForRoom(encoded.length + 64, () => false)
     const { index } = seat.node
     this.#journal.blob(JOURNAL.state, index, ts, encoded, encoded.length, this.#states.version(index) + 1)
@@ -68,10 +56,10 @@ export class LaneStates {
     return null
   }
 
-  #fallBack(seat: LaneSeat, code: ErrorCode, detail: string): ServiceError {
+  #fallBack(seat: LaneSeat, refusal: ServiceError): ServiceError {
     const kept = seat.kept === null ? null : (this.#codec.decodePlain(seat.kept) as KeptState)
     seat.state!.object = kept !== null && kept.k === seat.node.change_key ? kept.s : {}
-    return new ServiceError(code, detail)
+    return refusal
   }
 
   /** The values that queued items have already replaced in the table, for the next owner; 0 when none are queued. */

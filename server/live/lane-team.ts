@@ -6,7 +6,9 @@ import { SLOT, slotOf, THREAD_ROW } from '../../core/memory/threads.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { CallRequest, FromLane, LaneTask, ToLane } from '../../threads/lane-messages.ts'
+import { failureOf } from '../../threads/node-call.ts'
 import { ThreadPool } from '../../threads/pool.ts'
+import { bodyInStack } from './body-in-stack.ts'
 import type { LostCall } from './call-desk.ts'
 import type { FrontMemory } from './front-memory.ts'
 
@@ -30,7 +32,8 @@ export interface LaneDeath {
   readonly slot: number
   readonly code: ErrorCode
   readonly message: string
-  /** Node index of the body that ran; null when none did. */
+  readonly stack: string | null
+  /** Node index of the body that ran, or that the stack of what was thrown names; null when neither is known. */
   readonly node: number | null
 }
 
@@ -234,10 +237,13 @@ export class LaneTeam {
   async #died(member: Member, error: unknown): Promise<void> {
     const { front, onDeath } = this.#options
     const row = front.threads.row(member.slot)
-    const node = front.memory.i32[(row >> 2) + THREAD_ROW.word.current_node]!
+    const running = front.memory.i32[(row >> 2) + THREAD_ROW.word.current_node]!
     const in_flight = front.memory.i32[(row >> 2) + THREAD_ROW.word.cascades_in_flight]!
     front.memory.i32[(row >> 2) + THREAD_ROW.word.current_node] = 0
     const owner = front.threads.markDead(member.slot)
+    // A throw in a timer, a floating rejection, a getter of an output: no body ran, but the stack goes through one.
+    const isOwned = (flow: number): boolean => front.flows.ownerOf(flow) === owner
+    const node = running > 0 ? running - 1 : bodyInStack(error, this.#options.plans(), isOwned)
     if (owner !== 0) {
       if (slotOf(owner) !== member.slot) throw new RangeError('an owner word names its slot')
       front.recover(owner)
@@ -248,9 +254,9 @@ export class LaneTeam {
     const out_of_memory = (error as { code?: string }).code === 'ERR_WORKER_OUT_OF_MEMORY'
     const code = member.ended_for ?? (out_of_memory ? 'out_of_memory' : 'thread_lost')
     // The next execution of a body that took its lane along runs where it can take nothing but its own thread.
-    if (node > 0) front.counters.setPlacement(node - 1, PLACEMENT.dispatch)
+    if (node !== null) front.counters.setPlacement(node, PLACEMENT.dispatch)
     const text = error instanceof Error ? error.message : String(error)
-    onDeath({ slot: member.slot, code, message: text, node: node > 0 ? node - 1 : null })
+    onDeath({ slot: member.slot, code, message: text, stack: failureOf(error).stack, node })
     this.#add()
     this.#options.front.ready.wakeAll()
   }
