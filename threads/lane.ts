@@ -2,7 +2,7 @@ import { receiveMessageOnPort } from 'node:worker_threads'
 import { FlowRun } from '../core/cascade/flow-run.ts'
 import type { Failure, Host } from '../core/cascade/host.ts'
 import { Packed, type PlanRun } from '../core/cascade/plan-run.ts'
-import type { TakenItem } from '../core/cascade/queue.ts'
+import { newItem } from '../core/cascade/queue.ts'
 import { SHARED_SET, setOf } from '../core/cascade/ready.ts'
 import type { Execution, Mailbox, Seat } from '../core/cascade/seat.ts'
 import type { Cascade } from '../core/cascade/wave.ts'
@@ -68,15 +68,8 @@ class Lane implements Host {
   readonly #touched: LaneSeat[] = []
   readonly #scratch: EncodedValue[] = []
   readonly #read: ReadValue = { ...newEncoded(), version: 0, ts: 0 }
-  readonly #item: TakenItem = {
-    message: 0,
-    depth: 0,
-    version: 0,
-    ts: 0,
-    parent_seq: 0,
-    parent_ts: 0,
-    value: newEncoded(),
-  }
+  readonly #item = newItem()
+
   #seq = 0
   #cursor = 0
   #retire_at = Number.POSITIVE_INFINITY
@@ -84,6 +77,8 @@ class Lane implements Host {
   #capped = false
   #prefers_free = false
   #sleeping = false
+  /** The event loop has had its turn since a body was last away. */
+  #served = true
 
   constructor(task: LaneTask) {
     this.#task = task
@@ -133,11 +128,17 @@ class Lane implements Host {
       this.#turn(flow)
       // Promises, timers and posted messages of bodies are served at least this often.
       if (this.#owned.size > 0 && this.clock() - served_at >= limits.TURN_MS) {
-        await new Promise(setImmediate)
+        await this.#serve()
         served_at = this.clock()
       }
     }
     this.#leave()
+  }
+
+  /** Lets the event loop do what bodies have left to it. */
+  async #serve(): Promise<void> {
+    this.#served = true
+    await new Promise(setImmediate)
   }
 
   #receive(): void {
@@ -198,13 +199,21 @@ class Lane implements Host {
     this.#prefers_free = !this.#prefers_free
     if (this.#prefers_free || this.#wanting.size === 0) {
       const free = this.#claim()
-      if (free !== null) return free
+      if (free !== null) {
+        this.#letGo()
+        return free
+      }
     }
     for (const run of this.#wanting) {
       this.#wanting.delete(run)
       return run
     }
     return null
+  }
+
+  /** A body of the flow that runs next may hold the lane up: flows that any lane could run do not wait here meanwhile. */
+  #letGo(): void {
+    for (const run of this.#wanting) if (run.isAtRest) this.#release(run)
   }
 
   #claim(): FlowRun | null {
@@ -244,6 +253,7 @@ class Lane implements Host {
       this.#wanting.add(flow)
       return
     }
+    if (flow.away > 0) this.#served = false
     const enabled = plan?.enabled ?? false
     const more = flow.turn(enabled ? this.#memory.queue : NO_INGRESS, this.clock() + limits.TURN_MS)
     this.#endTurn(flow)
@@ -301,6 +311,8 @@ class Lane implements Host {
   }
 
   async #idle(): Promise<void> {
+    // What a body that was away does after its end (a generator's `finally`) must not wait for the end of a deaf sleep.
+    if (!this.#served) return this.#serve()
     this.#notes.flush(this.now_us())
     this.#memory.arena.collect()
     const ticket = this.#memory.sleeper.announce()

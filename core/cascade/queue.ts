@@ -46,6 +46,17 @@ export interface TakenItem {
   value: EncodedValue
 }
 
+/** For an owner to take into, again and again. */
+export const newItem = (): TakenItem => ({
+  message: 0,
+  depth: 0,
+  version: 0,
+  ts: 0,
+  parent_seq: 0,
+  parent_ts: 0,
+  value: { kind: 0, number: 0, bytes: Buffer.alloc(4096), length: 0 },
+})
+
 /** Units that an item with this payload takes in a queue. */
 const unitsOf = (value: EncodedValue, ref: number): number =>
   HEAD_UNITS + (ref !== 0 ? 0 : isNumeric(value.kind) ? 1 : (value.length + 7) >> 3)

@@ -1,6 +1,6 @@
 import { FlowTable } from '../../core/cascade/flows.ts'
 import { Publisher } from '../../core/cascade/publish.ts'
-import { IngressQueue } from '../../core/cascade/queue.ts'
+import { IngressQueue, newItem } from '../../core/cascade/queue.ts'
 import { ReadySet } from '../../core/cascade/ready.ts'
 import { recoverThread } from '../../core/cascade/recover.ts'
 import { Arena } from '../../core/memory/arena.ts'
@@ -30,6 +30,7 @@ export class FrontMemory {
   readonly journal: JournalWriter
   readonly publisher: Publisher
   readonly #owner: number
+  readonly #item = newItem()
 
   constructor(memory = createMemory(productionSizes)) {
     this.memory = memory
@@ -72,6 +73,24 @@ export class FrontMemory {
       messages: this.messages,
       wakes: journalWakes(this.memory),
     })
+  }
+
+  /**
+   * Throws away what waits in a flow that no lane runs any more, and what its nodes carried. Answers how many items that
+   * were; -1: a lane still owns the flow.
+   */
+  emptyFlow(flow: number): number {
+    const { flows, queue } = this
+    if (!flows.claim(flow, this.#owner)) return -1
+    let thrown = 0
+    while (queue.take(flow, this.#item)) thrown++
+    queue.trim(flow)
+    flows.setInner(flow, 0, 0)
+    const carried = flows.setCarry(flow, 0)
+    if (carried !== 0) this.arena.release(carried)
+    if (thrown > 0) this.journal.taken(flow, thrown)
+    flows.release(flow, this.#owner)
+    return thrown
   }
 
   get cascadesInFlight(): number {

@@ -20,6 +20,7 @@ import type { Store } from '../store/client.ts'
 import type { Loaded } from '../store/replies.ts'
 import { Bodies } from './bodies.ts'
 import { CallDesk } from './call-desk.ts'
+import { EndedFlows } from './ended-flows.ts'
 import type { FrontMemory } from './front-memory.ts'
 import { type LaneDeath, LaneTeam } from './lane-team.ts'
 import { LiveFlows } from './live-flows.ts'
@@ -66,6 +67,7 @@ export class LiveEngine implements Engine {
 
   readonly #options: LiveEngineOptions
   readonly #health = new NodeHealth()
+  readonly #ended: EndedFlows
   readonly #strip = new StripThread()
   readonly #tap: JournalTap
   readonly #team: LaneTeam
@@ -100,8 +102,13 @@ export class LiveEngine implements Engine {
     const fits = (value: unknown, dtype: Parameters<typeof front.codec.encode>[1]) =>
       front.codec.encode(value, dtype, checking)
     const rules = { types: nodeTypes({ timezone: config.timezone, strip: this.#strip.strip, fits }), fits }
+    this.#ended = new EndedFlows(front, (flow, reason, count) => {
+      this.#health.dropped(flow, reason, count)
+      announce('values_dropped', flow, { reason, count })
+    })
     this.flows = new LiveFlows({
       front,
+      ended: this.#ended,
       store,
       names,
       map,
@@ -215,6 +222,7 @@ export class LiveEngine implements Engine {
     this.#closing = true
     if (this.#watch !== null) clearInterval(this.#watch)
     this.#samples.stop()
+    this.#ended.close()
     this.#timer?.postMessage({ type: 'stop' } satisfies ToTimer)
     await this.#timer_left
     await this.#team.close()
@@ -270,7 +278,7 @@ export class LiveEngine implements Engine {
 
   /** What ran on the lane is named, and its node shows why it ended. */
   #laneDied(death: LaneDeath, names: Names): void {
-    const { code, message, slot } = death
+    const { code, message, slot, stack } = death
     const node = death.node === null ? null : names.nodeName(death.node)
     this.#options.log.warn('lane_died', { slot, code, message, node })
     const flow = node === null ? null : node.slice(0, node.indexOf('.'))
@@ -282,7 +290,7 @@ export class LiveEngine implements Engine {
       node,
       code,
       message: text,
-      stack: null,
+      stack,
       ts: formatTime(ts),
       inputs: null,
       cascade: null,
@@ -293,7 +301,7 @@ export class LiveEngine implements Engine {
       node,
       code,
       message: text,
-      stack: null,
+      stack,
       ts,
       inputs: null,
       cascade_seq: 0,
