@@ -34,6 +34,7 @@ import type { Store } from '../store/client.ts'
 import type { StoredFlow } from '../store/replies.ts'
 import type { FlowOrigin } from '../store/requests.ts'
 import { Bodies } from './bodies.ts'
+import { clearMessage, type EndedFlows } from './ended-flows.ts'
 import type { FrontMemory } from './front-memory.ts'
 import type { LiveFlow } from './live-flow.ts'
 import { nowUs } from './live-messages.ts'
@@ -48,6 +49,7 @@ export interface LiveFlowsParts {
   map: MessageMap
   bodies: Bodies
   health: NodeHealth
+  ended: EndedFlows
   rules: Rules
   toLanes(message: ToLane): void
   toTimer(message: ToTimer): void
@@ -268,6 +270,10 @@ export class LiveFlows implements Flows {
       base_version: request.base_version ?? null,
     })
     const change = difference(before?.document ?? null, document)
+    if (before === undefined) {
+      const messages = [...dtypesOf(document).keys()].map(message => names.message(`${name}.${message}`))
+      await this.#parts.ended.emptied({ name, index: names.flow(name), messages })
+    }
     const flow: LiveFlow = before ?? {
       name,
       index: names.flow(name),
@@ -308,11 +314,11 @@ export class LiveFlows implements Flows {
       await this.#parts.store.deleteFlow({ name, author })
       this.#flows.delete(name)
       flow.enabled = false
-      for (const message of this.#parts.map.ofFlow(name)) this.#clear(message.index, flow.index)
       const stale = this.#wiring.remove(name)
       const removed = this.#parts.map.remove(name)
-      this.#parts.toLanes({ type: 'plan', plan: { ...flow.plan, enabled: false } })
       this.#parts.toTimer({ type: 'drop', flow: flow.index })
+      this.#parts.toLanes({ type: 'drop', flow: flow.index })
+      this.#parts.ended.add({ name, index: flow.index, messages: removed })
       this.#parts.health.forgetFlow(
         name,
         flow.document.nodes.map(node => node.id),
@@ -507,16 +513,8 @@ export class LiveFlows implements Flows {
     for (const [name, dtype] of dtypesOf(flow.document)) {
       const message = this.#parts.map.get(`${flow.name}.${name}`)
       if (message !== undefined && dtypes.get(name) !== undefined && dtypes.get(name) !== dtype)
-        this.#clear(message.index, flow.index)
+        clearMessage(this.#parts.front, message.index, flow.index)
     }
-  }
-
-  #clear(message: number, flow: number): void {
-    const { front } = this.#parts
-    const version = front.messages.version(message)
-    if (version === 0) return
-    const nothing = { ...newEncoded(), kind: KIND.none, length: 0 }
-    front.publisher.seed({ message, flow, queued: false, foreign: [], downstream: [] }, nothing, nowUs(), version + 1)
   }
 
   #existing(name: string): LiveFlow {
