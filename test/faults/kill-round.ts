@@ -29,6 +29,8 @@ export interface RoundFigures {
   not_run: number
   /** Accepted, in the history, begun, and not ended when the engine was killed. */
   begun: number
+  /** Run and in the history, while what they ran on is lost. */
+  outrun: number
   interrupted: number
   start_ms: number
 }
@@ -148,14 +150,17 @@ export class KillRounds {
     this.#not_run += not_run_after_restart
     const [accepted, made] = [this.#known.get('count.x')!.version, this.#known.get('count.n')!.version]
     const begun = accepted - made - this.#not_run - this.#begun
-    assert.ok(begun >= 0, `of ${accepted} accepted ${made} have run, ${this.#not_run} are counted as not run`)
+    // A lane may have marked what it made of a value before the front had marked the value: of the one that it was publishing.
+    assert.ok(begun >= -1, `of ${accepted} accepted ${made} have run, ${this.#not_run} are counted as not run`)
     this.#begun += begun
     const running = await engine.ask('GET', '/cascades?status=running&limit=1000')
     const of_killed = running.json.items.filter((one: { started_at: string }) => one.started_at < started(engine))
     assert.deepEqual(of_killed, [], 'nothing of the killed engine is left running')
     assert.doesNotMatch(engine.log, /"event":"(defect|request_failed|uncaught_exception|engine_cannot_go_on)"/)
     const [start] = await engine.events('engine_started')
-    return { lost, lost_age_ms, begun, not_run: not_run_after_restart, interrupted: Number(start?.['interrupted']) }
+    const interrupted = Number(start?.['interrupted'])
+    const outrun = Math.max(0, -begun)
+    return { lost, lost_age_ms, begun: Math.max(0, begun), outrun, not_run: not_run_after_restart, interrupted }
   }
 
   /** Values and states are of one moment, and of the same one that the new engine shows. */
