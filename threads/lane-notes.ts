@@ -7,11 +7,25 @@ import type { Note } from './lane-messages.ts'
 
 const INPUT_BYTES = 16 * 1024
 
-/** What a thread writes into its journal beside values: errors with their inputs, log lines, gauges, reports. Floods are counted, not written. */
+type ErrorNote = Extract<Note, { type: 'error' }>
+
+/** Errors of one node: so many a second are written at once; of those beyond, the newest wait for `flush`. */
+interface NodeErrors {
+  second: number
+  written: number
+  readonly late: ErrorNote[]
+}
+
+/**
+ * What a thread writes into its journal beside values: errors with their inputs, log lines, gauges, reports. Of a flood only the
+ * newest are written: that many are kept.
+ */
 export class LaneNotes {
   readonly #journal: JournalWriter
   readonly #codec: Codec
-  readonly #errors = new Map<string, { second: number; written: number }>()
+  readonly #errors = new Map<string, NodeErrors>()
+  /** Nodes with errors that wait. */
+  readonly #late = new Set<NodeErrors>()
   /** The newest of each gauge; written when the lane has time. */
   readonly #gauges = new Map<string, Note>()
 
@@ -38,9 +52,11 @@ export class LaneNotes {
     else seen.count++
   }
 
-  /** Gauges and counts, which wait for a moment without work or for half a second. */
+  /** What waits for a moment without work or for half a second: gauges, counts, the last errors of a flood. */
   flush(ts: number): void {
-    if (this.#gauges.size === 0 && this.#dropped.size === 0) return
+    if (this.#gauges.size === 0 && this.#dropped.size === 0 && this.#late.size === 0) return
+    for (const errors of this.#late) this.#writeLate(errors)
+    this.#late.clear()
     for (const note of this.#gauges.values()) this.#blob(note)
     this.#gauges.clear()
     for (const drop of this.#dropped.values()) this.#blob({ type: 'dropped', ...drop, ts })
@@ -52,23 +68,38 @@ export class LaneNotes {
   error(node: string, failure: Failure, inputs: unknown, cascade: Cascade | null, ts: number): void {
     const second = Math.floor(ts / 1e6)
     let seen = this.#errors.get(node)
-    if (seen === undefined) this.#errors.set(node, (seen = { second, written: 0 }))
+    if (seen === undefined) this.#errors.set(node, (seen = { second, written: 0, late: [] }))
     if (seen.second !== second) {
+      this.#writeLate(seen)
+      this.#late.delete(seen)
       seen.second = second
       seen.written = 0
     }
-    if (++seen.written > limits.NODE_ERRORS_RECORDED_PER_S) return
-    this.#blob({
+    const { code, message, stack } = failure
+    const note: ErrorNote = {
       type: 'error',
       node,
-      code: failure.code,
-      message: failure.message,
-      stack: failure.stack,
+      code,
+      message,
+      stack,
       ts,
-      inputs: this.#shortened(inputs),
+      inputs,
       cascade_seq: cascade?.seq ?? 0,
       cascade_ts: cascade?.started_us ?? 0,
-    })
+    }
+    if (++seen.written <= limits.NODE_ERRORS_RECORDED_PER_S) return this.#writeError(note)
+    seen.late.push(note)
+    if (seen.late.length > limits.FAILED_INPUTS_KEPT) seen.late.shift()
+    this.#late.add(seen)
+  }
+
+  #writeLate({ late }: NodeErrors): void {
+    for (const note of late) this.#writeError(note)
+    late.length = 0
+  }
+
+  #writeError(note: ErrorNote): void {
+    this.#blob({ ...note, inputs: this.#shortened(note.inputs) })
   }
 
   #shortened(inputs: unknown): unknown {

@@ -168,9 +168,13 @@ export class GroupCommit {
   #writeNote(note: KeptNote): void {
     const { errors, events } = this.#parts
     switch (note.type) {
-      case 'error':
+      case 'error': {
         errors.write(note)
+        const { node, code, message } = note
+        const flow = node.slice(0, node.indexOf('.'))
+        events.write({ type: 'node_error', ts: formatTime(note.ts), flow, run: null, node, code, message })
         return
+      }
       case 'event':
         events.write(note.event)
         return
