@@ -3,25 +3,32 @@
  * thread that owns the flow at the end of a turn, read by the next owner. A thread that dies in a turn leaves the state of
  * the turn before. Its version counts the writes, whichever thread made them: the journal rings of two lanes have no order
  * among each other, so the store goes by it.
- *
- *   slab: length u32, version u32, the encoded state
  */
 import type { Arena } from './arena.ts'
 import { NODE_ROW } from './counters.ts'
+import { layout } from './layout.ts'
 import type { Memory } from './region.ts'
 
-const HEADER_BYTES = 8
+export const STATE_SLAB = layout('STATE_SLAB', [
+  ['length', 'i32', 'bytes of the encoded state'],
+  ['version', 'i32', 'writes of the state of this node since the engine started (wraps)'],
+  ['encoded', 'bytes:0', 'what the codec made of it'],
+])
+
+const W = STATE_SLAB.word
 
 export class NodeStates {
   readonly #i32: Int32Array
   readonly #bytes: Buffer
   readonly #base: number
+  readonly #rows: number
   readonly #arena: Arena
 
   constructor(memory: Memory, arena: Arena) {
     this.#i32 = memory.i32
     this.#bytes = memory.bytes
     this.#base = memory.regions.nodes.offset
+    this.#rows = memory.sizes.nodes
     this.#arena = arena
   }
 
@@ -30,32 +37,38 @@ export class NodeStates {
     const ref = this.#i32[this.#word(node)]!
     if (ref === 0) return null
     const at = this.#arena.offset(ref)
-    const length = this.#bytes.readUInt32LE(at)
-    return Buffer.from(this.#bytes.subarray(at + HEADER_BYTES, at + HEADER_BYTES + length))
+    const from = at + STATE_SLAB.offset.encoded
+    return Buffer.from(this.#bytes.subarray(from, from + this.#i32[(at >> 2) + W.length]!))
   }
 
   /** Writes so far since the engine started; 0: no state is kept. */
   version(node: number): number {
     const ref = this.#i32[this.#word(node)]!
-    return ref === 0 ? 0 : this.#bytes.readUInt32LE(this.#arena.offset(ref) + 4)
+    return ref === 0 ? 0 : this.#i32[(this.#arena.offset(ref) >> 2) + W.version]! >>> 0
   }
 
-  /** False when the arena is full: the state of the turn before stays. The new slab is named before the old one is let go. */
+  /**
+   * False when the arena is full: the state of the turn before stays. No function is called between the hand-over of the new
+   * slab and its naming, so no death falls there; one before the old slab is released costs that slab.
+   */
   write(node: number, encoded: Buffer): boolean {
-    const ref = this.#arena.allocate(encoded.length + HEADER_BYTES)
+    const word = this.#word(node)
+    const version = this.version(node) + 1
+    const ref = this.#arena.allocate(STATE_SLAB.size + encoded.length)
     if (ref === 0) return false
     const at = this.#arena.offset(ref)
-    this.#bytes.writeUInt32LE(encoded.length, at)
-    this.#bytes.writeUInt32LE((this.version(node) + 1) >>> 0, at + 4)
-    encoded.copy(this.#bytes, at + HEADER_BYTES)
+    encoded.copy(this.#bytes, at + STATE_SLAB.offset.encoded)
+    this.#i32[(at >> 2) + W.length] = encoded.length
+    this.#i32[(at >> 2) + W.version] = version
+    const old = this.#i32[word]!
     this.#arena.commit(ref)
-    const old = this.#i32[this.#word(node)]!
-    this.#i32[this.#word(node)] = ref
+    this.#i32[word] = ref
     if (old !== 0) this.#arena.release(old)
     return true
   }
 
   #word(node: number): number {
+    if (!(node >= 0 && node < this.#rows)) throw new RangeError(`no node ${node}`)
     return ((this.#base + node * NODE_ROW.size) >> 2) + NODE_ROW.word.state_ref
   }
 }

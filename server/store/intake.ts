@@ -9,6 +9,8 @@ import { hasPayload } from './series.ts'
 export interface StateChange {
   /** Counts the writes of the node's state, whichever lanes made them. */
   version: number
+  /** When it was recorded, microseconds. */
+  ts: number
   bytes: Buffer
 }
 
@@ -128,7 +130,7 @@ export class Intake implements JournalVisitor {
   }
 
   /** A node's whole state, or a note. */
-  blob(kind: number, subject: number, _ts: number, bytes: Buffer, at: number, length: number, version: number): void {
+  blob(kind: number, subject: number, ts: number, bytes: Buffer, at: number, length: number, version: number): void {
     const payload = Buffer.from(bytes.subarray(at, at + length))
     if (kind === JOURNAL.note) {
       this.notes.push(payload)
@@ -140,9 +142,7 @@ export class Intake implements JournalVisitor {
       this.unknown++
       return
     }
-    // A flow goes from lane to lane, and rings are drained one after the other: the later state wins, not the later ring.
-    const before = this.states.get(subject)
-    if (before === undefined || before.version <= version) this.states.set(subject, { version, bytes: payload })
+    if (!isOlderState(version, ts, this.states.get(subject))) this.states.set(subject, { version, ts, bytes: payload })
   }
 
   held(
@@ -184,6 +184,15 @@ export class Intake implements JournalVisitor {
     this.#known[message] = 1
     return true
   }
+}
+
+/**
+ * A flow goes from lane to lane, and rings are drained one after the other: the later state wins, not the later ring. Two have
+ * one version when a lane died with its state in the journal and not yet in the node's row; the next lane began after that.
+ */
+function isOlderState(version: number, ts: number, known: StateChange | undefined): boolean {
+  if (known === undefined || version > known.version) return false
+  return version < known.version || ts < known.ts
 }
 
 /**

@@ -105,9 +105,9 @@ export class Journal {
     return version
   }
 
-  state(node: string, value: unknown, version = 0): void {
+  state(node: string, value: unknown, version = 0, ts = 0): void {
     const bytes = this.#codec.encodePlain(value)
-    this.writer.blob(JOURNAL.state, this.node(node), 0, bytes, bytes.length, version)
+    this.writer.blob(JOURNAL.state, this.node(node), ts, bytes, bytes.length, version)
   }
 
   note(value: unknown): void {

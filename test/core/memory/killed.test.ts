@@ -1,10 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Arena, SLAB_BYTES } from '../../../core/memory/arena.ts'
+import {
+  Arena,
+  arenaPlace,
+  BLOCK_BYTES,
+  BLOCK_KIND,
+  BLOCK_ROW,
+  SLAB_BYTES,
+  SLAB_ROW,
+} from '../../../core/memory/arena.ts'
 import { JournalReader, JournalWriter, recoverJournal } from '../../../core/memory/journal.ts'
 import { MessageTable } from '../../../core/memory/messages.ts'
 import { recoverArena } from '../../../core/memory/recover-arena.ts'
 import type { Memory } from '../../../core/memory/region.ts'
+import { NodeStates } from '../../../core/memory/states.ts'
 import { ownerWord } from '../../../core/memory/threads.ts'
 import { recoverWord } from '../../../core/memory/wait.ts'
 import { killAtEachStep } from '../../kit/interleave.ts'
@@ -12,6 +21,7 @@ import { JournalLog } from '../../kit/journal-log.ts'
 import { newValue } from '../../kit/memory.ts'
 import * as arenaKilled from './arena-killed.scenario.ts'
 import * as publishKilled from './publish-killed.scenario.ts'
+import * as statesKilled from './states-killed.scenario.ts'
 
 const FRONT = ownerWord(1, 1)
 const SLAB = SLAB_BYTES.find(bytes => bytes >= publishKilled.BYTES + 16)!
@@ -95,6 +105,46 @@ test('an owner of slabs killed at any step leaves no slab handed out twice, and 
   t.diagnostic(`${steps} steps`)
   assert.ok(steps > 60)
 })
+
+test('a lane killed at any step of keeping states leaves each of them whole, and at most one slab astray', async t => {
+  const { OWNER, SLOT, NODES, LENGTHS, stateOf } = statesKilled
+  const steps = await killAtEachStep(new URL('./states-killed.scenario.ts', import.meta.url), memory => {
+    assert.ok(recoverArena(memory, OWNER, FRONT))
+    const arena = new Arena(memory, ownerWord(2, SLOT))
+    const states = new NodeStates(memory, arena)
+    const [first, second] = NODES.map(node => states.version(node)) as [number, number]
+    assert.ok(first === second || first === second + 1, `the states are of turns ${first} and ${second}`)
+    for (const node of NODES) assert.deepEqual(states.read(node), stateOf(states.version(node)), 'a torn state')
+    assert.ok(slabsInUse(memory) <= NODES.length + 1, `${slabsInUse(memory) - NODES.length} slabs astray`)
+
+    // the next thread in the slot goes on
+    const last = LENGTHS.length - 1
+    for (const node of NODES) {
+      const version = states.version(node)
+      assert.ok(states.write(node, stateOf(last)))
+      assert.deepEqual([states.version(node), states.read(node)], [version + 1, stateOf(last)])
+    }
+  })
+  t.diagnostic(`${steps} steps`)
+  assert.ok(steps > 30)
+})
+
+/** Slabs with a holder, counted block by block: no thread's books. */
+function slabsInUse(memory: Memory): number {
+  const { i32 } = memory
+  const place = arenaPlace(memory)
+  let held = 0
+  for (let block = 1; block <= place.blocks; block++) {
+    const row = place.rows + block * (BLOCK_ROW.size >> 2)
+    const kind = i32[row + BLOCK_ROW.word.kind]!
+    if (i32[row + BLOCK_ROW.word.owner] === 0 || kind >= BLOCK_KIND.run) continue
+    for (let slab = 0; slab < i32[row + BLOCK_ROW.word.carved]!; slab++) {
+      const at = place.first + (block - 1) * BLOCK_BYTES + slab * SLAB_BYTES[kind - 1]!
+      if (i32[(at >> 2) + SLAB_ROW.word.references]! > 0) held++
+    }
+  }
+  return held
+}
 
 /** Bytes of the slabs with a holder, counted from their references: no thread's books. */
 function inUse(memory: Memory): number {

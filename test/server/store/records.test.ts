@@ -119,6 +119,27 @@ test('a flow that went from lane to lane within one commit leaves the state and 
   assert.equal(second.loaded.interrupted, 0)
 })
 
+test('of two states of one version, the first by a lane that died before its row named it, the later one is kept', async t => {
+  const data_dir = temporaryDirectory(t)
+  const first = await startStore(t, data_dir)
+  const { store, memory } = first
+  await store.saveFlow(saving('boiler'))
+  // Rings are drained by slot: what the next lane wrote is read before what the dead one wrote.
+  const [next, died] = [new Journal(memory, store, SLOT.lane), new Journal(memory, store, SLOT.lane + 1)]
+  died.state('boiler.smooth', { by: 'the dead lane' }, 5, 1.7e15)
+  next.state('boiler.smooth', { by: 'the next lane' }, 5, 1.7e15 + 900)
+  next.state('boiler.other', { by: 'the next lane' }, 5, 1.7e15 + 900)
+  died.state('boiler.other', { by: 'the dead lane' }, 4, 1.7e15 + 1000)
+  died.writer.mark()
+  next.writer.mark()
+  await first.close()
+  const second = await startStore(t, data_dir)
+  assert.deepEqual(
+    second.loaded.states.map(({ node, bytes }) => [node, createCodec().decodePlain(bytes)]),
+    ['boiler.other', 'boiler.smooth'].map(node => [node, { by: 'the next lane' }]),
+  )
+})
+
 test('a flow that went from lane to lane within one commit leaves its newest value, whatever ring is read first', async t => {
   const data_dir = temporaryDirectory(t)
   const first = await startStore(t, data_dir)
