@@ -120,6 +120,7 @@ export class LiveFlows implements Flows {
       this.#parts.map.set(live)
     }
     this.#registerNames([...this.plans()])
+    this.#parts.bodies.prune(this.#digests(), 0)
   }
 
   /** Timers begin, and `once` injects fire. */
@@ -254,6 +255,7 @@ export class LiveFlows implements Flows {
     const checked = checkDocument(name, request.document, this.#wiring, rules)
     const { document } = checked
     names.assertRoom(document.inputs.length + document.nodes.length * 2, document.nodes.length)
+    if (bodies.isPassDue) bodies.prune(this.#digests())
     for (const node of document.nodes) {
       const digest = Bodies.digest(node)
       const body = checked.bodies.get(node.id)
@@ -438,6 +440,14 @@ export class LiveFlows implements Flows {
       digest: id => digests.get(id) ?? null,
       hash,
     })
+  }
+
+  /** Of all bodies that the plans name. */
+  #digests(): Set<string> {
+    const digests = new Set<string>()
+    for (const { plan } of this.#flows.values())
+      for (const { digest } of plan.nodes) if (digest !== null) digests.add(digest)
+    return digests
   }
 
   /** Bodies are written at the save; a file that went missing since is made again. */
