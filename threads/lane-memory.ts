@@ -1,3 +1,4 @@
+import { threadId } from 'node:worker_threads'
 import { FlowTable } from '../core/cascade/flows.ts'
 import { Publisher } from '../core/cascade/publish.ts'
 import { IngressQueue } from '../core/cascade/queue.ts'
@@ -30,6 +31,7 @@ export class LaneMemory {
   readonly sleeper: Sleeper
   readonly #threads: ThreadTable
   readonly #current_node: number
+  readonly #heartbeat: number
   readonly #executions: number
   readonly #published: number
   readonly #own_in_flight: number
@@ -60,12 +62,19 @@ export class LaneMemory {
     const row = this.#threads.row(slot)
     const control = memory.regions.control.offset >> 2
     this.#current_node = (row >> 2) + THREAD_ROW.word.current_node
+    this.#heartbeat = (row >> 3) + THREAD_ROW.word.heartbeat_ms
     this.#executions = (row >> 3) + THREAD_ROW.word.executions
     this.#published = (row >> 3) + THREAD_ROW.word.published
     this.#own_in_flight = (row >> 2) + THREAD_ROW.word.cascades_in_flight
     this.#in_flight = control + CONTROL.word.cascades_in_flight
     this.#stopping = control + CONTROL.word.stopping
     memory.i32[this.#own_in_flight] = 0
+    memory.i32[(row >> 2) + THREAD_ROW.word.thread] = threadId
+  }
+
+  /** Each time round the lane's loop, asleep or not at least twice a second: else the watch takes the lane for hung. */
+  beat(now_ms: number): void {
+    this.shared.f64[this.#heartbeat] = now_ms
   }
 
   /** What the watch and a death name as the body that ran. */

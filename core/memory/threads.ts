@@ -31,9 +31,10 @@ export const THREAD_ROW = layout(
     ['cascades_in_flight', 'i32', 'cascades of this thread that outlived the turn that began them'],
     ['current_since_ms', 'f64', 'when that body began'],
     ['executions', 'f64', 'bodies run since the slot was entered'],
-    ['heartbeat_ms', 'f64', 'last sign of life, by the thread itself'],
+    ['heartbeat_ms', 'f64', 'when the thread last came round its loop, by its own clock; 0: it does not say'],
     ['published', 'f64', 'values published since the slot was entered'],
-    ['spare', 'bytes:8', ''],
+    ['thread', 'i32', 'threadId of the worker that holds the slot; 0 for the front'],
+    ['spare', 'i32', ''],
     ['wake', 'i32', 'counts wakes; the thread sleeps on it (a cache line of its own)'],
     ['sleeping', 'i32', '1 while the thread sleeps or is about to'],
   ],
@@ -70,6 +71,7 @@ export class ThreadTable {
       throw new RangeError(`thread slot ${slot} is held`)
     this.#i32[row + KIND] = kind
     this.#i32[row + THREAD_ROW.word.current_node] = 0
+    this.#i32[row + THREAD_ROW.word.thread] = 0
     this.#i32[row + THREAD_ROW.word.sleeping] = 0
     const half = row >> 1
     this.#f64[half + THREAD_ROW.word.current_since_ms] = 0

@@ -8,9 +8,10 @@ import { limits } from '../../protocol/limits.ts'
 import type { CallRequest, FromLane, LaneTask, ToLane } from '../../threads/lane-messages.ts'
 import { failureOf } from '../../threads/node-call.ts'
 import { ThreadPool } from '../../threads/pool.ts'
-import { bodyInStack } from './body-in-stack.ts'
 import type { LostCall } from './call-desk.ts'
+import { bodyInStack, nodeOfBody } from './find-body.ts'
 import type { FrontMemory } from './front-memory.ts'
+import { type LaneEnd, LaneWatch } from './lane-watch.ts'
 
 interface Member {
   readonly slot: number
@@ -21,10 +22,9 @@ interface Member {
   owner: number
   retiring: boolean
   /** Why the front ended it. */
-  ended_for: ErrorCode | null
+  ended: LaneEnd | null
+  end(why: LaneEnd): void
   left: Promise<void>
-  /** What the watch saw last: the node that runs (index + 1) and the bodies run so far. */
-  seen: { node: number; executions: number; since_ms: number; told: boolean }
 }
 
 /** What a lane was doing when it died. */
@@ -63,6 +63,7 @@ const RETIRE_GRACE_MS = limits.CANCEL_GRACE_MS
  */
 export class LaneTeam {
   readonly #options: LaneTeamOptions
+  readonly #watch: LaneWatch
   readonly #members = new Map<number, Member>()
   readonly #recovering = new Set<Promise<void>>()
   #pool: ThreadPool | null = null
@@ -70,6 +71,8 @@ export class LaneTeam {
 
   constructor(options: LaneTeamOptions) {
     this.#options = options
+    const { front, plans, onBlocked } = options
+    this.#watch = new LaneWatch({ front, plans, onBlocked, workers: () => this.workers })
   }
 
   start(): void {
@@ -118,29 +121,11 @@ export class LaneTeam {
     await Promise.allSettled(this.#recovering)
   }
 
-  /** Looks for bodies that block their lane; called a few times a second. */
+  /** Looks for bodies that keep their lane or eat its memory; called a few times a second. */
   watch(now_ms: number): void {
-    const { front, onBlocked } = this.#options
-    for (const member of this.#members.values()) {
-      const row = front.threads.row(member.slot)
-      const node = front.memory.i32[(row >> 2) + THREAD_ROW.word.current_node]!
-      const executions = front.memory.f64[(row >> 3) + THREAD_ROW.word.executions]!
-      const { seen } = member
-      if (node === 0 || node !== seen.node || executions !== seen.executions) {
-        member.seen = { node, executions, since_ms: now_ms, told: false }
-        continue
-      }
-      const blocked_ms = now_ms - seen.since_ms
-      if (blocked_ms >= limits.BLOCKED_LANE_MS && !seen.told) {
-        seen.told = true
-        front.counters.setPlacement(node - 1, PLACEMENT.dispatch)
-        onBlocked(node - 1)
-      }
-      if (blocked_ms >= limits.NODE_SILENT_MS && member.ended_for === null) {
-        member.ended_for = 'node_silent'
-        member.abort.abort()
-      }
-    }
+    const members = [...this.#members.values()]
+    this.#watch.look(now_ms, members)
+    this.#watch.lookAtHeaps(members)
   }
 
   #retire(member: Member, grace_ms: number): void {
@@ -167,9 +152,12 @@ export class LaneTeam {
       entered: entered.promise,
       owner: 0,
       retiring: false,
-      ended_for: null,
+      ended: null,
+      end: why => {
+        member.ended ??= why
+        abort.abort()
+      },
       left: left.promise,
-      seen: { node: 0, executions: 0, since_ms: 0, told: false },
     }
     this.#members.set(slot, member)
     control.port1.on('message', (message: FromLane) => {
@@ -235,7 +223,7 @@ export class LaneTeam {
 
   /** The thread is gone: what it held is freed, what ran is named, and another lane takes its place. */
   async #died(member: Member, error: unknown): Promise<void> {
-    const { front, onDeath } = this.#options
+    const { front, plans, onDeath } = this.#options
     const row = front.threads.row(member.slot)
     const running = front.memory.i32[(row >> 2) + THREAD_ROW.word.current_node]!
     const in_flight = front.memory.i32[(row >> 2) + THREAD_ROW.word.cascades_in_flight]!
@@ -243,7 +231,7 @@ export class LaneTeam {
     const owner = front.threads.markDead(member.slot)
     // A throw in a timer, a floating rejection, a getter of an output: no body ran, but the stack goes through one.
     const isOwned = (flow: number): boolean => front.flows.ownerOf(flow) === owner
-    const node = running > 0 ? running - 1 : bodyInStack(error, this.#options.plans(), isOwned)
+    const node = running > 0 ? running - 1 : (member.ended?.node ?? nodeOfBody(bodyInStack(error), plans(), isOwned))
     if (owner !== 0) {
       if (slotOf(owner) !== member.slot) throw new RangeError('an owner word names its slot')
       front.recover(owner)
@@ -252,11 +240,14 @@ export class LaneTeam {
     this.#over(member)
     if (this.#closing || member.retiring) return
     const out_of_memory = (error as { code?: string }).code === 'ERR_WORKER_OUT_OF_MEMORY'
-    const code = member.ended_for ?? (out_of_memory ? 'out_of_memory' : 'thread_lost')
+    const code = member.ended?.code ?? (out_of_memory ? 'out_of_memory' : 'thread_lost')
     // The next execution of a body that took its lane along runs where it can take nothing but its own thread.
     if (node !== null) front.counters.setPlacement(node, PLACEMENT.dispatch)
-    const text = error instanceof Error ? error.message : String(error)
-    onDeath({ slot: member.slot, code, message: text, stack: failureOf(error).stack, node })
+    const thrown = error instanceof Error ? error.message : String(error)
+    const message =
+      member.ended?.message ??
+      `The body ended its thread (${thrown}): await what it starts, catch what its timers throw, leave process.exit out.`
+    onDeath({ slot: member.slot, code, message, stack: member.ended === null ? failureOf(error).stack : null, node })
     this.#add()
     this.#options.front.ready.wakeAll()
   }

@@ -285,7 +285,7 @@ export class LiveEngine implements Engine {
     this.#announce('thread_replaced', flow, { thread: 'lane', slot, code, node })
     if (node === null) return
     const ts = nowUs()
-    const text = `The body ended its thread (${message}); it runs in a call slot from now on.`
+    const text = `${message} The node runs in a call slot from now on.`
     this.#health.failed({
       node,
       code,

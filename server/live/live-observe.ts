@@ -106,7 +106,7 @@ export class LiveObserve implements Observe {
   async #threads(): Promise<ThreadStatus[]> {
     const { front, names, team } = this.#parts
     const { memory, threads } = front
-    const heaps = await Promise.all(team.workers.map(heapOf))
+    const heaps = new Map(await Promise.all(team.workers.map(heapOf)))
     const statuses: ThreadStatus[] = []
     for (let slot = 1; slot < SLOT.lane + limits.LANE_SLOTS; slot++) {
       if (threads.state(slot) !== THREAD_STATE.running) continue
@@ -122,7 +122,7 @@ export class LiveObserve implements Observe {
           slot === SLOT.front
             ? process.memoryUsage().heapUsed
             : slot >= SLOT.lane
-              ? (heaps[slot - SLOT.lane] ?? null)
+              ? (heaps.get(memory.i32[row + THREAD_ROW.word.thread]!) ?? null)
               : null,
         node: node === 0 ? null : names.nodeName(node - 1),
       })
@@ -170,5 +170,7 @@ export class LiveObserve implements Observe {
   }
 }
 
-const heapOf = async (worker: Worker): Promise<number | null> =>
-  (await worker.getHeapStatistics().catch(() => null))?.used_heap_size ?? null
+const heapOf = async (worker: Worker): Promise<[thread: number, bytes: number | null]> => {
+  const thread = worker.threadId
+  return [thread, (await worker.getHeapStatistics().catch(() => null))?.used_heap_size ?? null]
+}

@@ -1,0 +1,58 @@
+import type { Worker } from 'node:worker_threads'
+import type { Plan } from '../../core/flow/plan.ts'
+
+/** Bodies are files named by the digest of their source, see bodies.ts. */
+const BODY = /\/bodies\/([0-9a-f]{64})\.mjs/
+const PROFILE_MS = 50
+
+/** The node whose body the stack of an exception goes through. */
+export function bodyInStack(error: unknown): string | null {
+  const stack = error instanceof Error ? error.stack : null
+  return typeof stack === 'string' ? (BODY.exec(stack)?.[1] ?? null) : null
+}
+
+interface Profile {
+  nodes: { id: number; callFrame: { url: string }; hitCount?: number; children?: number[] }[]
+}
+
+/** The digest of the body in which a thread is, whatever it does and however long: taken from a short profile. Null when it is in none. */
+export async function bodyOnThread(worker: Worker): Promise<string | null> {
+  // Node 22.20 and newer.
+  if (typeof worker.startCpuProfile !== 'function') return null
+  const handle = await worker.startCpuProfile('body')
+  await new Promise(resolve => setTimeout(resolve, PROFILE_MS))
+  return mostSeen(JSON.parse(await handle.stop()) as Profile)
+}
+
+/** Each sample counts for the innermost body that called what was seen. */
+function mostSeen({ nodes }: Profile): string | null {
+  const by_id = new Map(nodes.map(node => [node.id, node]))
+  const hits = new Map<string, number>()
+  const visit = (id: number, around: string | null): void => {
+    const node = by_id.get(id)!
+    const body = BODY.exec(node.callFrame.url)?.[1] ?? around
+    if (body !== null) hits.set(body, (hits.get(body) ?? 0) + (node.hitCount ?? 0))
+    for (const child of node.children ?? []) visit(child, body)
+  }
+  if (nodes.length > 0) visit(nodes[0]!.id, null)
+  let most: string | null = null
+  for (const [body, count] of hits) if (count > 0 && count > (most === null ? 0 : hits.get(most)!)) most = body
+  return most
+}
+
+/** Index of a node with that body. Nodes with the same source share a file; of those it is one of a flow that is owned, if any is. */
+export function nodeOfBody(
+  digest: string | null,
+  plans: Iterable<Plan>,
+  isOwned: (flow_index: number) => boolean,
+): number | null {
+  if (digest === null) return null
+  let found: number | null = null
+  for (const plan of plans) {
+    const node = plan.nodes.find(one => one.digest === digest)
+    if (node === undefined) continue
+    if (isOwned(plan.flow_index)) return node.index
+    found ??= node.index
+  }
+  return found
+}

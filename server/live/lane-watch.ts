@@ -1,0 +1,178 @@
+import type { Worker } from 'node:worker_threads'
+import type { Plan } from '../../core/flow/plan.ts'
+import { PLACEMENT } from '../../core/memory/counters.ts'
+import { THREAD_ROW } from '../../core/memory/threads.ts'
+import { type ErrorCode, errorTable } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import { bodyOnThread, nodeOfBody } from './find-body.ts'
+import type { FrontMemory } from './front-memory.ts'
+
+/** Why the front ended a lane, and whose body was to blame; null when nobody knows. */
+export interface LaneEnd {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly node: number | null
+}
+
+/** A lane as its watch sees it. */
+export interface WatchedLane {
+  readonly slot: number
+  readonly owner: number
+  /** Ends the thread; once is enough. */
+  end(why: LaneEnd): void
+}
+
+export interface LaneWatchParts {
+  readonly front: FrontMemory
+  plans(): Iterable<Plan>
+  workers(): readonly Worker[]
+  /** The body of the node keeps its lane from everything else; it runs in a call slot from its next execution on. */
+  onBlocked(node: number): void
+}
+
+interface Seen {
+  owner: number
+  /** Node index (+ 1) of the body that runs, 0: none. */
+  node: number
+  executions: number
+  heartbeat_ms: number
+  since_ms: number
+  told: boolean
+  /** The node whose body a lane hangs in that says of none that it runs. */
+  found: number | null
+}
+
+/** A lane asleep comes round its loop this much later at most; a look that comes later than that has slept itself. */
+const SLEEP_MS = 1_000
+
+/**
+ * Looks at the lanes from outside, a few times a second. A body may block its lane within its call (the lane says which), or
+ * hang where the lane has no say: behind an await, in a timer, in a generator. Then a profile of the thread says which.
+ *
+ *   moving -> blocked (after BLOCKED_LANE_MS: the node is dispatched from now on) -> ended (after NODE_SILENT_MS)
+ */
+export class LaneWatch {
+  readonly #parts: LaneWatchParts
+  readonly #seen = new Map<number, Seen>()
+  /** By owner word: the node that a lane with much heap was last seen in. */
+  readonly #eater = new Map<number, number>()
+  /** Owner words of the lanes whose heap is being asked for. */
+  readonly #weighed = new Set<number>()
+  #looked_ms = 0
+
+  constructor(parts: LaneWatchParts) {
+    this.#parts = parts
+  }
+
+  look(now_ms: number, lanes: Iterable<WatchedLane>): void {
+    // The whole process stood still, or the front was held up: nobody is blamed for that time.
+    const late = now_ms - this.#looked_ms > SLEEP_MS
+    this.#looked_ms = now_ms
+    for (const lane of lanes) {
+      const now = this.#now(lane, now_ms)
+      const seen = this.#seen.get(lane.slot)
+      if (late || seen === undefined || moved(seen, now)) this.#seen.set(lane.slot, now)
+      else this.#stands(lane, seen, now_ms - seen.since_ms)
+    }
+  }
+
+  #now({ slot, owner }: WatchedLane, now_ms: number): Seen {
+    const { memory, threads } = this.#parts.front
+    const row = threads.row(slot)
+    return {
+      owner,
+      node: memory.i32[(row >> 2) + THREAD_ROW.word.current_node]!,
+      executions: memory.f64[(row >> 3) + THREAD_ROW.word.executions]!,
+      heartbeat_ms: memory.f64[(row >> 3) + THREAD_ROW.word.heartbeat_ms]!,
+      since_ms: now_ms,
+      told: false,
+      found: null,
+    }
+  }
+
+  #stands(lane: WatchedLane, seen: Seen, ms: number): void {
+    const allowed_ms = limits.BLOCKED_LANE_MS + (seen.node === 0 ? SLEEP_MS : 0)
+    if (ms >= allowed_ms && !seen.told) {
+      seen.told = true
+      if (seen.node > 0) this.#blocks(seen.node - 1)
+      else void this.#find(lane, seen)
+    }
+    if (ms < limits.NODE_SILENT_MS) return
+    const node = seen.node > 0 ? seen.node - 1 : seen.found
+    const text = `It kept its lane for ${limits.NODE_SILENT_MS / 1000} s.`
+    lane.end({ code: 'node_silent', message: `${text} ${errorTable.node_silent.next}`, node })
+  }
+
+  async #find(lane: WatchedLane, seen: Seen): Promise<void> {
+    const node = await this.#nodeOn(lane)
+    // It has moved on meanwhile.
+    if (node === null || this.#seen.get(lane.slot) !== seen) return
+    seen.found = node
+    this.#blocks(node)
+  }
+
+  #blocks(node: number): void {
+    this.#parts.front.counters.setPlacement(node, PLACEMENT.dispatch)
+    this.#parts.onBlocked(node)
+  }
+
+  async #nodeOn({ slot, owner }: WatchedLane): Promise<number | null> {
+    const worker = this.#workerOf(slot)
+    // The thread may end under the profile.
+    const digest = worker === undefined ? null : await bodyOnThread(worker).catch(() => null)
+    return nodeOfBody(digest, this.#parts.plans(), flow => this.#parts.front.flows.ownerOf(flow) === owner)
+  }
+
+  #workerOf(slot: number): Worker | undefined {
+    const { memory, threads } = this.#parts.front
+    const thread = memory.i32[(threads.row(slot) >> 2) + THREAD_ROW.word.thread]
+    return this.#parts.workers().find(worker => worker.threadId === thread)
+  }
+
+  /** Ends lanes before their heaps take the process along, which a thread's own limit does not always prevent. */
+  lookAtHeaps(lanes: Iterable<WatchedLane>): void {
+    // Each by itself: a lane that sleeps answers when it wakes.
+    for (const lane of lanes) {
+      if (this.#weighed.has(lane.owner)) continue
+      this.#weighed.add(lane.owner)
+      void this.#weigh(lane).finally(() => this.#weighed.delete(lane.owner))
+    }
+  }
+
+  async #weigh(lane: WatchedLane): Promise<void> {
+    const heap = await this.#workerOf(lane.slot)
+      ?.getHeapStatistics()
+      .catch(() => null)
+    const end_bytes = limits.LANE_HEAP_MB * 2 ** 20 * limits.HEAP_END_SHARE
+    if (!heap || heap.used_heap_size < end_bytes / 2) this.#eater.delete(lane.owner)
+    else if (heap.used_heap_size < end_bytes) await this.#noteEater(lane)
+    else this.#endEater(lane, heap.used_heap_size)
+  }
+
+  /** Half way there is time to see who it is; at the end there is not. */
+  async #noteEater(lane: WatchedLane): Promise<void> {
+    const node = this.#running(lane) ?? this.#eater.get(lane.owner) ?? (await this.#nodeOn(lane))
+    if (node !== null) this.#eater.set(lane.owner, node)
+  }
+
+  #endEater(lane: WatchedLane, bytes: number): void {
+    const node = this.#running(lane) ?? this.#eater.get(lane.owner) ?? null
+    this.#eater.delete(lane.owner)
+    const text = `Its lane held ${Math.round(bytes / 2 ** 20)} MiB of heap.`
+    lane.end({ code: 'out_of_memory', message: `${text} ${errorTable.out_of_memory.next}`, node })
+  }
+
+  #running({ slot }: WatchedLane): number | null {
+    const { memory, threads } = this.#parts.front
+    const node = memory.i32[(threads.row(slot) >> 2) + THREAD_ROW.word.current_node]!
+    return node > 0 ? node - 1 : null
+  }
+}
+
+/** A lane that does not say when it comes round its loop is only watched while it runs a body. */
+const moved = (seen: Seen, now: Seen): boolean =>
+  seen.owner !== now.owner ||
+  seen.node !== now.node ||
+  seen.executions !== now.executions ||
+  seen.heartbeat_ms !== now.heartbeat_ms ||
+  (now.node === 0 && now.heartbeat_ms === 0)

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import type { Plan } from '../../../core/flow/plan.ts'
+import { bodyInStack, bodyOnThread, nodeOfBody } from '../../../server/live/find-body.ts'
+import { eventually } from '../../kit/live-engine.ts'
+import { directoryFor } from '../../kit/spawned.ts'
+
+const DIGEST = 'd'.repeat(64)
+
+const plan = (flow_index: number, ...nodes: [index: number, digest: string][]): Plan =>
+  ({ flow_index, nodes: nodes.map(([index, digest]) => ({ index, digest })) }) as unknown as Plan
+
+test('the stack of an exception names the body that it went through', async t => {
+  const folder = join(directoryFor(t), 'bodies')
+  mkdirSync(folder)
+  writeFileSync(join(folder, `${DIGEST}.mjs`), 'export const throws = () => { throw new Error("mine") }')
+  const { throws } = await import(pathToFileURL(join(folder, `${DIGEST}.mjs`)).href)
+  assert.throws(throws, error => bodyInStack(error) === DIGEST)
+  for (const other of [new Error('not mine'), 'words', null, { stack: 5 }]) assert.equal(bodyInStack(other), null)
+})
+
+test('of nodes that share a body it is one of a flow that the thread owned', () => {
+  const plans = [plan(1, [10, 'a'], [11, DIGEST]), plan(2, [20, DIGEST])]
+  assert.equal(
+    nodeOfBody(DIGEST, plans, flow => flow === 2),
+    20,
+  )
+  assert.equal(
+    nodeOfBody(DIGEST, plans, () => false),
+    11,
+  )
+  assert.equal(
+    nodeOfBody('b', plans, () => true),
+    null,
+  )
+  assert.equal(
+    nodeOfBody(null, plans, () => true),
+    null,
+  )
+})
+
+for (const [what, source] of [
+  ['spins behind an await', 'export default async at => { Atomics.store(at, 0, 1); for (;;) await null }'],
+  ['never ends a loop', 'export default at => { Atomics.store(at, 0, 1); for (;;) JSON.parse("[1,2]") }'],
+] as const) {
+  test(`a thread that ${what} is seen to be in its body`, async t => {
+    const folder = join(directoryFor(t), 'bodies')
+    mkdirSync(folder)
+    const file = join(folder, `${DIGEST}.mjs`)
+    writeFileSync(file, source)
+    const entered = new Int32Array(new SharedArrayBuffer(4))
+    const run = `import(process.getBuiltinModule('node:worker_threads').workerData.file).then(body => body.default(process.getBuiltinModule('node:worker_threads').workerData.entered))`
+    const worker = new Worker(run, { eval: true, workerData: { file: pathToFileURL(file).href, entered } })
+    t.after(() => worker.terminate())
+    await eventually(() => Atomics.load(entered, 0) === 1, 'the body runs')
+    assert.equal(await bodyOnThread(worker), DIGEST)
+  })
+}
