@@ -17,7 +17,8 @@ import type { Store } from './store/client.ts'
 /** Puts the service together: the live engine, the accounts, the front. The only place where anything is wired. */
 export async function startEngine(options: StartOptions): Promise<RunningEngine> {
   const { config, installation, log, opening, onFatal } = options
-  const engine = await LiveEngine.open({ config, data_dir: installation.data_dir, log, opening, onFatal })
+  const { data_dir } = installation
+  const engine = await LiveEngine.open({ config, data_dir, log, opening, bounds: options.bounds, onFatal })
   const accounts = await Accounts.open(usersOf(engine.store), new Passwords())
   if (accounts.count === 0) {
     await installation.makeAdmin(async ({ name, password }) => void (await accounts.create(name, password, true)))

@@ -1,6 +1,7 @@
 import type { Config } from './config.ts'
 import type { Engine } from './engine.ts'
 import type { Installation } from './installation.ts'
+import type { LiveBounds } from './live/bounds.ts'
 import type { OpenedStore } from './live/open-store.ts'
 import type { Log } from './serve-log.ts'
 
@@ -14,6 +15,8 @@ export interface StartOptions {
   readonly log: Log
   /** The store, when it is being opened while the rest loads. */
   readonly opening?: Promise<OpenedStore>
+  /** The engine's own when absent. */
+  readonly bounds?: LiveBounds
   /** Ends the process: the engine cannot go on. The supervisor starts a fresh one; what was acknowledged is on the disk. */
   readonly onFatal: (error: Error) => void
 }

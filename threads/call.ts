@@ -41,6 +41,7 @@ class NodeCallTask implements ContextHost {
   readonly #check: OutputCheck
   #unprocessed = 0
   #unawaited = 0
+  #given_up = false
   #goOn: (() => void)[] = []
 
   constructor(task: CallTask) {
@@ -50,6 +51,7 @@ class NodeCallTask implements ContextHost {
     this.#check = new OutputCheck(task.node)
     this.#before = this.#check.codec.encodePlain({ k: '', s: task.state } satisfies KeptState)
     this.#port.on('message', (message: ToCall) => this.#receive(message))
+    this.#port.on('close', () => this.#nobodyListens())
   }
 
   async run(): Promise<void> {
@@ -111,6 +113,7 @@ class NodeCallTask implements ContextHost {
       // The turn of the event loop that an await gives is what lets acknowledgements in.
       return new Promise(resolve => setImmediate(() => this.#awaited(resolve)))
     }
+    if (this.#given_up) return Promise.resolve()
     return new Promise(resolve => this.#goOn.push(() => this.#awaited(resolve)))
   }
 
@@ -129,6 +132,13 @@ class NodeCallTask implements ContextHost {
   #awaited(resolve: () => void): void {
     this.#unawaited = 0
     resolve()
+  }
+
+  /** The lane has given the call up, or is gone: what the body still emits goes nowhere, and it is not to wait there. */
+  #nobodyListens(): void {
+    this.#given_up = true
+    this.#controller.abort(new ServiceError('interrupted', 'Nobody waits for the call any more.'))
+    for (const goOn of this.#goOn.splice(0)) goOn()
   }
 
   #receive(message: ToCall): void {

@@ -50,11 +50,12 @@ export class LaneCalls {
     }
   }
 
-  /** The front says that the call's thread is gone, or that no slot took it. */
+  /** The front says that the call ran past its timeout, that its thread is gone, or that no slot took it. A body that still runs is told. */
   lost(call: number, code: ErrorCode, message: string): void {
     const away = this.#away.get(call)
     if (away === undefined) return
     const reason = failure(code, `${away.execution.seat.node.qualified}: ${message}`)
+    away.port.postMessage({ type: 'abort', reason: message } satisfies ToCall)
     this.#end(call, away, { type: 'threw', error: new CallFailure(reason) })
   }
 

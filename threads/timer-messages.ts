@@ -6,6 +6,7 @@ import type { Dtype } from '../protocol/dtype.ts'
 export interface TimerTask {
   readonly sab: SharedArrayBuffer
   readonly time_zone: string
+  readonly degraded_after_ms: number
 }
 
 /** An `inject` node: what it publishes, and when. */

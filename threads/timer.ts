@@ -59,6 +59,7 @@ class Timer {
   readonly #publisher: Publisher
   readonly #notes: LaneNotes
   readonly #time_zone: string
+  readonly #degraded_after_ms: number
   readonly #heap = new DueHeap<Due>()
   readonly #timed = new Map<number, TimedFlow>()
   readonly #rated = new Map<number, { flow: number; plan: RatedPlan }>()
@@ -72,6 +73,7 @@ class Timer {
   constructor(task: TimerTask) {
     const memory = attachMemory(task.sab)
     this.#time_zone = task.time_zone
+    this.#degraded_after_ms = task.degraded_after_ms
     this.#threads = new ThreadTable(memory)
     this.#owner = this.#threads.enter(SLOT.timer, THREAD_KIND.timer)
     const owner = this.#owner
@@ -263,7 +265,7 @@ class Timer {
         this.#relieve(flow)
       } else if (pressed === undefined) {
         this.#pressed.set(flow, { since_ms: now_ms, told: null })
-      } else if (pressed.told === null && now_ms - pressed.since_ms >= limits.DEGRADED_AFTER_MS) {
+      } else if (pressed.told === null && now_ms - pressed.since_ms >= this.#degraded_after_ms) {
         pressed.told = timed.name
         this.#event('engine_degraded', timed.name, flow)
       }

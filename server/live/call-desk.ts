@@ -4,6 +4,7 @@ import { limits } from '../../protocol/limits.ts'
 import type { CallStarted, CallTask } from '../../threads/call.ts'
 import type { CallRequest } from '../../threads/lane-messages.ts'
 import { ThreadPool } from '../../threads/pool.ts'
+import type { LiveBounds } from './bounds.ts'
 
 /** Why a call ended without an answer of its own. */
 export type LostCall = (code: ErrorCode, message: string) => void
@@ -23,6 +24,7 @@ interface Call {
 export interface CallDeskOptions {
   readonly slots: number
   readonly bodies: string
+  readonly bounds: LiveBounds
   /** A call's thread was ended or died. */
   onThreadLost(node: string, code: ErrorCode): void
 }
@@ -71,7 +73,7 @@ export class CallDesk {
   /** Ends the threads whose calls near the heap cap; called a few times a second. */
   async watchHeaps(): Promise<void> {
     if (this.#pool === null || this.#calls.size === 0) return
-    const cap = limits.CALL_HEAP_MB * 1024 * 1024
+    const cap = this.#options.bounds.call_heap_mb * 1024 * 1024
     for (const worker of this.#pool.workers) {
       const heap = await worker.getHeapStatistics().catch(() => null)
       if (heap === null || heap.used_heap_size < cap * limits.HEAP_END_SHARE) continue
@@ -103,7 +105,8 @@ export class CallDesk {
   #poolNow(): ThreadPool {
     if (this.#pool !== null) return this.#pool
     const module = new URL('../../threads/call.ts', import.meta.url)
-    const pool = new ThreadPool({ module, threads: this.#options.slots, heap_mb: limits.CALL_HEAP_MB })
+    const { slots, bounds } = this.#options
+    const pool = new ThreadPool({ module, threads: slots, heap_mb: bounds.call_heap_mb })
     pool.onMessage(message => this.#started(message as CallStarted))
     this.#pool = pool
     return pool
@@ -122,7 +125,7 @@ export class CallDesk {
     const message = `It ran past its timeout of ${call.timeout_s} s.`
     call.ended_for = { code: 'timeout', message }
     call.lost('timeout', message)
-    call.limit = setTimeout(() => call.abort.abort(), limits.CANCEL_GRACE_MS)
+    call.limit = setTimeout(() => call.abort.abort(), this.#options.bounds.call_grace_ms)
   }
 
   #end(call: Call, code: ErrorCode, message: string): void {
@@ -143,7 +146,7 @@ export class CallDesk {
     this.#over(id)
     const out_of_memory = (error as { code?: string }).code === 'ERR_WORKER_OUT_OF_MEMORY'
     const found = out_of_memory
-      ? { code: 'out_of_memory' as const, message: `Its heap passed ${limits.CALL_HEAP_MB} MiB.` }
+      ? { code: 'out_of_memory' as const, message: `Its heap passed ${this.#options.bounds.call_heap_mb} MiB.` }
       : { code: 'thread_lost' as const, message: error instanceof Error ? error.message : 'Its thread ended.' }
     const { code, message } = call.ended_for ?? found
     this.#options.onThreadLost(call.node, code)

@@ -19,6 +19,7 @@ import type { Log } from '../serve-log.ts'
 import type { Store } from '../store/client.ts'
 import type { Loaded } from '../store/replies.ts'
 import { Bodies } from './bodies.ts'
+import { type LiveBounds, liveBounds } from './bounds.ts'
 import { CallDesk } from './call-desk.ts'
 import { EndedFlows } from './ended-flows.ts'
 import type { FrontMemory } from './front-memory.ts'
@@ -42,6 +43,8 @@ export interface LiveEngineOptions {
   readonly log: Log
   /** The store when it is being opened already. */
   readonly opening?: Promise<OpenedStore>
+  /** Those of `bounds.ts` when absent. */
+  readonly bounds?: LiveBounds
   /** The store thread ended, or something else that the process cannot outlive. */
   readonly onFatal: (error: Error) => void
 }
@@ -156,6 +159,7 @@ export class LiveEngine implements Engine {
     this.#desk = new CallDesk({
       slots: config.max_workers,
       bodies: bodies.folder,
+      bounds: options.bounds ?? liveBounds,
       onThreadLost: (node, code) =>
         announce('thread_replaced', node.slice(0, node.indexOf('.')), { node, code, thread: 'call' }),
     })
@@ -233,7 +237,9 @@ export class LiveEngine implements Engine {
   }
 
   #startTimer(): void {
-    const task: TimerTask = { sab: this.front.memory.sab, time_zone: this.#options.config.timezone }
+    const { config, bounds = liveBounds } = this.#options
+    const { degraded_after_ms } = bounds
+    const task: TimerTask = { sab: this.front.memory.sab, time_zone: config.timezone, degraded_after_ms }
     const timer = new Worker(new URL('../../threads/timer.ts', import.meta.url), { name: 'timer', workerData: task })
     this.#timer = timer
     const left = Promise.withResolvers<void>()

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { after, before } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Engine } from '../../server/engine.ts'
+import { type LiveBounds, liveBounds } from '../../server/live/bounds.ts'
 import { type Served, serve } from '../../server/main.ts'
 
 export interface LiveEngine {
@@ -20,7 +21,11 @@ interface Ending {
 }
 
 /** The whole engine in this process on a fresh data directory, as `svc serve` starts it; it ends with the test. */
-export async function liveEngine(t: Ending, environment: Record<string, string> = {}): Promise<LiveEngine> {
+export async function liveEngine(
+  t: Ending,
+  environment: Record<string, string> = {},
+  bounds: Partial<LiveBounds> = {},
+): Promise<LiveEngine> {
   const data_dir = mkdtempSync(join(tmpdir(), 'live-engine-'))
   let last: Served | null = null
   t.after(async () => {
@@ -28,7 +33,7 @@ export async function liveEngine(t: Ending, environment: Record<string, string> 
     rmSync(data_dir, { recursive: true, force: true })
   })
   const start = async (): Promise<LiveEngine> => {
-    const { engine, served } = await startIn(data_dir, environment)
+    const { engine, served } = await startIn(data_dir, environment, bounds)
     last = served
     return {
       engine,
@@ -45,11 +50,11 @@ export async function liveEngine(t: Ending, environment: Record<string, string> 
 }
 
 /** One engine for the stories of a file that do not disturb each other; it is there when the first of them begins. */
-export function sharedEngine(environment: Record<string, string> = {}): LiveEngine {
+export function sharedEngine(environment: Record<string, string> = {}, bounds: Partial<LiveBounds> = {}): LiveEngine {
   const shared = {} as LiveEngine
   const ends: (() => Promise<void>)[] = []
   before(async () => {
-    Object.assign(shared, await liveEngine({ after: end => ends.push(end) }, environment))
+    Object.assign(shared, await liveEngine({ after: end => ends.push(end) }, environment, bounds))
   })
   after(async () => {
     for (const end of ends) await end()
@@ -57,7 +62,7 @@ export function sharedEngine(environment: Record<string, string> = {}): LiveEngi
   return shared
 }
 
-async function startIn(data_dir: string, environment: Record<string, string>) {
+async function startIn(data_dir: string, environment: Record<string, string>, bounds: Partial<LiveBounds>) {
   const { startEngine } = await import('../../server/build.ts')
   let engine: Engine | null = null
   const served = await serve({
@@ -65,7 +70,7 @@ async function startIn(data_dir: string, environment: Record<string, string>) {
     environment,
     cwd: data_dir,
     loadEngine: async () => async options => {
-      const running = await startEngine(options)
+      const running = await startEngine({ ...options, bounds: { ...liveBounds, ...bounds } })
       engine = running.engine
       return running
     },
