@@ -23,6 +23,7 @@ import type {
   SaveFlow,
 } from '../../protocol/flow.ts'
 import type { FlowDocument, NormalDocument, NormalNode } from '../../protocol/flow-document.ts'
+import type { Issue } from '../../protocol/issue.ts'
 import { limits } from '../../protocol/limits.ts'
 import { isName } from '../../protocol/names.ts'
 import { formatTime } from '../../protocol/time.ts'
@@ -178,7 +179,15 @@ export class LiveFlows implements Flows {
 
   issues(flow: LiveFlow) {
     const ids = flow.document.nodes.map(node => node.id)
-    return [...issuesOf(flow.name, flow.document, this.#wiring), ...this.#parts.health.issuesOf(flow.name, ids)]
+    const wiring = issuesOf(flow.name, flow.document, this.#wiring)
+    return [...wiring, ...this.#parts.health.issuesOf(flow.name, ids), ...this.#pressure(flow)]
+  }
+
+  #pressure(flow: LiveFlow): Issue[] {
+    const share = this.#parts.front.flows.share(flow.index)
+    if (share < limits.FLOW_PRESSURE_SHOWN) return []
+    const message = `As much waits in the flow as makes ${Math.round(share * 100)} % of its bound; at 100 % it takes nothing from outside.`
+    return [{ code: 'backlog', advisory: true, message, node: null, since: null }]
   }
 
   #summary(flow: LiveFlow): FlowSummary {
