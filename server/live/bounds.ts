@@ -2,6 +2,11 @@ import { limits } from '../../protocol/limits.ts'
 
 /** What the live engine holds its threads to. Tests use smaller ones. */
 export interface LiveBounds {
+  /** A body that keeps its lane for so long runs in a call slot from then on. */
+  readonly blocked_lane_ms: number
+  /** And for so long: its thread is ended. */
+  readonly node_silent_ms: number
+  readonly lane_heap_mb: number
   /** A call that was told to end has so long before its thread is ended. */
   readonly call_grace_ms: number
   readonly call_heap_mb: number
@@ -10,6 +15,9 @@ export interface LiveBounds {
 }
 
 export const liveBounds: LiveBounds = {
+  blocked_lane_ms: limits.BLOCKED_LANE_MS,
+  node_silent_ms: limits.NODE_SILENT_MS,
+  lane_heap_mb: limits.LANE_HEAP_MB,
   call_grace_ms: limits.CANCEL_GRACE_MS,
   call_heap_mb: limits.CALL_HEAP_MB,
   degraded_after_ms: limits.DEGRADED_AFTER_MS,

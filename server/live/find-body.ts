@@ -4,6 +4,7 @@ import type { Plan } from '../../core/flow/plan.ts'
 /** Bodies are files named by the digest of their source, see bodies.ts. */
 const BODY = /\/bodies\/([0-9a-f]{64})\.mjs/
 const PROFILE_MS = 50
+const PAUSE_MS = 10_000
 
 /** The node whose body the stack of an exception goes through. */
 export function bodyInStack(error: unknown): string | null {
@@ -15,13 +16,66 @@ interface Profile {
   nodes: { id: number; callFrame: { url: string }; hitCount?: number; children?: number[] }[]
 }
 
-/** The digest of the body in which a thread is, whatever it does and however long: taken from a short profile. Null when it is in none. */
+/** The digest of the body in which a thread is, whatever it does and however long; null when it is in none. */
 export async function bodyOnThread(worker: Worker): Promise<string | null> {
+  return (await bodyInProfile(worker)) ?? (await bodyInPause(worker))
+}
+
+/** A short profile disturbs nothing, and sees microtasks that follow one another. It knows no loop that was compiled before it began. */
+async function bodyInProfile(worker: Worker): Promise<string | null> {
   // Node 22.20 and newer.
   if (typeof worker.startCpuProfile !== 'function') return null
   const handle = await worker.startCpuProfile('body')
   await new Promise(resolve => setTimeout(resolve, PROFILE_MS))
   return mostSeen(JSON.parse(await handle.stop()) as Profile)
+}
+
+interface Paused {
+  callFrames: { location: { scriptId: string } }[]
+}
+
+/** A debugger's pause sees every loop. The thread goes on afterwards, slower until its code is compiled again. */
+async function bodyInPause(worker: Worker): Promise<string | null> {
+  const { Session } = await import('node:inspector')
+  const session = new Session()
+  session.connect()
+  let at: string | null = null
+  const say = (method: string): void => {
+    const message = JSON.stringify({ id: 1, method })
+    if (at !== null) session.post('NodeWorker.sendMessageToWorker', { sessionId: at, message })
+  }
+  try {
+    return await new Promise(resolve => {
+      setTimeout(resolve, PAUSE_MS, null).unref()
+      const bodies = new Map<string, string>()
+      const hear = (method: string, params: unknown): void => {
+        if (method === 'Debugger.scriptParsed') {
+          const { scriptId, url } = params as { scriptId: string; url: string }
+          const digest = BODY.exec(url)?.[1]
+          if (digest !== undefined) bodies.set(scriptId, digest)
+        } else if (method === 'Debugger.paused') {
+          const innermost = (params as Paused).callFrames.find(frame => bodies.has(frame.location.scriptId))
+          resolve(innermost === undefined ? null : bodies.get(innermost.location.scriptId)!)
+        }
+      }
+      session.on('NodeWorker.receivedMessageFromWorker', ({ params }) => {
+        const { method, params: said } = JSON.parse(params.message) as { method?: string; params?: unknown }
+        if (params.sessionId === at && method !== undefined) hear(method, said)
+      })
+      session.on('NodeWorker.attachedToWorker', ({ params: { sessionId, workerInfo } }) => {
+        if (workerInfo.title !== `[worker ${worker.threadId}]`) return
+        at = sessionId
+        say('Debugger.enable')
+        say('Debugger.pause')
+      })
+      session.post('NodeWorker.enable', { waitForDebuggerOnStart: false })
+    })
+  } finally {
+    // A thread that stays paused could not even be ended.
+    say('Debugger.disable')
+    session.post('NodeWorker.disable')
+    session.disconnect()
+  }
 }
 
 /** Each sample counts for the innermost body that called what was seen. */

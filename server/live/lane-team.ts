@@ -8,6 +8,7 @@ import { limits } from '../../protocol/limits.ts'
 import type { CallRequest, FromLane, LaneTask, ToLane } from '../../threads/lane-messages.ts'
 import { failureOf } from '../../threads/node-call.ts'
 import { ThreadPool } from '../../threads/pool.ts'
+import type { LiveBounds } from './bounds.ts'
 import type { LostCall } from './call-desk.ts'
 import { bodyInStack, nodeOfBody } from './find-body.ts'
 import type { FrontMemory } from './front-memory.ts'
@@ -42,6 +43,7 @@ export interface LaneTeamOptions {
   readonly lanes: number
   readonly bodies: string
   readonly max_cascades: number
+  readonly bounds: LiveBounds
   plans(): Iterable<Plan>
   timerPort(port: MessagePort): void
   dispatch(request: CallRequest, lost: LostCall): void
@@ -71,16 +73,16 @@ export class LaneTeam {
 
   constructor(options: LaneTeamOptions) {
     this.#options = options
-    const { front, plans, onBlocked } = options
-    this.#watch = new LaneWatch({ front, plans, onBlocked, workers: () => this.workers })
+    const { front, bounds, plans, onBlocked } = options
+    this.#watch = new LaneWatch({ front, bounds, plans, onBlocked, workers: () => this.workers })
   }
 
   start(): void {
     // See docs/decisions/0012: a body's way through a lane is many small functions, and each that is not inlined boxes its doubles.
     for (const flag of INLINING) setFlagsFromString(flag)
     const module = new URL('../../threads/lane.ts', import.meta.url)
-    const { lanes } = this.#options
-    this.#pool = new ThreadPool({ module, threads: lanes, spare: lanes, heap_mb: limits.LANE_HEAP_MB })
+    const { lanes, bounds } = this.#options
+    this.#pool = new ThreadPool({ module, threads: lanes, spare: lanes, heap_mb: bounds.lane_heap_mb })
     for (let lane = 0; lane < lanes; lane++) this.#add()
   }
 

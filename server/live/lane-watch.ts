@@ -4,6 +4,7 @@ import { PLACEMENT } from '../../core/memory/counters.ts'
 import { THREAD_ROW } from '../../core/memory/threads.ts'
 import { type ErrorCode, errorTable } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
+import type { LiveBounds } from './bounds.ts'
 import { bodyOnThread, nodeOfBody } from './find-body.ts'
 import type { FrontMemory } from './front-memory.ts'
 
@@ -24,6 +25,7 @@ export interface WatchedLane {
 
 export interface LaneWatchParts {
   readonly front: FrontMemory
+  readonly bounds: LiveBounds
   plans(): Iterable<Plan>
   workers(): readonly Worker[]
   /** The body of the node keeps its lane from everything else; it runs in a call slot from its next execution on. */
@@ -49,7 +51,7 @@ const SLEEP_MS = 1_000
  * Looks at the lanes from outside, a few times a second. A body may block its lane within its call (the lane says which), or
  * hang where the lane has no say: behind an await, in a timer, in a generator. Then a profile of the thread says which.
  *
- *   moving -> blocked (after BLOCKED_LANE_MS: the node is dispatched from now on) -> ended (after NODE_SILENT_MS)
+ *   moving -> blocked (after blocked_lane_ms: the node is dispatched from now on) -> ended (after node_silent_ms)
  */
 export class LaneWatch {
   readonly #parts: LaneWatchParts
@@ -58,6 +60,7 @@ export class LaneWatch {
   readonly #eater = new Map<number, number>()
   /** Owner words of the lanes whose heap is being asked for. */
   readonly #weighed = new Set<number>()
+  #looking: Promise<unknown> = Promise.resolve()
   #looked_ms = 0
 
   constructor(parts: LaneWatchParts) {
@@ -91,15 +94,16 @@ export class LaneWatch {
   }
 
   #stands(lane: WatchedLane, seen: Seen, ms: number): void {
-    const allowed_ms = limits.BLOCKED_LANE_MS + (seen.node === 0 ? SLEEP_MS : 0)
+    const allowed_ms = this.#parts.bounds.blocked_lane_ms + (seen.node === 0 ? SLEEP_MS : 0)
     if (ms >= allowed_ms && !seen.told) {
       seen.told = true
       if (seen.node > 0) this.#blocks(seen.node - 1)
       else void this.#find(lane, seen)
     }
-    if (ms < limits.NODE_SILENT_MS) return
+    const { node_silent_ms } = this.#parts.bounds
+    if (ms < node_silent_ms) return
     const node = seen.node > 0 ? seen.node - 1 : seen.found
-    const text = `It kept its lane for ${limits.NODE_SILENT_MS / 1000} s.`
+    const text = `It kept its lane for ${node_silent_ms / 1000} s.`
     lane.end({ code: 'node_silent', message: `${text} ${errorTable.node_silent.next}`, node })
   }
 
@@ -116,9 +120,16 @@ export class LaneWatch {
     this.#parts.onBlocked(node)
   }
 
-  async #nodeOn({ slot, owner }: WatchedLane): Promise<number | null> {
+  /** One thread after the other: each is looked at through the inspector of the whole process. */
+  #nodeOn(lane: WatchedLane): Promise<number | null> {
+    const found = this.#looking.then(() => this.#nodeNow(lane))
+    this.#looking = found
+    return found
+  }
+
+  async #nodeNow({ slot, owner }: WatchedLane): Promise<number | null> {
     const worker = this.#workerOf(slot)
-    // The thread may end under the profile.
+    // The thread may end under the look.
     const digest = worker === undefined ? null : await bodyOnThread(worker).catch(() => null)
     return nodeOfBody(digest, this.#parts.plans(), flow => this.#parts.front.flows.ownerOf(flow) === owner)
   }
@@ -143,7 +154,7 @@ export class LaneWatch {
     const heap = await this.#workerOf(lane.slot)
       ?.getHeapStatistics()
       .catch(() => null)
-    const end_bytes = limits.LANE_HEAP_MB * 2 ** 20 * limits.HEAP_END_SHARE
+    const end_bytes = this.#parts.bounds.lane_heap_mb * 2 ** 20 * limits.HEAP_END_SHARE
     if (!heap || heap.used_heap_size < end_bytes / 2) this.#eater.delete(lane.owner)
     else if (heap.used_heap_size < end_bytes) await this.#noteEater(lane)
     else this.#endEater(lane, heap.used_heap_size)

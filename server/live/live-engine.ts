@@ -3,7 +3,6 @@ import { JOURNAL } from '../../core/memory/journal.ts'
 import { SLOT } from '../../core/memory/threads.ts'
 import { newEncoded } from '../../protocol/codec.ts'
 import type { EngineEvent, EventType } from '../../protocol/event.ts'
-import { limits } from '../../protocol/limits.ts'
 import { formatTime } from '../../protocol/time.ts'
 import { VERSION } from '../../protocol/version.ts'
 import type { Note } from '../../threads/lane-messages.ts'
@@ -168,6 +167,7 @@ export class LiveEngine implements Engine {
       lanes: config.lanes,
       bodies: bodies.folder,
       max_cascades: config.max_cascades,
+      bounds: options.bounds ?? liveBounds,
       plans: () => this.flows.plans(),
       timerPort: port => this.#timer?.postMessage({ type: 'lane', port } satisfies ToTimer, [port]),
       dispatch: (request, lost) => this.#desk.take(request, lost),
@@ -272,11 +272,11 @@ export class LiveEngine implements Engine {
 
   #blocked(node: string | null): void {
     if (node === null) return
-    const ms = limits.BLOCKED_LANE_MS
+    const ms = (this.#options.bounds ?? liveBounds).blocked_lane_ms
     this.#health.trouble(
       node,
       'blocked_lane',
-      `${node} blocked its lane for more than ${ms} ms: it runs in a call slot from now on.`,
+      `${node} blocked its lane for more than ${ms} ms: it runs in a call slot from its next execution on. Let it yield, or declare a timeout.`,
       nowUs(),
     )
     this.#announce('node_promoted', node.slice(0, node.indexOf('.')), { node, reason: 'blocked_lane' })

@@ -45,14 +45,16 @@ test('of nodes that share a body it is one of a flow that the thread owned', () 
 
 for (const [what, source] of [
   ['spins behind an await', 'export default async at => { Atomics.store(at, 0, 1); for (;;) await null }'],
-  ['never ends a loop', 'export default at => { Atomics.store(at, 0, 1); for (;;) JSON.parse("[1,2]") }'],
+  ['never ends a loop', 'export default at => { Atomics.store(at, 0, 1); for (;;) {} }'],
+  ['loops behind an await', 'export default async at => { await null; Atomics.store(at, 0, 1); for (;;) {} }'],
+  ['waits for ever', 'export default at => { Atomics.store(at, 0, 1); Atomics.wait(at, 1, 0) }'],
 ] as const) {
   test(`a thread that ${what} is seen to be in its body`, async t => {
     const folder = join(directoryFor(t), 'bodies')
     mkdirSync(folder)
     const file = join(folder, `${DIGEST}.mjs`)
     writeFileSync(file, source)
-    const entered = new Int32Array(new SharedArrayBuffer(4))
+    const entered = new Int32Array(new SharedArrayBuffer(8))
     const run = `import(process.getBuiltinModule('node:worker_threads').workerData.file).then(body => body.default(process.getBuiltinModule('node:worker_threads').workerData.entered))`
     const worker = new Worker(run, { eval: true, workerData: { file: pathToFileURL(file).href, entered } })
     t.after(() => worker.terminate())
@@ -60,3 +62,15 @@ for (const [what, source] of [
     assert.equal(await bodyOnThread(worker), DIGEST)
   })
 }
+
+test('a thread that was looked at goes on', async t => {
+  const counted = new Int32Array(new SharedArrayBuffer(4))
+  const run = `const { workerData } = process.getBuiltinModule('node:worker_threads')
+    setInterval(() => { Atomics.add(workerData, 0, 1) }, 1)`
+  const worker = new Worker(run, { eval: true, workerData: counted })
+  t.after(() => worker.terminate())
+  await eventually(() => Atomics.load(counted, 0) > 0, 'it counts')
+  assert.equal(await bodyOnThread(worker), null)
+  const then = Atomics.load(counted, 0)
+  await eventually(() => Atomics.load(counted, 0) > then + 10, 'it counts on')
+})
