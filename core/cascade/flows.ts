@@ -3,7 +3,7 @@ import { limits } from '../../protocol/limits.ts'
 import { layout } from '../memory/layout.ts'
 import type { Memory } from '../memory/region.ts'
 import { slotOf } from '../memory/threads.ts'
-import { holderOf, lockWord, unlockWord } from '../memory/wait.ts'
+import { holderOf, lockWord, unlockWord, unlockWordWithBarrier } from '../memory/wait.ts'
 
 /**
  * Two cache lines: the first is written by publishers under the publish word, the second by the thread that has claimed
@@ -33,7 +33,7 @@ export const FLOW_ROW = layout(
     ['taken_bytes_odd', 'i32', 'the same while taken is odd'],
     ['inner_items', 'i32', 'waiting in mailboxes, children and held waves of the owner'],
     ['inner_bytes', 'i32', 'their bytes'],
-    ['carry_ref', 'i32', 'arena slab with the state of the nodes, 0: none'],
+    ['carry_ref', 'i32', 'arena slab with values that the next owner goes on with, 0: none'],
     ['carry_version', 'i32', 'goes up with every carry'],
     ['plan_version', 'i32', 'version of the plan that the last owner ran'],
     ['owner_line', 'bytes:16', 'fills the cache line'],
@@ -106,6 +106,11 @@ export class FlowTable {
 
   unlockPublish(flow: number, owner: number): void {
     unlockWord(this.#memory, this.row(flow) + word.publish, owner)
+  }
+
+  /** The same, when the publisher looks afterwards who is to be told of what it appended. */
+  unlockPublishWithBarrier(flow: number, owner: number): void {
+    unlockWordWithBarrier(this.#memory, this.row(flow) + word.publish, owner)
   }
 
   publisherOf(flow: number): number {

@@ -146,8 +146,7 @@ export class Publisher {
     }
     this.#say(ts, 0, 0, 0)
     const version = this.#commit(route, 0, value, ref, route.queued, route.queued ? RECORD.queued : RECORD.inner)
-    this.#unlock(route)
-    this.#tell(route, route.queued)
+    this.#unlockAndTell(route, route.queued)
     return version
   }
 
@@ -176,8 +175,8 @@ export class Publisher {
     if (children) this.#reserveOrDrop(route, value, ref)
     this.#say(ts, depth + 1, parent_seq, parent_ts)
     const version = this.#commit(route, 0, value, ref, false, RECORD.inner)
-    this.#unlock(route)
-    if (children) this.#tell(route, false)
+    if (children) this.#unlockAndTell(route, false)
+    else this.#unlock(route)
     return version
   }
 
@@ -370,8 +369,10 @@ export class Publisher {
     this.#flows.unlockPublish(route.flow, this.#owner)
   }
 
-  /** After the unlock, whose full barrier puts the appends before the looks at who owns and who sleeps. */
-  #tell(route: Route, queued: boolean): void {
+  /** The last unlock is a full barrier: it puts the appends before the looks at who owns, what is marked and who sleeps. */
+  #unlockAndTell(route: Route, queued: boolean): void {
+    for (let i = 0; i < route.foreign.length; i++) this.#flows.unlockPublish(route.foreign[i], this.#owner)
+    this.#flows.unlockPublishWithBarrier(route.flow, this.#owner)
     if (queued) this.#ready.markReady(route.flow)
     for (let i = 0; i < route.foreign.length; i++) this.#ready.markReady(route.foreign[i])
   }

@@ -63,6 +63,17 @@ export function unlockWord(memory: Memory, word: number, owner: number): void {
   if (held !== owner) atomics.notify(i32, word, 1)
 }
 
+/**
+ * `unlockWord` whose store is a full barrier, for a thread that looks afterwards whether somebody is to be told of what it
+ * wrote under the word. Behind a plain store those looks could be done before what was written shows: then neither side sees
+ * the other.
+ */
+export function unlockWordWithBarrier(memory: Memory, word: number, owner: number): void {
+  const { i32 } = memory
+  if (holderOf(atomics.acquire(i32, word)) !== owner) throw new RangeError(`word ${word} is not held by its unlocker`)
+  if (atomics.exchange(i32, word, 0) !== owner) atomics.notify(i32, word, 1)
+}
+
 /** Frees the word if the dead thread held it; true when it did. What the word guards must have been repaired before. */
 export function recoverWord(memory: Memory, word: number, dead_owner: number): boolean {
   const held = atomics.load(memory.i32, word)

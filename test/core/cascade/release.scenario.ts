@@ -22,7 +22,7 @@ export default scenario({
       return () => {
         timer.flows.lockPublish(FLOW, timer.owner)
         timer.queue.append(FLOW, 1, 0, 1, 100, 0, 0, float(1), 0)
-        timer.flows.unlockPublish(FLOW, timer.owner)
+        timer.flows.unlockPublishWithBarrier(FLOW, timer.owner)
         timer.ready.markReady(FLOW)
       }
     },
