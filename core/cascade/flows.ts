@@ -35,7 +35,6 @@ export const FLOW_ROW = layout(
     ['inner_bytes', 'i32', 'their bytes'],
     ['carry_ref', 'i32', 'arena slab with values that the next owner goes on with, 0: none'],
     ['carry_version', 'i32', 'goes up with every carry'],
-    ['plan_version', 'i32', 'version of the plan that the last owner ran'],
     ['owner_line', 'bytes:16', 'fills the cache line'],
   ],
   128,
@@ -44,7 +43,7 @@ export const FLOW_ROW = layout(
 const ROW_WORDS = FLOW_ROW.size >> 2
 const { word } = FLOW_ROW
 
-/** Who may touch a flow, how much waits in it, and what its nodes carry from one owner to the next. */
+/** Who may touch a flow, how much waits in it, and what one owner leaves to the next. */
 export class FlowTable {
   readonly #memory: Memory
   readonly #i32: Int32Array
@@ -177,7 +176,7 @@ export class FlowTable {
     this.#f64[(this.row(flow) >> 1) + word.dropped]++
   }
 
-  /** Arena slab with what the nodes carry from owner to owner, 0: nothing. */
+  /** Arena slab with values that go from owner to owner, 0: nothing. */
   carry(flow: number): number {
     return this.#i32[this.row(flow) + word.carry_ref]
   }
@@ -193,13 +192,5 @@ export class FlowTable {
     this.#i32[row + word.carry_ref] = ref
     this.#i32[row + word.carry_version]++
     return displaced
-  }
-
-  planVersion(flow: number): number {
-    return this.#i32[this.row(flow) + word.plan_version]
-  }
-
-  setPlanVersion(flow: number, version: number): void {
-    this.#i32[this.row(flow) + word.plan_version] = version
   }
 }
