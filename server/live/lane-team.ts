@@ -3,7 +3,7 @@ import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threa
 import type { Plan } from '../../core/flow/plan.ts'
 import { PLACEMENT } from '../../core/memory/counters.ts'
 import { SLOT, slotOf, THREAD_ROW } from '../../core/memory/threads.ts'
-import type { ErrorCode } from '../../protocol/errors.ts'
+import { type ErrorCode, errorTable } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { CallRequest, FromLane, LaneTask, ToLane } from '../../threads/lane-messages.ts'
 import { failureOf } from '../../threads/node-call.ts'
@@ -233,7 +233,8 @@ export class LaneTeam {
     const owner = front.threads.markDead(member.slot)
     // A throw in a timer, a floating rejection, a getter of an output: no body ran, but the stack goes through one.
     const isOwned = (flow: number): boolean => front.flows.ownerOf(flow) === owner
-    const node = running > 0 ? running - 1 : (member.ended?.node ?? nodeOfBody(bodyInStack(error), plans(), isOwned))
+    const known = member.ended?.node ?? this.#watch.eaterOf(owner)
+    const node = running > 0 ? running - 1 : (known ?? nodeOfBody(bodyInStack(error), plans(), isOwned))
     if (owner !== 0) {
       if (slotOf(owner) !== member.slot) throw new RangeError('an owner word names its slot')
       front.recover(owner)
@@ -245,12 +246,17 @@ export class LaneTeam {
     const code = member.ended?.code ?? (out_of_memory ? 'out_of_memory' : 'thread_lost')
     // The next execution of a body that took its lane along runs where it can take nothing but its own thread.
     if (node !== null) front.counters.setPlacement(node, PLACEMENT.dispatch)
-    const thrown = error instanceof Error ? error.message : String(error)
-    const message =
-      member.ended?.message ??
-      `The body ended its thread (${thrown}): await what it starts, catch what its timers throw, leave process.exit out.`
+    const message = member.ended?.message ?? (out_of_memory ? heapPassed(this.#options.bounds) : endedBy(error))
     onDeath({ slot: member.slot, code, message, stack: member.ended === null ? failureOf(error).stack : null, node })
     this.#add()
     this.#options.front.ready.wakeAll()
   }
+}
+
+const heapPassed = ({ lane_heap_mb }: LiveBounds): string =>
+  `Its lane's heap passed ${lane_heap_mb} MiB. ${errorTable.out_of_memory.next}`
+
+function endedBy(error: unknown): string {
+  const thrown = error instanceof Error ? error.message : String(error)
+  return `The body ended its thread (${thrown}): await what it starts, catch what its timers throw, leave process.exit out.`
 }

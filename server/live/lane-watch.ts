@@ -110,7 +110,10 @@ export class LaneWatch {
   async #find(lane: WatchedLane, seen: Seen): Promise<void> {
     const node = await this.#nodeOn(lane)
     // It has moved on meanwhile.
-    if (node === null || this.#seen.get(lane.slot) !== seen) return
+    if (this.#seen.get(lane.slot) !== seen) return
+    // Seen between two calls of its body: the next look looks again.
+    seen.told = node !== null
+    if (node === null) return
     seen.found = node
     this.#blocks(node)
   }
@@ -164,6 +167,11 @@ export class LaneWatch {
   async #noteEater(lane: WatchedLane): Promise<void> {
     const node = this.#running(lane) ?? this.#eater.get(lane.owner) ?? (await this.#nodeOn(lane))
     if (node !== null) this.#eater.set(lane.owner, node)
+  }
+
+  /** The node that was last seen in a lane with much heap. */
+  eaterOf(owner: number): number | null {
+    return this.#eater.get(owner) ?? null
   }
 
   #endEater(lane: WatchedLane, bytes: number): void {
