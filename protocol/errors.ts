@@ -88,6 +88,11 @@ const table = {
   node_error: { status: 500, title: 'The body threw', next: 'Correct the body; the inputs that failed are kept.' },
   undeclared_key: { status: 500, title: 'Undeclared output', next: 'Declare an output port of that name.' },
   bad_output: { status: 500, title: 'Not an object of outputs', next: 'Return an object whose keys are output ports.' },
+  emit_after_end: {
+    status: 500,
+    title: 'Emission after the end',
+    next: 'Return a promise of what the body waits for, or yield.',
+  },
   emit_overflow: { status: 500, title: 'Too many unawaited emits', next: 'Await ctx.emit, or yield.' },
   state_too_large: {
     status: 500,

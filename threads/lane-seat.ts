@@ -1,3 +1,4 @@
+import type { FlowRun } from '../core/cascade/flow-run.ts'
 import type { Execution } from '../core/cascade/seat.ts'
 import { Seat } from '../core/cascade/seat.ts'
 import { limits } from '../protocol/limits.ts'
@@ -7,6 +8,7 @@ const MEDIAN_OF = limits.SLOW_BODY_MEDIAN_OF
 
 /** What a context of an inline body reaches back to: the execution that it speaks for. */
 export interface SpeaksFor {
+  readonly flow: FlowRun
   execution: Execution | null
 }
 

@@ -1,11 +1,12 @@
 import { receiveMessageOnPort } from 'node:worker_threads'
 import { FlowRun } from '../core/cascade/flow-run.ts'
 import type { Failure, Host } from '../core/cascade/host.ts'
+import type { Mailbox } from '../core/cascade/mailbox.ts'
 import { Packed, type PlanRun } from '../core/cascade/plan-run.ts'
 import { newItem } from '../core/cascade/queue.ts'
 import { SHARED_SET, setOf } from '../core/cascade/ready.ts'
-import type { Execution, Mailbox, Seat } from '../core/cascade/seat.ts'
-import type { Cascade } from '../core/cascade/wave.ts'
+import type { Execution, Seat } from '../core/cascade/seat.ts'
+import { Cascade } from '../core/cascade/wave.ts'
 import type { Plan, PlanNode, PlanOutputPort } from '../core/flow/plan.ts'
 import { PLACEMENT } from '../core/memory/counters.ts'
 import { CASCADE_STATUS } from '../core/memory/journal.ts'
@@ -13,15 +14,15 @@ import type { ReadValue } from '../core/memory/messages.ts'
 import { type Codec, createCodec, newEncoded } from '../protocol/codec.ts'
 import { type EncodedValue, KIND } from '../protocol/encoded.ts'
 import { limits } from '../protocol/limits.ts'
+import { EmitWaits } from './emit-waits.ts'
+import { LaneBodies } from './lane-bodies.ts'
 import { CallFailure, LaneCalls } from './lane-calls.ts'
 import { LaneMemory } from './lane-memory.ts'
 import type { FromLane, HeldNotice, LaneTask, Note, ToLane } from './lane-messages.ts'
 import { LaneNotes } from './lane-notes.ts'
 import { LaneSeat } from './lane-seat.ts'
 import { LaneStates } from './lane-states.ts'
-import { failureOf, loadBody, NodeDoor } from './node-call.ts'
-import { NodeContext } from './node-context.ts'
-import { InlineContextHost } from './node-host.ts'
+import { bodyInStack, failureOf, NodeDoor } from './node-call.ts'
 import { RateLimit } from './rate-limit.ts'
 
 /** A lane: one long task of a pool thread that runs live flows until it is told to retire. */
@@ -61,9 +62,14 @@ class Lane implements Host {
   readonly #runs = new Map<number, FlowRun>()
   /** Flows that this lane owns at present. */
   readonly #owned = new Set<FlowRun>()
+  /** Owned flows whose bodies are being loaded before their first turn here. */
+  readonly #unready = new Set<FlowRun>()
   /** Owned flows with something to do, oldest first. */
   readonly #wanting = new Set<FlowRun>()
-  readonly #drains = new Map<FlowRun, PromiseWithResolvers<void>>()
+  readonly #emit_waits = new EmitWaits()
+  readonly #bodies: LaneBodies
+  /** Flows whose bodies have emitted outside a turn: their states are not kept yet. */
+  readonly #loose = new Set<FlowRun>()
   /** Seats whose state a body may have changed in the present turn. */
   readonly #touched: LaneSeat[] = []
   readonly #scratch: EncodedValue[] = []
@@ -89,6 +95,7 @@ class Lane implements Host {
     const { shared, owner, arena, journal, flows, held } = memory
     this.#states = new LaneStates({ memory: shared, arena, codec: this.codec, journal })
     this.#notes = new LaneNotes(journal, this.codec)
+    this.#bodies = new LaneBodies(task.bodies, this, seat => this.#stateOf(seat))
     this.#calls = new LaneCalls({
       stateOf: seat => this.#stateOf(seat),
       post: (request, port) => task.control.postMessage({ type: 'dispatch', request } satisfies FromLane, [port]),
@@ -111,12 +118,15 @@ class Lane implements Host {
   // ---- the loop
 
   async run(): Promise<void> {
+    const escaped = (error: unknown): void => this.#escaped(error)
+    process.on('uncaughtException', escaped).on('unhandledRejection', escaped)
     this.#memory.ready.enterLane(this.#task.slot)
     this.#post({ type: 'entered', owner: this.#memory.owner })
     let served_at = this.clock()
     for (;;) {
       this.#receive()
       const now = this.clock()
+      this.#memory.beat(now)
       if (now - this.#looked_at > SLEEP_MS) this.#lookByTheClock(now)
       if (now >= this.#retire_at || (this.#retire_at !== Number.POSITIVE_INFINITY && this.#owned.size === 0)) break
       const flow = this.#next()
@@ -133,6 +143,7 @@ class Lane implements Host {
       }
     }
     this.#leave()
+    process.off('uncaughtException', escaped).off('unhandledRejection', escaped)
   }
 
   /** Lets the event loop do what bodies have left to it. */
@@ -168,7 +179,7 @@ class Lane implements Host {
   #takePlan(plan: Plan): void {
     this.#plans.set(plan.flow_index, plan)
     const run = this.#runs.get(plan.flow_index)
-    if (run !== undefined && this.#owned.has(run)) this.#wanting.add(run)
+    if (run !== undefined && this.#owned.has(run) && !this.#unready.has(run)) this.#wanting.add(run)
   }
 
   /** The flow is deleted: what it had begun is over, and the front takes it from here. */
@@ -183,9 +194,9 @@ class Lane implements Host {
 
   #abandon(run: FlowRun): void {
     for (const cascade of run.abandon()) this.#record(run, cascade, CASCADE_STATUS.interrupted)
-    this.#drains.get(run)?.resolve()
-    this.#drains.delete(run)
+    this.#emit_waits.letGo(run)
     this.#endTurn(run)
+    this.#loose.delete(run)
   }
 
   /** Owned flows that want a turn, and free flows that are ready, take turns. */
@@ -193,27 +204,29 @@ class Lane implements Host {
     const set = setOf(this.#task.slot)
     for (let flow = this.#memory.ready.take(set, 0); flow >= 0; flow = this.#memory.ready.take(set, 0)) {
       const run = this.#runs.get(flow)
-      if (run !== undefined && this.#owned.has(run)) this.#wanting.add(run)
-      else this.#memory.ready.markReady(flow)
+      if (run === undefined || !this.#owned.has(run)) this.#memory.ready.markReady(flow)
+      else if (!this.#unready.has(run)) this.#wanting.add(run)
     }
     this.#prefers_free = !this.#prefers_free
     if (this.#prefers_free || this.#wanting.size === 0) {
       const free = this.#claim()
       if (free !== null) {
-        this.#letGo()
-        return free
+        for (const run of this.#wanting) if (run.isAtRest) this.#release(run)
+        return this.#alone(free)
       }
     }
     for (const run of this.#wanting) {
       this.#wanting.delete(run)
-      return run
+      return this.#alone(run)
     }
     return null
   }
 
-  /** A body of the flow that runs next may hold the lane up: flows that any lane could run do not wait here meanwhile. */
-  #letGo(): void {
-    for (const run of this.#wanting) if (run.isAtRest) this.#release(run)
+  /** Its bodies may hold the lane up: flows of which nothing has begun here do not wait for them, any lane may have them. */
+  #alone(run: FlowRun): FlowRun {
+    for (const other of this.#unready) if (other !== run) this.#release(other)
+    this.#unready.clear()
+    return run
   }
 
   #claim(): FlowRun | null {
@@ -231,7 +244,8 @@ class Lane implements Host {
       }
       const run = this.#runOf(flow, plan)
       this.#owned.add(run)
-      return run
+      if (run.away === 0) return run
+      this.#unready.add(run)
     }
   }
 
@@ -240,6 +254,7 @@ class Lane implements Host {
     const known = this.#runs.get(flow)
     if (known !== undefined && known.version === this.#memory.flows.carryVersion(flow)) return known
     const run = new FlowRun(plan, this, this.#item)
+    run.version = this.#memory.flows.carryVersion(flow)
     this.#runs.set(flow, run)
     const carry = this.#memory.flows.carry(flow)
     if (carry !== 0) this.#states.takeCarry(run, carry)
@@ -269,13 +284,16 @@ class Lane implements Host {
       this.#memory.journal.taken(flow.index, flow.taken)
       flow.taken = 0
     }
-    this.#memory.journal.mark()
+    this.#mark()
     this.#memory.flows.setInner(flow.index, flow.inner, 0)
-    const drain = this.#drains.get(flow)
-    if (drain !== undefined && flow.inner === 0 && this.#memory.flows.share(flow.index) < 1) {
-      this.#drains.delete(flow)
-      drain.resolve()
-    }
+    this.#emit_waits.letGoOn(flow)
+  }
+
+  /** Every mark commits the values before it, so the states that belong to them come first. */
+  #mark(): void {
+    for (const flow of this.#loose) this.#keepStates(flow)
+    this.#loose.clear()
+    this.#memory.journal.mark()
   }
 
   #keepStates(flow: FlowRun): void {
@@ -302,6 +320,7 @@ class Lane implements Host {
 
   #release(flow: FlowRun): void {
     this.#wanting.delete(flow)
+    this.#unready.delete(flow)
     this.#owned.delete(flow)
     const queued = this.#memory.queue.length(flow.index)
     this.#states.release(this.#memory.flows.setCarry(flow.index, this.#states.carryOf(flow, queued)))
@@ -321,7 +340,7 @@ class Lane implements Host {
       return
     }
     const ms = this.#capped ? CAPPED_SLEEP_MS : SLEEP_MS
-    if (this.#owned.size === 0 && !hasHandles()) {
+    if (this.#owned.size === 0 && !this.#bodies.isLoading && !hasHandles()) {
       this.#memory.sleeper.sleep(ticket, ms)
     } else {
       this.#sleeping = true
@@ -350,7 +369,7 @@ class Lane implements Host {
         this.#record(flow, cascade, CASCADE_STATUS.running)
       }
     }
-    this.#memory.journal.mark()
+    this.#mark()
     this.#notes.flush(this.now_us())
   }
 
@@ -365,6 +384,23 @@ class Lane implements Host {
     this.#post({ type: 'left' })
     this.#task.control.close()
     this.#task.timer.close()
+  }
+
+  /** A timer or a floating promise of a body threw: its node failed. What no body threw is a defect and ends the thread. */
+  #escaped(error: unknown): void {
+    const digest = bodyInStack(error)
+    const node = digest === null ? null : this.#nodeOf(digest)
+    if (node === null) throw error
+    this.#memory.counters.error(node.index, Date.now())
+    this.#notes.error(node.qualified, failureOf(error), null, NO_CASCADE, this.now_us())
+    this.#mark()
+  }
+
+  #nodeOf(digest: string): PlanNode | null {
+    for (const run of this.#runs.values()) {
+      for (const { node } of run.seats) if (node.digest === digest) return node
+    }
+    return null
   }
 
   #post(message: FromLane): void {
@@ -428,7 +464,7 @@ class Lane implements Host {
 
   call(seat: Seat, inputs: Record<string, unknown>): unknown {
     const here = seat as LaneSeat
-    if (here.speaker!.execution?.away) this.#renewContext(here, this.#runOfSeat(here))
+    if (here.speaker!.execution?.away) this.#bodies.renewContext(here.speaker!.flow, here)
     here.speaker!.execution = seat.execution
     this.#memory.enterBody(seat.node.index)
     const result = this.#door.enter(seat.body!, inputs, seat.context)
@@ -446,36 +482,12 @@ class Lane implements Host {
     return error instanceof CallFailure ? error.failure : failureOf(error)
   }
 
+  loadAtOnce(flow: FlowRun, seat: Seat): boolean {
+    return this.#bodies.giveAtOnce(flow, seat)
+  }
+
   load(flow: FlowRun, seat: Seat): void {
-    const here = seat as LaneSeat
-    loadBody(this.#task.bodies, seat.node.digest ?? '', seat.node.qualified).then(
-      body => {
-        seat.body = body
-        this.#renewContext(here, flow)
-        flow.bodyReady(seat)
-      },
-      error => {
-        seat.broken = error
-        flow.bodyReady(seat)
-      },
-    )
-  }
-
-  #runOfSeat(seat: LaneSeat): FlowRun {
-    return (seat.speaker as InlineContextHost).flow
-  }
-
-  /** An execution that went away keeps the context that it has; the next one gets its own. */
-  #renewContext(seat: LaneSeat, flow: FlowRun): void {
-    const speaker = new InlineContextHost(this, flow, seat)
-    const { id, qualified, settings } = seat.node
-    seat.speaker = speaker
-    seat.context = new NodeContext(
-      { flow: flow.name, id, qualified, settings },
-      speaker,
-      this.#stateOf(seat),
-      seat.lines,
-    )
+    this.#bodies.load(flow, seat)
   }
 
   #stateOf(seat: LaneSeat) {
@@ -560,20 +572,21 @@ class Lane implements Host {
 
   wants(flow: FlowRun): void {
     if (!this.#owned.has(flow)) return
+    if (this.#unready.has(flow) && flow.away > 0) return
+    this.#unready.delete(flow)
     this.#wanting.add(flow)
     if (this.#sleeping) this.#memory.wake()
   }
 
-  drained(flow: FlowRun): Promise<void> {
+  drained(flow: FlowRun, emitter: Seat): Promise<void> {
     if (flow.inside !== null) return DONE
-    let drain = this.#drains.get(flow)
-    if (drain === undefined) {
-      drain = Promise.withResolvers<void>()
-      this.#drains.set(flow, drain)
-    }
-    return drain.promise
+    this.#loose.add(flow)
+    return this.#emit_waits.wait(flow, emitter)
   }
 }
+
+/** What escapes a body while none of its executions is known. */
+const NO_CASCADE = new Cascade()
 
 const DONE = Promise.resolve()
 

@@ -80,6 +80,19 @@ function describe(error: unknown): string {
   }
 }
 
+/** Bodies are files named by the digest of their source. */
+export const BODY_FILE = /\/bodies\/([0-9a-f]{64})\.mjs/
+
+/** The digest of the body that an exception came through; null when it came through none. */
+export function bodyInStack(error: unknown): string | null {
+  try {
+    const { stack } = error as Error
+    return typeof stack === 'string' ? (BODY_FILE.exec(stack)?.[1] ?? null) : null
+  } catch {
+    return null
+  }
+}
+
 /** Imports a body by the digest of its stripped source. Throws `body_not_loaded`, naming what went wrong. */
 export async function loadBody(bodies: string, digest: string, node: string): Promise<Body> {
   let loaded: { default?: unknown }

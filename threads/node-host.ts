@@ -13,7 +13,7 @@ export interface LaneForContext {
   note(note: Note): void
   now_us(): number
   /** Resolves when what the flow's bodies have emitted so far has run, as far as it runs inline, and the flow is below its bound. */
-  drained(flow: FlowRun): Promise<void>
+  drained(flow: FlowRun, emitter: Seat): Promise<void>
 }
 
 /** Stands behind the `ctx` of one execution at a time. A body that went away keeps its own; the next execution gets another. */
@@ -35,7 +35,7 @@ export class InlineContextHost implements ContextHost, SpeaksFor {
    */
   emit(outputs: unknown): Promise<void> {
     const execution = this.execution
-    if (execution === null || execution.ended) return DONE
+    if (execution === null) return DONE
     if (this.flow.overflows()) {
       throw new ServiceError(
         'emit_overflow',
@@ -44,7 +44,7 @@ export class InlineContextHost implements ContextHost, SpeaksFor {
     }
     const failure = this.flow.emit(execution, outputs)
     if (failure !== null) throw new ServiceError(failure.code, failure.message)
-    return this.#lane.drained(this.flow)
+    return this.#lane.drained(this.flow, this.#seat)
   }
 
   signal(): AbortSignal {

@@ -1,12 +1,13 @@
-import { type EncodedValue, isNumeric, KIND } from '../../protocol/encoded.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { PlanNode, PlanOutputPort } from '../flow/plan.ts'
+import { badOutput, emitsWhileRead, undeclaredKey, wrongOutput } from './failures.ts'
+import { Fifo } from './fifo.ts'
 import type { FlowRun } from './flow-run.ts'
 import type { Failure, Host } from './host.ts'
 import type { OpenWaves } from './open-waves.ts'
-import { type OutputValues, Packed } from './plan-run.ts'
+import { asRead, type OutputValues } from './plan-run.ts'
 import type { Execution } from './seat.ts'
-import type { Wave } from './wave.ts'
+import type { Place, Wave } from './wave.ts'
 
 /** Answered in place of a failure when a body gave an object with none of its outputs and no other key: perhaps a promise. */
 export const NO_OUTPUTS: Failure = { code: 'bad_output', message: 'no outputs', stack: null }
@@ -16,15 +17,17 @@ export const NO_OUTPUTS: Failure = { code: 'bad_output', message: 'no outputs', 
  * to the wave that started it, each further one starts its own; a value that goes back round a loop starts one, too.
  */
 export class Emissions {
-  /** Waves that the emission at hand started, in order; whoever published puts them where they run next. */
-  readonly spawned: Wave[] = []
+  /** Waves that emissions have joined or started, in order; whoever published puts them where they run next. */
+  readonly next: Wave[] = []
+  /** Waves that went back round a loop: all that one turn of it emits comes before the next turn. */
+  readonly back = new Fifo<Wave>()
 
   readonly #flow: FlowRun
   readonly #host: Host
   readonly #waves: OpenWaves
   readonly #out: OutputValues = { value: [], keys: 0 }
-  /** The wave that an emission of a body away has just joined; it runs before anything that was spawned. */
-  #joined: Wave | null = null
+  /** Outputs are being read: their getters may run code of the body's. */
+  #taking = false
 
   constructor(flow: FlowRun, host: Host, waves: OpenWaves) {
     this.#flow = flow
@@ -32,38 +35,45 @@ export class Emissions {
     this.#waves = waves
   }
 
-  takeJoined(): Wave | null {
-    const joined = this.#joined
-    this.#joined = null
-    return joined
+  /**
+   * Reads and checks what a body gave; `publish` must follow a null. NO_OUTPUTS: there is nothing to publish. Whatever the
+   * reading throws is of the body's own making.
+   */
+  take(execution: Execution, outputs: unknown): Failure | null {
+    if (typeof outputs !== 'object' || outputs === null) return badOutput(execution, outputs)
+    if (this.#taking) return emitsWhileRead(execution)
+    const { run, position } = execution
+    this.#taking = true
+    try {
+      const undeclared = run.readOutputs[position]!(outputs as Record<string, unknown>, this.#out)
+      if (this.#out.keys === 0) return NO_OUTPUTS
+      if (undeclared !== null) return undeclaredKey(execution, undeclared)
+      return this.#encode(run.plan.nodes[position]!, this.#out.value)
+    } catch (error) {
+      return this.#host.failureOf(error)
+    } finally {
+      this.#taking = false
+    }
   }
 
-  /** Null when all of it is published, NO_OUTPUTS when there was nothing to publish, else why nothing was published. */
-  publish(execution: Execution, outputs: unknown, ts: number): Failure | null {
-    if (typeof outputs !== 'object' || outputs === null) return badOutput(execution, outputs)
-    const { run, position } = execution
-    const undeclared = run.readOutputs[position]!(outputs as Record<string, unknown>, this.#out)
-    if (this.#out.keys === 0) return NO_OUTPUTS
-    if (undeclared !== null) return undeclaredKey(execution, undeclared)
+  /** Publishes what `take` has just found good, whole. */
+  publish(execution: Execution, ts: number): void {
+    const { run } = execution
     const values = this.#out.value
-    const node = run.plan.nodes[position]!
-    const refused = this.#encode(node, values)
-    if (refused !== null) return refused
     const wave = execution.contributed ? this.#furtherWave(execution) : execution.wave
-    const ports = node.outputs
+    const ports = run.plan.nodes[execution.position]!.outputs
     for (let at = 0; at < ports.length; at++) {
       if (values[at] === undefined) continue
       const port = ports[at]!
       const encoded = this.#host.scratch(at)
       if (port.rate_hz !== null && !this.#host.passes(run, port, encoded, ts)) continue
-      this.#host.publish(run, port.message, encoded, ts, wave.depth, execution.cascade)
-      run.apply(port.message, asRead(encoded, values[at]), wave, this.#waves.mixed)
+      const version = this.#host.publish(run, port.message, encoded, ts, wave.depth, execution.cascade)
+      run.apply(port.message, asRead(encoded, values[at]), version, wave, this.#waves.mixed)
       const { forward } = port
       for (let reader = 0; reader < forward.length; reader++) wave.activate(forward[reader]!)
       if (port.back.length > 0) this.#goBack(execution, wave, port)
     }
     if (!execution.contributed) this.contribute(execution)
-    return null
   }
 
   /** The execution has given its wave what it will ever give it. */
@@ -71,11 +81,14 @@ export class Emissions {
     execution.contributed = true
     if (!execution.away && !execution.ended) return
     const { wave } = execution
+    execution.place = placeOf(wave)
     wave.comeBack(execution.position)
-    if (wave.queued) return
+    // One that stands among the arrivals goes before them: what its readers get now is older than what comes next.
+    if (wave.queued && !wave.arrived) return
+    wave.arrived = false
     wave.queued = true
     this.#waves.unpark(wave)
-    this.#joined = wave
+    this.next.push(wave)
   }
 
   /** Encodes into the host's scratch, or answers the first that its port refuses. */
@@ -84,10 +97,7 @@ export class Emissions {
     for (let at = 0; at < outputs.length; at++) {
       if (values[at] === undefined) continue
       const refusal = this.#host.codec.encode(values[at], outputs[at]!.dtype, this.#host.scratch(at))
-      if (refusal !== null) {
-        const message = `Output "${outputs[at]!.port}" of ${node.qualified}: ${refusal.text}`
-        return { code: refusal.code, message, stack: null }
-      }
+      if (refusal !== null) return wrongOutput(node, outputs[at]!.port, refusal)
     }
     return null
   }
@@ -97,8 +107,11 @@ export class Emissions {
     // Emissions of a generator are roots of their own; those of one call share the count of their wave.
     const back = execution.generator !== null ? execution.run.newBackEdgeCount() : execution.back
     const wave = this.#waves.begin(execution.run, execution.cascade, execution.depth, back)
+    wave.above = execution.place ??= placeOf(execution.wave)
+    wave.position = execution.position
+    wave.number = ++execution.emitted
     wave.queued = true
-    this.spawned.push(wave)
+    this.next.push(wave)
     return wave
   }
 
@@ -115,34 +128,22 @@ export class Emissions {
       return
     }
     const next = this.#waves.begin(run, cascade, depth, wave.back)
+    next.above = wave.above
+    next.position = wave.position
+    next.number = wave.number
+    next.turns = wave.turns + 1
     // It reads the value that went round, whatever is published in the meantime.
-    run.apply(port.message, run.value[port.message], next, true)
+    run.apply(port.message, run.value[port.message], run.value_version[port.message]!, next, true)
     for (const reader of port.back) next.activate(reader)
     next.queued = true
-    this.spawned.push(next)
+    this.back.push(next)
   }
 }
 
-/** The value as this flow's readers get it: primitives as they are, everything else encoded. */
-function asRead(encoded: EncodedValue, value: unknown): unknown {
-  if (isNumeric(encoded.kind) || encoded.kind === KIND.str || encoded.kind === KIND.null) return value
-  return new Packed(encoded.kind, Buffer.from(encoded.bytes.subarray(0, encoded.length)))
-}
+/** Nested deeper, the order among the last ones is that of their coming. */
+const PLACE_DEPTH = 32
 
-function badOutput({ seat }: Execution, got: unknown): Failure {
-  const what = got === null ? 'null' : typeof got
-  return {
-    code: 'bad_output',
-    message: `${seat.node.qualified} answered ${what}, not an object of outputs.`,
-    stack: null,
-  }
-}
-
-function undeclaredKey({ seat }: Execution, key: string): Failure {
-  const ports = seat.node.outputs.map(output => output.port).join(', ') || 'it has none'
-  return {
-    code: 'undeclared_key',
-    message: `${seat.node.qualified} answered the key "${key}", which none of its output ports declares (${ports}).`,
-    stack: null,
-  }
+function placeOf({ above, position, number, turns }: Wave): Place {
+  const depth = above === null ? 1 : above.depth + 1
+  return depth > PLACE_DEPTH ? above! : { above, position, number, turns, depth }
 }

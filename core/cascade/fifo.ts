@@ -13,8 +13,26 @@ export class Fifo<Item> {
     this.#items[(this.#first + this.#size++) & (this.#items.length - 1)] = item
   }
 
-  get first(): Item | undefined {
-    return this.#items[this.#first]
+  /** Behind the last one that it does not go before. */
+  insert(item: Item, goesBefore: (item: Item, other: Item) => boolean): void {
+    this.push(item)
+    for (let at = this.#size - 1; at > 0 && goesBefore(item, this.at(at - 1)); at--) {
+      this.#set(at, this.at(at - 1))
+      this.#set(at - 1, item)
+    }
+  }
+
+  at(index: number): Item {
+    return this.#items[(this.#first + index) & (this.#items.length - 1)] as Item
+  }
+
+  remove(index: number): void {
+    for (let at = index; at > 0; at--) this.#set(at, this.at(at - 1))
+    this.shift()
+  }
+
+  #set(index: number, item: Item): void {
+    this.#items[(this.#first + index) & (this.#items.length - 1)] = item
   }
 
   shift(): Item | undefined {

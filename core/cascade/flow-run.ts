@@ -1,21 +1,26 @@
-import { type EncodedValue, KIND } from '../../protocol/encoded.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { Plan } from '../flow/plan.ts'
 import { Emissions, NO_OUTPUTS } from './emissions.ts'
+import { emitsAfterEnd, wrongInput } from './failures.ts'
 import { Fifo } from './fifo.ts'
 import { type Failure, type Host, type Ingress, THREW } from './host.ts'
+import { Lines } from './lines.ts'
+import type { Mailbox } from './mailbox.ts'
 import { OpenWaves } from './open-waves.ts'
-import { Packed, PlanRun } from './plan-run.ts'
+import { asTaken, PlanRun } from './plan-run.ts'
 import type { TakenItem } from './queue.ts'
-import { type Arrival, Arrived, Execution, type Mailbox, type Seat } from './seat.ts'
+import { type Arrival, Arrived, Execution, type Seat } from './seat.ts'
 import { Seats } from './seats.ts'
 import { Cascade, type Wave } from './wave.ts'
+
+/** `Wave.kind`, which tells a wave from an execution on the stack and from what arrived. */
+const WAVE = 0
 
 /**
  * One flow on the lane that owns it: takes what was published, orders waves, starts bodies, publishes what they emit.
  *
  * Order of work in a turn: the stack (the present wave and what it spawned, depth first, so that each reader sees emissions in
- * order), then arrivals (bodies that came back), then ingress, then generators. A generator lies under its last wave on the
+ * order), then values that go back round a loop, then arrivals (bodies that came back), then ingress, then generators. A generator lies under its last wave on the
  * stack, so it is pulled again when the inline part of that wave is done.
  */
 export class FlowRun {
@@ -28,15 +33,17 @@ export class FlowRun {
   /** Bodies away or being loaded: while there are any, the flow stays with its thread. */
   away = 0
 
+  /** The newest. */
+  #plan: Plan
   readonly #host: Host
   readonly #waves: OpenWaves
   readonly #seats: Seats
+  readonly #lines: Lines
   readonly #emissions: Emissions
   readonly #stack: (Wave | Execution)[] = []
   readonly #arrivals = new Fifo<Wave | Arrived>()
   readonly #generators = new Fifo<Execution>()
   readonly #item: TakenItem
-  #waiting = 0
   #now = 0
   #deadline = 0
   #pulls = 0
@@ -45,22 +52,24 @@ export class FlowRun {
 
   constructor(plan: Plan, host: Host, item: TakenItem) {
     this.index = plan.flow_index
+    this.#plan = plan
     this.#host = host
     this.#item = item
     this.#waves = new OpenWaves(this, host)
-    this.#seats = new Seats(host)
+    this.#seats = new Seats(host, this.#waves)
+    this.#lines = new Lines(this, host, this.#waves)
     this.#emissions = new Emissions(this, host, this.#waves)
     this.run = this.#prepare(plan)
   }
 
   /** Executions waiting in mailboxes and results waiting for a turn. */
   get inner(): number {
-    return this.#waiting + this.#arrivals.size + this.#stack.length
+    return this.#lines.waiting + this.#arrivals.size + this.#stack.length + this.#emissions.back.size
   }
 
   /** A rename changes it. */
   get name(): string {
-    return this.run.plan.flow
+    return this.#plan.flow
   }
 
   /** Cascades that outlived the turn that began them. */
@@ -72,11 +81,17 @@ export class FlowRun {
     return this.#seats.all()
   }
 
+  /** The inline part of all that was emitted is done, and, beside those who wait for `emitter` itself, less waits than the bound. */
+  hasRunAllBut(emitter: Mailbox): boolean {
+    const running = this.#arrivals.size + this.#stack.length + this.#emissions.back.size
+    return running === 0 && this.#lines.waiting - emitter.waiting.size < limits.FLOW_WAITING_ITEMS
+  }
+
   /** Nothing of the flow lives on this thread alone: another lane may own it next. */
   get isAtRest(): boolean {
     return (
       this.away === 0 &&
-      this.#waiting === 0 &&
+      this.#lines.waiting === 0 &&
       this.#stack.length === 0 &&
       this.#arrivals.size === 0 &&
       this.#waves.size === 0
@@ -91,10 +106,14 @@ export class FlowRun {
     this.#pulls = 0
     this.#now = this.#host.clock()
     let items = 0
+    const { back } = this.#emissions
     for (;;) {
-      const top = this.#stack.pop()
-      if (top !== undefined) {
-        if (top.kind === 0) this.#runWave(top)
+      const top = this.#stack[this.#stack.length - 1]
+      if (back.size > 0 && top?.kind !== WAVE) {
+        this.#stack.push(back.shift()!)
+      } else if (top !== undefined) {
+        this.#stack.pop()
+        if (top.kind === WAVE) this.#runWave(top)
         else this.#pull(top)
       } else if (this.#arrivals.size > 0) {
         this.#arrive(this.#arrivals.shift()!)
@@ -107,14 +126,15 @@ export class FlowRun {
       } else {
         break
       }
+      if (this.#emissions.next.length > 0) this.#stackNext()
       if (this.#now >= deadline_ms) break
     }
-    return this.#stack.length > 0 || this.#arrivals.size > 0 || this.#mayPull()
+    return this.#stack.length > 0 || this.#emissions.back.size > 0 || this.#arrivals.size > 0 || this.#mayPull()
   }
 
   /** A generator waits while the mailboxes of its flow are full. */
   #mayPull(): boolean {
-    return this.#generators.size > 0 && this.#waiting < limits.FLOW_WAITING_ITEMS
+    return this.#generators.size > 0 && this.#lines.waiting < limits.FLOW_WAITING_ITEMS
   }
 
   // ---- cascades and waves
@@ -139,7 +159,7 @@ export class FlowRun {
       this.#waves.settle(cascade, this.#now)
       return
     }
-    run.apply(position, this.#valueOf(item.value), wave, this.#waves.mixed)
+    run.apply(position, asTaken(item.value, this.#host.codec), item.version, wave, this.#waves.mixed)
     const readers = run.plan.messages[position]!.readers
     if (item.depth > limits.WAVE_DEPTH) {
       this.#host.cycle(this, run, readers[0] ?? 0, `deeper than ${limits.WAVE_DEPTH} through other flows`)
@@ -156,35 +176,51 @@ export class FlowRun {
   }
 
   #runWave(wave: Wave): void {
-    wave.queued = false
-    const { spawned } = this.#emissions
+    const { next } = this.#emissions
     while (wave.count > 0) {
       const position = wave.next()
-      if (position < 0) return this.#waves.park(wave)
+      if (position < 0) return this.#park(wave)
       this.#execute(wave, position)
-      if (spawned.length > 0) this.#stackSpawned()
+      // At once: what a node further down emits belongs before the further emissions of those above it.
+      if (next.length > 0) this.#stackNext()
       if (this.#now >= this.#deadline && wave.count > 0) {
-        wave.queued = true
         this.#stack.push(wave)
         return
       }
     }
-    if (wave.away.length > 0) return this.#waves.park(wave)
+    if (wave.away.length > 0) return this.#park(wave)
     const cascade = wave.cascade
     this.#waves.close(wave)
     if (cascade.open === 0) this.#waves.settle(cascade, this.#now)
   }
 
-  /** Later waves lie deeper: the first one spawned runs first. */
-  #stackSpawned(): void {
-    const { spawned } = this.#emissions
-    for (let at = spawned.length - 1; at >= 0; at--) this.#stack.push(spawned[at]!)
-    spawned.length = 0
+  /** Later waves lie deeper: the first one runs first. */
+  #stackNext(): void {
+    const { next } = this.#emissions
+    for (let at = next.length - 1; at >= 0; at--) this.#stack.push(next[at]!)
+    next.length = 0
   }
 
-  #enqueue(wave: Wave): void {
+  /**
+   * The wave waits for bodies away. Its nodes that wait for them wait in their mailboxes, where no later wave overtakes them;
+   * those that wait there for nothing else any more are let in.
+   */
+  #park(wave: Wave): void {
+    const { seats } = wave.run
+    while (wave.count > 0) this.#lines.enter(wave, wave.takeFirst())
+    wave.queued = false
+    this.#waves.park(wave)
+    for (const position of [...wave.away]) {
+      const { mailbox } = seats[position]!
+      if (!mailbox.busy && mailbox.reserved === null) this.#lines.next(mailbox)
+    }
+  }
+
+  /** Something that the wave waited for has come: it goes on with the other arrivals. */
+  enqueue(wave: Wave): void {
     if (wave.queued) return
     wave.queued = true
+    wave.arrived = true
     this.#waves.unpark(wave)
     this.#arrivals.push(wave)
     this.#host.wants(this)
@@ -192,47 +228,22 @@ export class FlowRun {
 
   // ---- executions
 
+  /** The host has loaded the body, or found it broken. */
+  bodyReady(seat: Seat): void {
+    this.#lines.bodyReady(seat)
+    this.#host.wants(this)
+  }
+
   #execute(wave: Wave, position: number): void {
     const run = wave.run
     const seat = run.seats[position]!
     const mailbox = seat.mailbox
     if (mailbox.closed || seat.body === null) {
       if (mailbox.reserved === wave) mailbox.reserved = null
-      else if (mailbox.closed || !this.#isReady(seat)) return this.#wait(wave, position, seat)
+      else if (mailbox.closed || !this.#lines.isReady(seat)) return this.#lines.wait(wave, position)
     }
     this.#start(wave, run, seat, position)
-    if (mailbox.closed && !mailbox.busy) this.#next(mailbox)
-  }
-
-  #wait(wave: Wave, position: number, seat: Seat): void {
-    const { mailbox } = seat
-    wave.away.push(position)
-    mailbox.waiting.push({ wave, position })
-    mailbox.closed = true
-    this.#waiting++
-    if (mailbox.waiting.size === 1 && !mailbox.busy && mailbox.reserved === null) this.#next(mailbox)
-  }
-
-  /** Its body can be called, sent away, or found broken. */
-  #isReady(seat: Seat): boolean {
-    return seat.body !== null || seat.broken !== null || this.#host.dispatched(seat)
-  }
-
-  /** Bodies are loaded together, as soon as the flow has work on this thread; until then executions wait in the mailbox. */
-  #load(seat: Seat): void {
-    if (seat.loading) return
-    seat.loading = true
-    this.away++
-    this.#host.load(this, seat)
-  }
-
-  /** The host has loaded the body, or found it broken. */
-  bodyReady(seat: Seat): void {
-    seat.loading = false
-    this.away--
-    const { mailbox } = seat
-    if (!mailbox.busy && mailbox.reserved === null) this.#next(mailbox)
-    this.#host.wants(this)
+    if (mailbox.closed && !mailbox.busy) this.#lines.next(mailbox)
   }
 
   #start(wave: Wave, run: PlanRun, seat: Seat, position: number): void {
@@ -251,9 +262,15 @@ export class FlowRun {
     execution.depth = wave.depth
     execution.inputs = inputs
     execution.back = wave.back
+    execution.place = null
     execution.contributed = false
     execution.started_ms = this.#now
     cascade.executions++
+    const mismatch = run.mismatches[position]
+    if (mismatch !== null) {
+      const refused = wrongInput(host, execution, mismatch!)
+      if (refused !== null) return this.#failHere(execution, refused)
+    }
     if (seat.broken !== null) return this.#failHere(execution, host.failureOf(seat.broken))
     if (host.dispatched(seat)) {
       execution.dispatched = true
@@ -268,21 +285,25 @@ export class FlowRun {
     const ms = now - this.#now
     this.#now = now
     if (result === THREW) this.#failHere(execution, host.thrown())
-    else if (result !== undefined) this.#result(execution, result)
+    else if (result !== undefined && result !== null) this.#result(execution, result)
     if (!execution.away) host.executed(seat, ms)
   }
 
   /** What a body handed back within its call: outputs, a promise, or a generator. */
   #result(execution: Execution, result: unknown): void {
-    const failure = this.#emissions.publish(execution, result, this.#time())
-    if (failure === null) return
-    if (failure === NO_OUTPUTS) {
-      const later = result as { then?: unknown; next?: unknown }
-      if (typeof later.then === 'function') return this.#await(execution, result as PromiseLike<unknown>)
-      if (typeof later.next === 'function') return this.#generate(execution, result as Iterator<unknown>)
-      return
+    const failure = this.#emissions.take(execution, result)
+    if (failure === null) return this.#emissions.publish(execution, this.#time())
+    if (failure !== NO_OUTPUTS) return this.#failHere(execution, failure)
+    let later: 'promise' | 'generator' | null = null
+    try {
+      const { then, next } = result as { then?: unknown; next?: unknown }
+      if (typeof then === 'function') later = 'promise'
+      else if (typeof next === 'function') later = 'generator'
+    } catch (error) {
+      return this.#failHere(execution, this.#host.failureOf(error))
     }
-    this.#failHere(execution, failure)
+    if (later === 'promise') this.#await(execution, result)
+    else if (later === 'generator') this.#generate(execution, result as Iterator<unknown>)
   }
 
   #failHere(execution: Execution, failure: Failure): void {
@@ -306,9 +327,10 @@ export class FlowRun {
     if (!execution.contributed) execution.wave.away.push(execution.position)
   }
 
-  #await(execution: Execution, promise: PromiseLike<unknown>): void {
+  /** A promise of our own around the body's: whatever its `then` does, it settles once. */
+  #await(execution: Execution, promise: unknown): void {
     this.#leave(execution)
-    promise.then(
+    new Promise(resolve => resolve(promise)).then(
       value => this.arrive(execution, { type: 'returned', value }),
       error => this.arrive(execution, { type: 'threw', error }),
     )
@@ -328,8 +350,10 @@ export class FlowRun {
   }
 
   #arrive(arrived: Wave | Arrived): void {
-    if (arrived.kind === 0) this.#stack.push(arrived)
-    else this.#handle(arrived.execution, arrived.arrival)
+    if (arrived.kind !== WAVE) return this.#handle(arrived.execution, arrived.arrival)
+    if (!arrived.arrived) return
+    arrived.arrived = false
+    this.#stack.push(arrived)
   }
 
   #handle(execution: Execution, arrival: Arrival): void {
@@ -346,7 +370,6 @@ export class FlowRun {
         break
       case 'emitted': {
         const failure = this.#emission(execution, arrival.outputs)
-        this.#stackEmitted()
         if (failure !== null) this.#failHere(execution, failure)
         arrival.processed()
         break
@@ -361,14 +384,6 @@ export class FlowRun {
     const failure = value === undefined || value === null ? null : this.#emission(execution, value)
     if (failure !== null) this.#failHere(execution, failure)
     else this.#end(execution)
-    this.#stackEmitted()
-  }
-
-  /** What a body away has just emitted runs next: the wave that it joined, then the waves of its own. */
-  #stackEmitted(): void {
-    this.#stackSpawned()
-    const joined = this.#emissions.takeJoined()
-    if (joined !== null) this.#stack.push(joined)
   }
 
   /** The execution is over: its node takes the next one that waits. */
@@ -382,37 +397,19 @@ export class FlowRun {
     seat.active = null
     seat.mailbox.busy = false
     if (!execution.contributed) this.#emissions.contribute(execution)
-    this.#next(seat.mailbox)
+    this.#lines.next(seat.mailbox)
     if (--execution.cascade.open === 0) this.#waves.settle(execution.cascade, this.#now)
   }
 
   #closeGenerator(execution: Execution): void {
-    const generator = execution.generator
+    const { generator } = execution
     execution.generator = null
-    if (generator?.return === undefined) return
     try {
-      void Promise.resolve(generator.return(undefined)).catch(() => undefined)
+      const ended = generator?.return?.(undefined)
+      if (ended !== undefined) new Promise(resolve => resolve(ended)).catch(() => undefined)
     } catch {
       // The body's own clean-up threw; its execution has ended already.
     }
-  }
-
-  /** Nobody is inside: the head of the line is the next one, whoever comes before its wave has its turn. */
-  #next(mailbox: Mailbox): void {
-    const head = mailbox.waiting.first
-    if (head === undefined) {
-      mailbox.closed = false
-      return
-    }
-    const { wave, position } = head
-    const seat = wave.run.seats[position]!
-    if (!this.#isReady(seat)) return this.#load(seat)
-    mailbox.waiting.shift()
-    this.#waiting--
-    mailbox.reserved = wave
-    wave.comeBack(position)
-    wave.activate(position)
-    this.#enqueue(wave)
   }
 
   // ---- generators
@@ -420,19 +417,18 @@ export class FlowRun {
   #pull(execution: Execution): void {
     const generator = execution.generator
     if (generator === null || execution.ended) return
-    if (!execution.seat.current) {
-      this.#end(execution)
-      return this.#stackEmitted()
-    }
-    if (this.#pulls >= limits.GENERATOR_PULLS_PER_TURN || this.#waiting >= limits.FLOW_WAITING_ITEMS) {
+    if (!execution.seat.current) return this.#end(execution)
+    if (this.#pulls >= limits.GENERATOR_PULLS_PER_TURN || this.#lines.waiting >= limits.FLOW_WAITING_ITEMS) {
       this.#generators.push(execution)
       return
     }
     this.#pulls++
     let step: unknown
+    let later = false
     this.#inside = execution
     try {
       step = generator.next()
+      later = typeof (step as PromiseLike<unknown>).then === 'function'
     } catch (error) {
       this.#inside = null
       this.#now = this.#host.clock()
@@ -440,45 +436,47 @@ export class FlowRun {
       return this.#failHere(execution, this.#host.failureOf(error))
     }
     this.#inside = null
-    if (typeof (step as PromiseLike<unknown>).then === 'function') {
-      ;(step as PromiseLike<IteratorResult<unknown>>).then(
-        later => this.arrive(execution, { type: 'stepped', step: later }),
-        error => this.arrive(execution, { type: 'threw', error }),
-      )
-      return
-    }
-    this.#stepped(execution, step as IteratorResult<unknown>)
+    if (!later) return this.#stepped(execution, step)
+    new Promise(resolve => resolve(step)).then(
+      step => this.arrive(execution, { type: 'stepped', step }),
+      error => this.arrive(execution, { type: 'threw', error }),
+    )
   }
 
-  #stepped(execution: Execution, step: IteratorResult<unknown>): void {
-    if (step.done) {
+  #stepped(execution: Execution, step: unknown): void {
+    let done: unknown
+    let value: unknown
+    try {
+      ;({ done, value } = step as IteratorResult<unknown>)
+    } catch (error) {
+      return this.#failHere(execution, this.#host.failureOf(error))
+    }
+    if (done) {
       execution.generator = null
-      return this.#finalResult(execution, step.value)
+      return this.#finalResult(execution, value)
     }
-    this.#stack.push(execution)
-    const failure = this.#emission(execution, step.value)
-    if (failure !== null) {
-      this.#stack.pop()
-      this.#failHere(execution, failure)
-    }
-    this.#stackEmitted()
+    const failure = this.#emission(execution, value)
+    if (failure !== null) this.#failHere(execution, failure)
+    else this.#stack.push(execution)
   }
 
   // ---- emissions
 
   /**
-   * `ctx.emit` and every emission of a body away. Within the body's own call it is published at once; null or what is wrong.
+   * `ctx.emit`. Published at once; null or what is wrong. An execution that is over emits nothing more: its cascade may have
+   * ended.
    */
   emit(execution: Execution, outputs: unknown): Failure | null {
-    if (execution.ended && execution.away) return null
+    if (this.#inside !== execution && !execution.away) return emitsAfterEnd(execution)
     if (this.#inside !== null) return this.#emission(execution, outputs)
     this.#now = this.#host.clock()
     const failure = this.#emission(execution, outputs)
-    const joined = this.#emissions.takeJoined()
-    if (joined !== null) this.#arrivals.push(joined)
-    const { spawned } = this.#emissions
-    for (const wave of spawned) this.#arrivals.push(wave)
-    spawned.length = 0
+    const { next } = this.#emissions
+    for (const wave of next) {
+      wave.arrived = true
+      this.#arrivals.push(wave)
+    }
+    next.length = 0
     this.#host.wants(this)
     return failure
   }
@@ -489,19 +487,14 @@ export class FlowRun {
 
   /** More emissions of one call than may wait unprocessed. */
   overflows(): boolean {
-    return this.#emissions.spawned.length + this.#arrivals.size >= limits.UNAWAITED_EMITS
+    return this.#emissions.next.length + this.#arrivals.size >= limits.UNAWAITED_EMITS
   }
 
   #emission(execution: Execution, outputs: unknown): Failure | null {
-    const failure = this.#emissions.publish(execution, outputs, this.#time())
-    return failure === NO_OUTPUTS ? null : failure
-  }
-
-  #valueOf(encoded: EncodedValue): unknown {
-    if (encoded.kind === KIND.float || encoded.kind === KIND.int) return encoded.number
-    if (encoded.kind === KIND.json)
-      return new Packed(encoded.kind, Buffer.from(encoded.bytes.subarray(0, encoded.length)))
-    return this.#host.codec.decode(encoded.kind, encoded.number, encoded.bytes, 0, encoded.length)
+    const failure = this.#emissions.take(execution, outputs)
+    if (failure !== null) return failure === NO_OUTPUTS ? null : failure
+    this.#emissions.publish(execution, this.#time())
+    return null
   }
 
   #time(): number {
@@ -514,58 +507,29 @@ export class FlowRun {
   replan(plan: Plan): void {
     const before = this.run
     const after = this.#prepare(plan)
-    for (const [position, message] of plan.messages.entries()) {
-      const old = before.plan.by_message.get(message.index)
-      // What nobody here read was not followed: the table has it, and the new plan has just looked there.
-      if (old !== undefined && before.plan.messages[old]!.queued) after.value[position] = before.value[old]
-    }
+    after.takeOver(before)
     if (this.#waves.size > 0 || this.away > 0) before.successor = after
     this.run = after
-    for (const seat of this.#seats.takeReplaced()) {
-      seat.active?.abort?.abort()
-      this.#handOver(seat.mailbox)
-    }
+    const replaced = this.#seats.takeReplaced()
+    for (const seat of replaced) seat.active?.abort?.abort()
+    this.#lines.handOver(new Set(replaced.map(seat => seat.mailbox)), after)
   }
 
   #prepare(plan: Plan): PlanRun {
+    this.#plan = plan
     const seats = this.#seats.of(plan)
-    for (const seat of seats) if (!this.#isReady(seat) && seat.node.digest !== null) this.#load(seat)
+    for (const seat of seats) if (!this.#lines.isReady(seat) && seat.node.digest !== null) this.#lines.load(seat)
     return new PlanRun(plan, seats, this.#host)
-  }
-
-  /** Those who wait for a seat that was replaced go on, in their order, on the new plan; or they fail, counted. */
-  #handOver(mailbox: Mailbox): void {
-    const { waiting } = mailbox
-    for (let left = waiting.size; left > 0; left--) {
-      const one = waiting.shift()!
-      const { wave, position } = one
-      const seat = wave.run.seats[position]!
-      if (seat.current) {
-        waiting.push(one)
-        continue
-      }
-      const heir = this.#waves.carryOver(wave, position, this.run)
-      if (heir === null) {
-        this.#waiting--
-        wave.cascade.errors++
-        this.#host.planChanged(this, seat, wave.cascade)
-      } else {
-        waiting.push({ wave: heir, position: heir.away[0]! })
-        this.#waves.park(heir)
-      }
-      wave.comeBack(position)
-      this.#enqueue(wave)
-    }
-    if (!mailbox.busy && mailbox.reserved === null) this.#next(mailbox)
   }
 
   // ---- end
 
   /** Every wave that has begun and not ended and does not wait for a body away. */
   *queuedWaves(): Iterable<Wave> {
-    for (const one of this.#stack) if (one.kind === 0) yield one
-    for (const one of this.#arrivals) if (one.kind === 0) yield one
-    yield* this.#emissions.spawned
+    for (const one of this.#stack) if (one.kind === WAVE) yield one
+    for (const one of this.#arrivals) if (one.kind === WAVE) yield one
+    yield* this.#emissions.next
+    yield* this.#emissions.back
   }
 
   /**
@@ -584,10 +548,11 @@ export class FlowRun {
     }
     for (const cascade of interrupted) this.#waves.forget(cascade)
     this.#stack.length = 0
-    this.#emissions.spawned.length = 0
+    this.#emissions.next.length = 0
+    while (this.#emissions.back.shift() !== undefined);
     while (this.#arrivals.shift() !== undefined);
     while (this.#generators.shift() !== undefined);
-    this.#waiting = 0
+    this.#lines.waiting = 0
     return interrupted
   }
 }

@@ -3,9 +3,10 @@ import type { EncodedValue } from '../../protocol/encoded.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import type { PlanNode, PlanOutputPort } from '../flow/plan.ts'
 import type { FlowRun } from './flow-run.ts'
+import type { Mailbox } from './mailbox.ts'
 import type { PlanRun, Values } from './plan-run.ts'
 import type { TakenItem } from './queue.ts'
-import type { Execution, Mailbox, Seat } from './seat.ts'
+import type { Execution, Seat } from './seat.ts'
 import type { Cascade } from './wave.ts'
 
 /** What ended an execution without a result. */
@@ -32,6 +33,8 @@ export interface Host extends Values {
   thrown(): Failure
   failureOf(error: unknown): Failure
   newSeat(node: PlanNode, mailbox: Mailbox): Seat
+  /** True when the thread had the body already: the seat is ready. */
+  loadAtOnce(flow: FlowRun, seat: Seat): boolean
   /** Makes the body of a seat ready and answers through `FlowRun.bodyReady`. */
   load(flow: FlowRun, seat: Seat): void
   /** True when the body is not to run on this thread. */

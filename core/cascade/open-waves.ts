@@ -37,6 +37,7 @@ export class OpenWaves {
     if (this.#open > 0) this.mixed = true
   }
 
+  /** A root: its place is the newest moment of the flow's clock, unless the caller gives it another. */
   begin(run: PlanRun, cascade: Cascade, depth: number, back: BackEdgeCount): Wave {
     const wave = this.#spare.pop() ?? new Wave()
     wave.id = ++this.#ids
@@ -45,6 +46,10 @@ export class OpenWaves {
     wave.depth = depth
     wave.as_of = this.clock
     wave.back = back
+    wave.above = null
+    wave.position = 0
+    wave.number = this.clock
+    wave.turns = 0
     wave.count = 0
     wave.queued = false
     cascade.open++
@@ -63,11 +68,15 @@ export class OpenWaves {
     if (!inputs.every(input => reads.has(before.messages[input.message]!.index))) return null
     const wave = this.begin(to, old.cascade, old.depth, old.back)
     wave.as_of = old.as_of
+    wave.above = old.above
+    wave.position = old.position
+    wave.number = old.number
+    wave.turns = old.turns
     for (const { message } of inputs) {
       const there = after.by_message.get(before.messages[message]!.index)!
-      to.lend(there, old.run.read(message, old), wave)
+      to.lend(there, old.run.read(message, old), old.run.versionIn(message, old), wave)
     }
-    wave.away.push(node.position)
+    wave.activate(node.position)
     return wave
   }
 
@@ -94,6 +103,7 @@ export class OpenWaves {
   close(wave: Wave): void {
     wave.cascade.open--
     wave.id = 0
+    wave.queued = false
     this.unpark(wave)
     const { run } = this.#flow
     if (--this.#open === 0) {
@@ -107,15 +117,18 @@ export class OpenWaves {
   }
 
   #prune(run: PlanRun): void {
-    let as_of = this.clock
+    const as_of: number[] = []
     const ids = new Set<number>()
     for (const waves of [this.#parked, this.#flow.queuedWaves()]) {
       for (const wave of waves) {
-        as_of = Math.min(as_of, wave.as_of)
+        as_of.push(wave.as_of)
         ids.add(wave.id)
       }
     }
-    run.prune(as_of, ids)
+    run.prune(
+      as_of.sort((a, b) => a - b),
+      ids,
+    )
   }
 
   /** Ends the cascade when nothing of it is open any more. */

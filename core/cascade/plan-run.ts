@@ -1,4 +1,7 @@
-import type { Plan, PlanNode } from '../flow/plan.ts'
+import type { Codec } from '../../protocol/codec.ts'
+import { agrees } from '../../protocol/dtype.ts'
+import { type EncodedValue, isNumeric, KIND } from '../../protocol/encoded.ts'
+import type { Plan, PlanInputPort, PlanNode } from '../flow/plan.ts'
 import type { Route } from './publish.ts'
 import type { Seat } from './seat.ts'
 import type { BackEdgeCount, Wave } from './wave.ts'
@@ -16,6 +19,20 @@ export class Packed {
   }
 }
 
+/** What a body published, as this flow's readers get it: primitives as they are, everything else encoded. */
+export function asRead(encoded: EncodedValue, value: unknown): unknown {
+  if (isNumeric(encoded.kind) || encoded.kind === KIND.str || encoded.kind === KIND.null) return value
+  return new Packed(encoded.kind, Buffer.from(encoded.bytes.subarray(0, encoded.length)))
+}
+
+/** The same for what a queue brought. */
+export function asTaken(encoded: EncodedValue, codec: Codec): unknown {
+  if (encoded.kind === KIND.float || encoded.kind === KIND.int) return encoded.number
+  if (encoded.kind === KIND.json)
+    return new Packed(encoded.kind, Buffer.from(encoded.bytes.subarray(0, encoded.length)))
+  return codec.decode(encoded.kind, encoded.number, encoded.bytes, 0, encoded.length)
+}
+
 /** What a plan's values ask of the thread that runs it. */
 export interface Values {
   /** The newest published value of an engine-wide message index, as a primitive or Packed; undefined when there is none. */
@@ -25,6 +42,7 @@ export interface Values {
 
 interface Older {
   value: unknown
+  version: number
   wave: number
   as_of: number
 }
@@ -44,8 +62,12 @@ export class PlanRun {
   /** The wave that published it, and the clock of the flow as of that wave. */
   readonly value_wave: Float64Array
   readonly value_as_of: Float64Array
+  /** The version that it gave the message; 0 before this plan saw one. */
+  readonly value_version: Float64Array
   readonly makeInputs: readonly MakeInputs[]
   readonly readOutputs: readonly ReadOutputs[]
+  /** By node: ports whose message, another flow's, has a dtype that does not agree with theirs; null: none. */
+  readonly mismatches: readonly (readonly PlanInputPort[] | null)[]
   /** The plan that replaced this one; what this one's last cascades publish is seen there too. */
   successor: PlanRun | null = null
 
@@ -77,11 +99,16 @@ export class PlanRun {
     )
     this.value_wave = new Float64Array(plan.messages.length)
     this.value_as_of = new Float64Array(plan.messages.length)
+    this.value_version = new Float64Array(plan.messages.length)
     this.#owner = new Array(plan.messages.length).fill(undefined)
     this.#older = plan.messages.map(() => null)
     this.#loops = plan.nodes.some(node => node.outputs.some(output => output.back.length > 0))
     this.makeInputs = plan.nodes.map(node => compileInputs(node, this.#direct))
     this.readOutputs = plan.nodes.map(compileOutputs)
+    this.mismatches = plan.nodes.map(node => {
+      const ports = node.inputs.filter(input => !agrees(plan.messages[input.message]!.dtype, input.dtype))
+      return ports.length > 0 ? ports : null
+    })
   }
 
   /** For a root emission and all that follows from it; never changed in a plan without loops. */
@@ -111,31 +138,73 @@ export class PlanRun {
    * `wave` published `value`. What it replaces is kept while somebody may still have to read it: the wave that published
    * it, while that is open, or (`mixed`) an open wave that is older than the newest cascade.
    */
-  apply(position: number, value: unknown, wave: Wave, mixed: boolean): void {
+  apply(position: number, value: unknown, version: number, wave: Wave, mixed: boolean): void {
     const owner = this.#owner[position]
-    if (mixed || (owner !== undefined && owner !== wave && owner.id === this.value_wave[position])) {
-      const older = (this.#older[position] ??= [])
-      older.push({ value: this.value[position], wave: this.value_wave[position]!, as_of: this.value_as_of[position]! })
-      this.#older_kept++
-    }
+    if (mixed || (owner !== undefined && owner !== wave && owner.id === this.value_wave[position])) this.#keep(position)
     this.#owner[position] = wave
     this.value[position] = value
+    this.value_version[position] = version
     this.value_wave[position] = wave.id
     this.value_as_of[position] = wave.as_of
-    if (this.successor !== null) this.#passOn(position, value, wave)
+    if (this.successor !== null) this.#passOn(position, value, version, wave)
   }
 
-  /** Gives `wave` a value to read that is not the present one. */
-  lend(position: number, value: unknown, wave: Wave): void {
+  #keep(position: number): void {
     const older = (this.#older[position] ??= [])
-    older.push({ value, wave: wave.id, as_of: wave.as_of })
+    older.push({
+      value: this.value[position],
+      version: this.value_version[position]!,
+      wave: this.value_wave[position]!,
+      as_of: this.value_as_of[position]!,
+    })
     this.#older_kept++
   }
 
-  #passOn(position: number, value: unknown, wave: Wave): void {
-    const next = this.successor!
-    const there = next.plan.by_message.get(this.plan.messages[position]!.index)
-    if (there !== undefined) next.apply(there, value, wave, true)
+  /** The version of the message that `wave` published; 0: it did not. */
+  versionIn(position: number, wave: Wave): number {
+    if (this.value_wave[position] === wave.id) return this.value_version[position]!
+    const older = this.#older[position]
+    if (older === null || older === undefined) return 0
+    for (let at = older.length - 1; at >= 0; at--) if (older[at]!.wave === wave.id) return older[at]!.version
+    return 0
+  }
+
+  /** Gives `wave` a value to read that is not the present one; with its version, 0 when the wave did not publish it. */
+  lend(position: number, value: unknown, version: number, wave: Wave): void {
+    const older = (this.#older[position] ??= [])
+    older.push({ value, version, wave: wave.id, as_of: wave.as_of })
+    this.#older_kept++
+  }
+
+  /**
+   * What the waves of `before` see stays visible to those that are carried over. What that plan did not follow, the table
+   * has, and this plan has just looked there; so has a message whose dtype changed: it has no value.
+   */
+  takeOver(before: PlanRun): void {
+    for (const [position, message] of this.plan.messages.entries()) {
+      const old = before.plan.by_message.get(message.index)
+      if (old === undefined) continue
+      const { queued, dtype } = before.plan.messages[old]!
+      if (!queued || before.value[old] === undefined || dtype !== message.dtype) continue
+      this.value[position] = before.value[old]
+      this.value_version[position] = before.value_version[old]!
+      this.value_wave[position] = before.value_wave[old]!
+      this.value_as_of[position] = before.value_as_of[old]!
+      this.#owner[position] = before.#owner[old]
+      const older = before.#older[old]
+      if (older === null || older === undefined) continue
+      this.#older[position] = [...older]
+      this.#older_kept += older.length
+    }
+  }
+
+  /** To the next plan that knows the message; it passes on what it gets. */
+  #passOn(position: number, value: unknown, version: number, wave: Wave): void {
+    const { index } = this.plan.messages[position]!
+    for (let next = this.successor; next !== null; next = next.successor) {
+      const there = next.plan.by_message.get(index)
+      if (there !== undefined) return next.apply(there, value, version, wave, true)
+    }
   }
 
   /** No wave is open that could still read a replaced value. */
@@ -149,20 +218,24 @@ export class PlanRun {
     return this.#older_kept > this.#prune_at
   }
 
-  /** Drops what no open wave can read: all but the newest entry at or before `as_of`, unless an open wave published it. */
-  prune(as_of: number, open: ReadonlySet<number>): void {
+  /**
+   * Drops what no open wave can read. `as_of`: the moments of the open waves, ascending; of what stands replaced, each of
+   * them reads the last that was published at or before it, and its own wave's.
+   */
+  prune(as_of: readonly number[], open: ReadonlySet<number>): void {
     this.#older_kept = 0
     for (const [position, older] of this.#older.entries()) {
       if (older === null) continue
-      let keep_from = 0
-      for (let at = older.length - 1; at > 0; at--) {
-        if (older[at]!.as_of <= as_of) {
-          keep_from = at
-          break
-        }
+      const kept: Older[] = []
+      // Moments that have found their value are those at or after the earliest one found so far.
+      let unserved = as_of.length
+      for (let at = older.length - 1; at >= 0; at--) {
+        const entry = older[at]!
+        const serves = unserved > 0 && as_of[unserved - 1]! >= entry.as_of
+        if (serves || open.has(entry.wave)) kept.push(entry)
+        while (unserved > 0 && as_of[unserved - 1]! >= entry.as_of) unserved--
       }
-      const kept = older.filter((entry, at) => at >= keep_from || open.has(entry.wave))
-      this.#older[position] = kept.length > 0 ? kept : null
+      this.#older[position] = kept.length > 0 ? kept.reverse() : null
       this.#older_kept += kept.length
     }
     this.#prune_at = Math.max(1024, this.#older_kept * 2)

@@ -1,7 +1,7 @@
 import type { PlanNode } from '../flow/plan.ts'
-import { Fifo } from './fifo.ts'
+import type { Mailbox } from './mailbox.ts'
 import type { PlanRun } from './plan-run.ts'
-import type { BackEdgeCount, Cascade, Wave } from './wave.ts'
+import type { BackEdgeCount, Cascade, Place, Wave } from './wave.ts'
 
 /** A node body as the user exports it. */
 export type Body = (inputs: Record<string, unknown>, context: unknown) => unknown
@@ -36,26 +36,6 @@ export class Seat {
   }
 }
 
-/**
- * One execution at a time and first come, first served: by node id, whatever plan or seat an execution belongs to.
- *
- *   open -> away -> (reserved for the head -> its execution ->)* open
- */
-export class Mailbox {
-  readonly waiting = new Fifo<Waiting>()
-  /** An execution may not start at once: one is away, or others come before it. */
-  closed = false
-  /** An execution is away: a promise, a generator between pulls, or a call slot holds it. */
-  busy = false
-  /** The wave whose execution was taken out of the line and has not begun yet. */
-  reserved: Wave | null = null
-}
-
-export interface Waiting {
-  wave: Wave
-  position: number
-}
-
 type Generator = Iterator<unknown, unknown> | AsyncIterator<unknown, unknown>
 
 /** One execution of a body, from its start to its end. */
@@ -70,6 +50,10 @@ export class Execution {
   depth = 0
   back: BackEdgeCount = null as never
   inputs: Record<string, unknown> = null as never
+  /** The place of `wave` in the serial order, once further emissions stand under it. */
+  place: Place | null = null
+  /** Further emissions so far. */
+  emitted = 0
   contributed = false
   /** The body is away: a promise, a generator between pulls, or a call slot holds it. */
   away = false
@@ -101,6 +85,6 @@ export class Arrived {
 export type Arrival =
   | { readonly type: 'returned'; readonly value: unknown }
   | { readonly type: 'threw'; readonly error: unknown }
-  | { readonly type: 'stepped'; readonly step: IteratorResult<unknown, unknown> }
+  | { readonly type: 'stepped'; readonly step: unknown }
   /** By a body in a call slot. `processed` tells it that the inline part of the emission's wave is done. */
   | { readonly type: 'emitted'; readonly outputs: unknown; readonly processed: () => void }

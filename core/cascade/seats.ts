@@ -1,18 +1,22 @@
 import type { Plan, PlanNode } from '../flow/plan.ts'
 import type { Host } from './host.ts'
-import { Mailbox, type Seat } from './seat.ts'
+import { Mailbox } from './mailbox.ts'
+import type { OpenWaves } from './open-waves.ts'
+import type { Seat } from './seat.ts'
 
 /** The seats of a flow on this thread, by node id, and those that a deploy replaced and whose body is still away. */
 export class Seats {
   readonly #host: Host
+  readonly #waves: OpenWaves
   readonly #present = new Map<string, Seat>()
-  /** Kept for ids that the plan has lost while somebody is inside: the id may come back before they are out. */
+  /** Kept for ids that the plan has lost while waves of older plans are open: they may still come to it, and the id may come back. */
   readonly #mailboxes = new Map<string, Mailbox>()
   readonly #leaving = new Set<Seat>()
   #replaced: Seat[] = []
 
-  constructor(host: Host) {
+  constructor(host: Host, waves: OpenWaves) {
     this.#host = host
+    this.#waves = waves
   }
 
   /** Present ones, and replaced ones whose body is still away. */
@@ -31,8 +35,8 @@ export class Seats {
       this.#present.delete(id)
       this.#replace(seat)
     }
-    for (const [id, mailbox] of this.#mailboxes)
-      if (!mailbox.closed && !this.#present.has(id)) this.#mailboxes.delete(id)
+    if (this.#waves.size > 0) return seats
+    for (const id of this.#mailboxes.keys()) if (!this.#present.has(id)) this.#mailboxes.delete(id)
     return seats
   }
 

@@ -28,6 +28,45 @@ export interface BackEdgeCount {
 }
 
 /**
+ * Where a wave stands in the serial order: the order in which a flow's waves would run if every body were synchronous. A
+ * root comes by the number of its emission; what one of its executions emits further comes right after it, before the next
+ * root, and what a node further down emits before what one further up does.
+ */
+export interface Place {
+  readonly above: Place | null
+  /** Position of the node that emitted; 0 at a root. */
+  readonly position: number
+  /** Number among the emissions of that node's execution; at a root the flow's clock. */
+  readonly number: number
+  /** Turns round a loop since. */
+  readonly turns: number
+  readonly depth: number
+}
+
+/** Negative when `a` comes first. */
+export function compareWaves(a: Wave, b: Wave): number {
+  if (a.above === null && b.above === null) return a.number - b.number || a.turns - b.turns
+  const up_a = ancestors(a)
+  const up_b = ancestors(b)
+  for (let at = 0; at < up_a.length && at < up_b.length; at++) {
+    const one = up_a[at]!
+    const other = up_b[at]!
+    const order = other.position - one.position || one.number - other.number || one.turns - other.turns
+    if (order !== 0) return order
+  }
+  return up_a.length - up_b.length
+}
+
+type Step = Pick<Place, 'above' | 'position' | 'number' | 'turns'>
+
+/** The root first, the wave itself last. */
+function ancestors(wave: Wave): Step[] {
+  const steps: Step[] = []
+  for (let step: Step | null = wave; step !== null; step = step.above) steps.push(step)
+  return steps.reverse()
+}
+
+/**
  * One emission on its way through a plan. Nodes that it has activated wait in `pending` in wave order; a node that was
  * started and has not contributed yet (its body is away, or it waits in a mailbox) stands in `away`. A pending node may
  * start when no node that can still reach it is pending before it or away.
@@ -41,16 +80,25 @@ export class Wave {
   /** The flow's clock when the wave began: it reads nothing that a later cascade published. */
   as_of = 0
   back: BackEdgeCount = null as never
+  // Its place in the serial order, see Place.
+  above: Place | null = null
+  position = 0
+  number = 0
+  turns = 0
   /** Waits for a body away; its flow knows it as open beyond the turn. */
   parked = false
   /** Positions, ascending; `count` of them. */
   readonly pending: number[] = []
   count = 0
   readonly away: number[] = []
-  /** Stands on the stack or among the arrivals; never twice. */
+  /** Runs, or soon will: it stands on the stack, among the arrivals, or among those that an emission has just started. */
   queued = false
+  /** Among the arrivals. An entry there without it is stale: the wave has run already. */
+  arrived = false
 
+  /** One that is pending, or waits in its mailbox, is not woken twice. */
   activate(position: number): void {
+    if (this.away.length > 0 && this.away.includes(position)) return
     const pending = this.pending
     let at = this.count
     while (at > 0 && pending[at - 1]! > position) at--
@@ -70,6 +118,10 @@ export class Wave {
     return -1
   }
 
+  takeFirst(): number {
+    return this.#takeOut(0)
+  }
+
   #takeOut(at: number): number {
     const position = this.pending[at]!
     this.count--
@@ -77,9 +129,18 @@ export class Wave {
     return position
   }
 
-  #blocked(position: number, before: number): boolean {
+  /** A node that waits in its mailbox, or is away, may still publish something that this one reads. */
+  isBlocked(position: number): boolean {
     const upstream = this.run.plan.nodes[position]!.upstream
-    for (const other of this.away) if ((upstream[other >>> 5]! >>> (other & 31)) & 1) return true
+    for (const other of this.away) {
+      if (other !== position && (upstream[other >>> 5]! >>> (other & 31)) & 1) return true
+    }
+    return false
+  }
+
+  #blocked(position: number, before: number): boolean {
+    if (this.isBlocked(position)) return true
+    const upstream = this.run.plan.nodes[position]!.upstream
     for (let at = 0; at < before; at++) {
       const other = this.pending[at]!
       if ((upstream[other >>> 5]! >>> (other & 31)) & 1) return true

@@ -1,16 +1,9 @@
 import type { Worker } from 'node:worker_threads'
 import type { Plan } from '../../core/flow/plan.ts'
+import { BODY_FILE } from '../../threads/node-call.ts'
 
-/** Bodies are files named by the digest of their source, see bodies.ts. */
-const BODY = /\/bodies\/([0-9a-f]{64})\.mjs/
 const PROFILE_MS = 50
 const PAUSE_MS = 10_000
-
-/** The node whose body the stack of an exception goes through. */
-export function bodyInStack(error: unknown): string | null {
-  const stack = error instanceof Error ? error.stack : null
-  return typeof stack === 'string' ? (BODY.exec(stack)?.[1] ?? null) : null
-}
 
 interface Profile {
   nodes: { id: number; callFrame: { url: string }; hitCount?: number; children?: number[] }[]
@@ -51,7 +44,7 @@ async function bodyInPause(worker: Worker): Promise<string | null> {
       const hear = (method: string, params: unknown): void => {
         if (method === 'Debugger.scriptParsed') {
           const { scriptId, url } = params as { scriptId: string; url: string }
-          const digest = BODY.exec(url)?.[1]
+          const digest = BODY_FILE.exec(url)?.[1]
           if (digest !== undefined) bodies.set(scriptId, digest)
         } else if (method === 'Debugger.paused') {
           const innermost = (params as Paused).callFrames.find(frame => bodies.has(frame.location.scriptId))
@@ -84,7 +77,7 @@ function mostSeen({ nodes }: Profile): string | null {
   const hits = new Map<string, number>()
   const visit = (id: number, around: string | null): void => {
     const node = by_id.get(id)!
-    const body = BODY.exec(node.callFrame.url)?.[1] ?? around
+    const body = BODY_FILE.exec(node.callFrame.url)?.[1] ?? around
     if (body !== null) hits.set(body, (hits.get(body) ?? 0) + (node.hitCount ?? 0))
     for (const child of node.children ?? []) visit(child, body)
   }

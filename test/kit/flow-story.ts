@@ -22,12 +22,13 @@ export interface Context {
 // biome-ignore lint/suspicious/noExplicitAny: what the inputs are is the document's business
 export type NodeBody = (inputs: any, ctx: Context) => unknown
 
-/** Every body that a story gave to a node; its place here stands for the digest of its source. */
+/** Every body that a story gave to a node; its number stands for the digest of its source. */
 const bodies: NodeBody[] = []
+const numbers = new Map<NodeBody, number>()
 
 function digestOf(body: NodeBody): string {
-  const known = bodies.indexOf(body)
-  return String(known >= 0 ? known : bodies.push(body) - 1)
+  if (!numbers.has(body)) numbers.set(body, bodies.push(body) - 1)
+  return String(numbers.get(body))
 }
 
 const bodyOf = (seat: Seat): Body => bodies[Number(seat.node.digest)] as Body
@@ -100,6 +101,8 @@ export interface StoryOptions {
   values?: Record<string, unknown>
   /** Bodies are loaded when the test says so, not at once. */
   loads_by_hand?: boolean
+  /** Sees every cascade begin; they are counted from 1, in the order of their items. */
+  begins?(count: number): void
   /** Sees every body start; what it needs of the execution it takes at once. */
   starts?(execution: Execution): void
   /** Sees every publish of a body, before the flow's own readers do. */
@@ -173,7 +176,7 @@ export class FlowStory {
     const refusal = this.#codec.encode(value, message?.dtype ?? 'json', encoded)
     if (refusal !== null) throw new RangeError(refusal.text)
     const version = this.#set(index, value)
-    if (message?.queued)
+    if (isFollowed(this.#plan, index))
       this.#queue.push({ ...emptyItem(), message: index, version, depth, ts: this.#now_us(), value: encoded })
     return version
   }
@@ -288,6 +291,11 @@ export class FlowStory {
     return this.#plan
   }
 
+  /** Engine-wide. */
+  indexOf(name: string): number {
+    return this.#indexOf(name)
+  }
+
   /** All that is not as it must be when everything has ended; empty at rest. */
   open(): string[] {
     const { flow } = this
@@ -317,7 +325,11 @@ export class FlowStory {
       origin_us: ORIGIN_US,
       scratch: at => (this.#scratch[at] ??= newEncoded()),
       clock: () => (this.now_ms += this.tick_ms),
-      nextSeq: () => ++this.begun,
+      nextSeq: () => {
+        this.begun++
+        this.#options.begins?.(this.begun)
+        return this.begun
+      },
       newest: message => kept(codec, this.#table.get(message)?.value),
       unpack: packed => codec.decode(packed.kind, 0, packed.bytes, 0, packed.bytes.length),
       newSeat: (...parts: ConstructorParameters<typeof Seat>) => {
@@ -325,6 +337,7 @@ export class FlowStory {
         if (this.#options.loads_by_hand !== true && !this.#isDispatched(seat)) seat.body = bodyOf(seat)
         return seat
       },
+      loadAtOnce: () => false,
       load: (_flow, seat) => this.loading.push(seat),
       call(seat, inputs) {
         story.#starts(seat.execution, inputs)
@@ -393,12 +406,10 @@ export class FlowStory {
     return seat.node.dispatch || this.promoted.has(seat.node.id)
   }
 
-  /** What was ended has no say any more; the door to a lane's bodies holds to that. */
   #contextOf(execution: Execution): Context {
     const { flow } = this
     return {
       emit(outputs) {
-        if (execution.ended) return
         const failure = flow.emit(execution, outputs)
         if (failure !== null) throw new Refused(failure)
       },
@@ -458,6 +469,14 @@ export class FlowStory {
   #now_us(): number {
     return ORIGIN_US + this.now_ms * 1000
   }
+}
+
+/** Does a publish from outside come into the flow's queue? Of other flows only what wakes somebody here does. */
+export function isFollowed(plan: Plan, message: number): boolean {
+  const position = plan.by_message.get(message)
+  if (position === undefined) return false
+  const { own, queued, readers } = plan.messages[position]!
+  return own ? queued : readers.length > 0
 }
 
 const ORIGIN_US = 1_750_000_000_000_000

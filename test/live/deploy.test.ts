@@ -228,8 +228,8 @@ test('a disabled flow keeps what waits and refuses more; enabled again it runs i
   gate.open()
   assert.equal(story.refusal(() => story.publish('slow.x', 1)).code, 'flow_disabled')
   const waiting = () => engine.flows.get('slow').backlog.waiting
-  await eventually(() => story.node('slow', 'work').executions === story.version('slow.y') && waiting() > 0, 'it rests')
-  assert.equal(story.version('slow.y') + waiting(), 600)
+  await eventually(() => story.version('slow.y') > 0 && story.version('slow.y') + waiting() === 600, 'all are there')
+  assert.ok(waiting() > 0, 'it has stopped before the end')
   await engine.flows.setEnabled('slow', true, 'tests')
   await story.becomes('slow.y', 600)
   assert.equal(story.version('slow.y'), 600)

@@ -1,0 +1,105 @@
+import type { FlowRun } from './flow-run.ts'
+import type { Host } from './host.ts'
+import type { Mailbox, Waiting } from './mailbox.ts'
+import type { OpenWaves } from './open-waves.ts'
+import type { PlanRun } from './plan-run.ts'
+import type { Seat } from './seat.ts'
+import type { Wave } from './wave.ts'
+
+/** The lines before the nodes of a flow: who waits for a node that is busy, for a body that is being loaded, or for its own wave. */
+export class Lines {
+  /** Over all mailboxes. */
+  waiting = 0
+  readonly #flow: FlowRun
+  readonly #host: Host
+  readonly #waves: OpenWaves
+
+  constructor(flow: FlowRun, host: Host, waves: OpenWaves) {
+    this.#flow = flow
+    this.#host = host
+    this.#waves = waves
+  }
+
+  wait(wave: Wave, position: number): void {
+    this.enter(wave, position)
+    this.letIn(wave.run.seats[position]!.mailbox)
+  }
+
+  /** Takes its place; the wave's nodes below wait for it. */
+  enter(wave: Wave, position: number): void {
+    const { mailbox } = wave.run.seats[position]!
+    if (mailbox.reserved === wave) mailbox.reserved = null
+    wave.away.push(position)
+    mailbox.enter({ wave, position })
+    this.waiting++
+  }
+
+  letIn(mailbox: Mailbox): void {
+    if (!mailbox.busy && mailbox.reserved === null) this.next(mailbox)
+  }
+
+  /** Nobody is inside: the first that may go is the next one, whoever comes before its wave has its turn. */
+  next(mailbox: Mailbox): void {
+    const next = mailbox.nextUp()
+    if (next === null) return
+    const { wave, position } = next
+    const seat = wave.run.seats[position]!
+    if (!this.isReady(seat)) this.load(seat)
+    if (seat.loading) return
+    mailbox.leave(next)
+    this.waiting--
+    mailbox.reserved = wave
+    wave.comeBack(position)
+    wave.activate(position)
+    this.#flow.enqueue(wave)
+  }
+
+  // ---- bodies
+
+  /** Its body can be called, sent away, or found broken. */
+  isReady(seat: Seat): boolean {
+    return seat.body !== null || seat.broken !== null || this.#host.dispatched(seat)
+  }
+
+  /** Bodies are loaded together, as soon as the flow has work on this thread; until then executions wait in the mailbox. */
+  load(seat: Seat): void {
+    if (seat.loading || this.#host.loadAtOnce(this.#flow, seat)) return
+    seat.loading = true
+    this.#flow.away++
+    this.#host.load(this.#flow, seat)
+  }
+
+  bodyReady(seat: Seat): void {
+    seat.loading = false
+    this.#flow.away--
+    this.letIn(seat.mailbox)
+  }
+
+  // ---- deploy
+
+  /** Those who wait for a seat that was replaced go on, in their order, on the new plan; or they fail, counted. */
+  handOver(mailboxes: ReadonlySet<Mailbox>, to: PlanRun): void {
+    // All of them first: who waits for a node of its own wave, which now fails, finishes where it began.
+    const leaving = [...mailboxes].flatMap(mailbox => mailbox.leaving())
+    for (const one of leaving) this.#handOne(one, to)
+    for (const mailbox of mailboxes) this.letIn(mailbox)
+  }
+
+  #handOne(one: Waiting, to: PlanRun): void {
+    const { wave, position } = one
+    const seat = wave.run.seats[position]!
+    seat.mailbox.leave(one)
+    this.waiting--
+    const heir = this.#waves.carryOver(wave, position, to)
+    if (heir === null) {
+      wave.cascade.errors++
+      this.#host.planChanged(this.#flow, seat, wave.cascade)
+    } else {
+      const there = heir.takeFirst()
+      this.enter(heir, there)
+      this.#waves.park(heir)
+    }
+    wave.comeBack(position)
+    this.#flow.enqueue(wave)
+  }
+}

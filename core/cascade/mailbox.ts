@@ -1,0 +1,81 @@
+import { Fifo } from './fifo.ts'
+import { compareWaves, type Wave } from './wave.ts'
+
+export interface Waiting {
+  readonly wave: Wave
+  readonly position: number
+}
+
+/**
+ * The line before a node, by node id, whatever plan or seat an execution belongs to: one at a time, and each version of a
+ * message before later ones. A wave may wait here while bodies away may still give it what the node reads; what does not
+ * come after it by any message passes it, so that a body which never ends holds up its own readers alone.
+ *
+ *   open -> busy -> (reserved for the next one -> its execution ->)* open
+ */
+export class Mailbox {
+  readonly waiting = new Fifo<Waiting>()
+  /** An execution may not start at once: one is away, or others come before it. */
+  closed = false
+  /** An execution is away: a promise, a generator between pulls, or a call slot holds it. */
+  busy = false
+  /** The wave whose execution was taken out of the line and has not begun yet. */
+  reserved: Wave | null = null
+
+  enter(one: Waiting): void {
+    this.waiting.insert(one, goesBefore)
+    this.closed = true
+  }
+
+  /** The first that waits for nothing but its turn and for no wave before it; null: nobody may go. */
+  nextUp(): Waiting | null {
+    const { waiting } = this
+    this.closed = waiting.size > 0
+    for (let at = 0; at < waiting.size; at++) {
+      const one = waiting.at(at)
+      if (one.wave.isBlocked(one.position)) continue
+      if (!this.#comesAfterOneBefore(one, at)) return one
+    }
+    return null
+  }
+
+  /** All that stand before it are blocked, or come after one that is. */
+  #comesAfterOneBefore(one: Waiting, at: number): boolean {
+    for (let before = 0; before < at; before++) if (messageOrder(this.waiting.at(before), one) !== 0) return true
+    return false
+  }
+
+  /** Those that wait for nothing but a seat that was replaced. */
+  leaving(): Waiting[] {
+    const leaving: Waiting[] = []
+    for (const one of this.waiting) {
+      const { wave, position } = one
+      if (!wave.run.seats[position]!.current && !wave.isBlocked(position)) leaving.push(one)
+    }
+    return leaving
+  }
+
+  leave(one: Waiting): void {
+    for (let at = 0; at < this.waiting.size; at++) if (this.waiting.at(at) === one) return this.waiting.remove(at)
+  }
+}
+
+/** By the versions of a message that both bring; else in serial order. */
+function goesBefore(one: Waiting, other: Waiting): boolean {
+  return (messageOrder(one, other) || compareWaves(one.wave, other.wave)) < 0
+}
+
+/** Negative when `one` brings the node an older version of a message than `other` does; 0 when they bring none in common. */
+function messageOrder(one: Waiting, other: Waiting): number {
+  const { run } = one.wave
+  const there = other.wave.run
+  for (const { message, trigger } of run.plan.nodes[one.position]!.inputs) {
+    if (!trigger) continue
+    const version = run.versionIn(message, one.wave)
+    if (version === 0) continue
+    const same = run === there ? message : there.plan.by_message.get(run.plan.messages[message]!.index)
+    const other_version = same === undefined ? 0 : there.versionIn(same, other.wave)
+    if (other_version !== 0) return version - other_version
+  }
+  return 0
+}

@@ -1,0 +1,66 @@
+import type { FlowRun } from '../core/cascade/flow-run.ts'
+import type { Body, Seat } from '../core/cascade/seat.ts'
+import type { LaneSeat } from './lane-seat.ts'
+import { loadBody } from './node-call.ts'
+import { NodeContext, type NodeState } from './node-context.ts'
+import { InlineContextHost, type LaneForContext } from './node-host.ts'
+
+/** The bodies that a lane has loaded, by digest: as long as the thread lives, as its modules do. */
+export class LaneBodies {
+  readonly #folder: string
+  readonly #lane: LaneForContext
+  readonly #stateOf: (seat: LaneSeat) => NodeState
+  readonly #loaded = new Map<string, Body>()
+  #loading = 0
+
+  constructor(folder: string, lane: LaneForContext, stateOf: (seat: LaneSeat) => NodeState) {
+    this.#folder = folder
+    this.#lane = lane
+    this.#stateOf = stateOf
+  }
+
+  /** The event loop is not left alone meanwhile. */
+  get isLoading(): boolean {
+    return this.#loading > 0
+  }
+
+  /** True when the lane had the body already. */
+  giveAtOnce(flow: FlowRun, seat: Seat): boolean {
+    const body = this.#loaded.get(seat.node.digest ?? '')
+    if (body === undefined) return false
+    this.#give(body, flow, seat as LaneSeat)
+    return true
+  }
+
+  async load(flow: FlowRun, seat: Seat): Promise<void> {
+    const digest = seat.node.digest ?? ''
+    this.#loading++
+    try {
+      const body = await loadBody(this.#folder, digest, seat.node.qualified)
+      this.#loaded.set(digest, body)
+      this.#give(body, flow, seat as LaneSeat)
+    } catch (error) {
+      seat.broken = error
+    }
+    this.#loading--
+    flow.bodyReady(seat)
+  }
+
+  #give(body: Body, flow: FlowRun, seat: LaneSeat): void {
+    seat.body = body
+    this.renewContext(flow, seat)
+  }
+
+  /** An execution that went away keeps the context that it has; the next one gets its own. */
+  renewContext(flow: FlowRun, seat: LaneSeat): void {
+    const speaker = new InlineContextHost(this.#lane, flow, seat)
+    const { id, qualified, settings } = seat.node
+    seat.speaker = speaker
+    seat.context = new NodeContext(
+      { flow: flow.name, id, qualified, settings },
+      speaker,
+      this.#stateOf(seat),
+      seat.lines,
+    )
+  }
+}
