@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { limits } from '../../../protocol/limits.ts'
-import { FlowStory, Held, node } from '../../kit/flow-story.ts'
+import { type Context, FlowStory, Held, node } from '../../kit/flow-story.ts'
 
 const nothing = () => {}
 const pass = (from: string, to: string) => (inputs: Record<string, unknown>) => ({ [to]: inputs[from] })
@@ -124,14 +123,14 @@ describe('a body away', () => {
     assert.deepEqual(story.open(), [])
   })
 
-  test('that has ended says nothing any more', async () => {
+  test('that has ended is refused what it emits', async () => {
     const slow = new Held()
     const story = new FlowStory([node('slow', 'x', 'y', slow.body)])
     story.gets('x', 1)
     const { ctx } = slow.calls[0]!
     slow.answers({ y: 1 })
     await story.settles()
-    ctx.emit({ y: 2 })
+    assert.throws(() => ctx.emit({ y: 2 }), { code: 'emit_after_end' })
     await story.settles()
     assert.deepEqual(story.published, ['y=1'])
     assert.deepEqual(story.open(), [])
@@ -167,300 +166,85 @@ describe('a body away', () => {
     await story.settles()
     assert.deepEqual([story.queued, story.in_flight], [0, 2])
   })
-})
 
-describe('reading as of the emission', () => {
-  test('a wave never reads what a later cascade published', async () => {
+  test('that fails lets its wave go on, and its cascade ends', async () => {
     const slow = new Held()
-    const story = new FlowStory([node('slow', 'x', 'y', slow.body), node('read', 'y !m', '', nothing)], {
-      values: { m: 0 },
+    const story = new FlowStory([node('slow', 'x', 'y', slow.body), node('join', 'x !y', '', nothing)], {
+      values: { y: 0 },
     })
-    for (const at of [1, 2, 3]) {
-      story.gets('x', at)
-      story.gets('m', at)
-    }
-    for (const y of [1, 2, 3]) {
-      slow.answers({ y })
+    for (const x of [1, 2]) story.gets('x', x)
+    for (let times = 0; times < 2; times++) {
+      slow.fails()
       await story.settles()
     }
-    assert.deepEqual(starts(story, 'read'), ['read y=1 m=0', 'read y=2 m=1', 'read y=3 m=2'])
-    story.gets('x', 4)
-    slow.answers({ y: 4 })
-    await story.settles()
-    assert.deepEqual(starts(story, 'read').slice(3), ['read y=4 m=3'])
+    assert.deepEqual(starts(story, 'join'), ['join x=1 y=0', 'join x=2 y=0'])
+    assert.deepEqual(story.ended, ['x@1 failed', 'x@2 failed'])
     assert.deepEqual(story.open(), [])
   })
 
-  test('a wave finds no value where only later cascades have brought one', async () => {
-    const slow = new Held()
-    const story = new FlowStory([node('slow', 'x', 'y', slow.body), node('read', 'y !m', '', nothing)])
-    story.gets('x', 1)
-    story.gets('m', 1)
-    slow.answers({ y: 1 })
-    await story.settles()
-    assert.deepEqual([starts(story, 'read'), story.waited], [[], ['read']])
-    assert.deepEqual(story.open(), [])
-  })
-
-  test('a wave reads its own value, though later ones have replaced it', async () => {
-    const slow = new Held()
+  test('that fails together with others leaves none of their waves behind', async () => {
+    const slow = [new Held(), new Held(), new Held()]
     const story = new FlowStory([
-      node('mark', 'x', 'm', pass('x', 'm')),
-      node('slow', 'x', 'y', slow.body),
-      node('read', 'y m', '', nothing),
+      ...slow.map((held, at) => node(`slow${at}`, `x${at}`, `y${at}`, held.body)),
+      node('join', 'x0 x1 x2 !y0 !y1 !y2', '', nothing),
     ])
-    for (const x of [1, 2, 3]) story.gets('x', x)
+    for (const at of [0, 1, 2]) story.gets(`x${at}`, at)
+    slow[0]!.fails()
+    slow[1]!.answers({ y1: 1 })
+    slow[2]!.fails()
+    await story.settles()
+    assert.deepEqual(story.ended.toSorted(), ['x0@1 failed', 'x1@1 succeeded', 'x2@1 failed'])
+    assert.deepEqual(story.open(), [])
+  })
+
+  test('keeps the versions of a message in order for who waits for it in one wave and not in the next', async () => {
+    const slow = new Held()
+    // x=1 goes on over both ports, x=2 over one: the join of the first wave waits for the slow one, that of the second does not.
+    const split = ({ x }: { x: number }) => (x === 1 ? { p: x, q: x } : { p: x })
+    const story = new FlowStory(
+      [node('split', 'x', 'p q', split), node('slow', 'q', 'r', slow.body), node('join', 'p r', '', nothing)],
+      { values: { r: 0 } },
+    )
+    for (const x of [1, 2]) story.gets('x', x)
+    slow.answers({ r: 1 })
+    await story.settles()
+    assert.deepEqual(starts(story, 'join'), ['join p=1 r=1', 'join p=2 r=1'])
+    assert.deepEqual(story.open(), [])
+  })
+
+  test('without end holds up its own readers alone: what it emits passes those who wait for its next execution', async () => {
+    const slow = new Held()
+    const story = new FlowStory([node('slow', 'x', 'y', slow.body), node('after', 'y x', '', nothing)])
+    for (const x of ['a', 'b']) story.gets('x', x)
     for (const y of [1, 2, 3]) {
-      slow.answers({ y })
-      await story.settles()
+      slow.emits({ y })
+      story.runs()
+      assert.equal(starts(story, 'after').length, y)
     }
-    assert.deepEqual(starts(story, 'read'), ['read y=1 m=1', 'read y=2 m=2', 'read y=3 m=3'])
-    assert.deepEqual(story.open(), [])
-  })
-
-  test('of what its own cascade published in other waves it sees the newest', async () => {
-    const slow = new Held()
-    const story = new FlowStory([
-      node('many', 'x', 'm', ({ x }, ctx) => {
-        ctx.emit({ m: x })
-        return { m: x + 1 }
-      }),
-      node('slow', 'x', 'y', slow.body),
-      node('read', 'y !m', '', nothing),
-      node('other', 'y !x', '', nothing),
-    ])
-    story.gets('x', 1)
-    slow.answers({ y: 1 })
-    await story.settles()
-    assert.deepEqual(starts(story, 'read'), ['read y=1 m=1'], 'its own wave published m=1')
-    assert.deepEqual(story.open(), [])
-  })
-
-  test('a further emission of a body away sees what was published up to then', async () => {
-    const slow = new Held()
-    const story = new FlowStory([node('slow', 'x', 'y', slow.body), node('read', 'y !m', '', nothing)], {
-      values: { m: 0 },
-    })
-    story.gets('x', 1)
-    story.gets('m', 1)
-    slow.emits({ y: 1 })
-    story.runs()
-    story.gets('m', 2)
-    slow.emits({ y: 2 })
-    story.runs()
-    assert.deepEqual(starts(story, 'read'), ['read y=1 m=0', 'read y=2 m=2'])
     slow.answers()
     await story.settles()
-    assert.deepEqual(story.open(), [])
-  })
-
-  test('stays true while thousands of values are replaced, for each of the waves that wait', async () => {
-    const slow = new Held()
-    const story = new FlowStory([node('slow', 'x', 'y', slow.body), node('read', 'y !m !n', '', nothing)], {
-      values: { m: 0, n: 0 },
-    })
-    const expected: string[] = []
-    for (let x = 1; x <= 6; x++) {
-      expected.push(`read y=${x} m=${(x - 1) * 700} n=${(x - 1) * 10}`)
-      story.gets('x', x)
-      for (let m = 1; m <= 700; m++) story.gets('m', (x - 1) * 700 + m)
-      for (let n = 1; n <= 10; n++) story.gets('n', (x - 1) * 10 + n)
-    }
-    for (let y = 1; y <= 6; y++) {
-      slow.answers({ y })
-      await story.settles()
-    }
-    assert.deepEqual(starts(story, 'read'), expected)
+    slow.answers({ y: 4 })
+    await story.settles()
+    assert.deepEqual(starts(story, 'after').at(-1), 'after y=4 x=b')
     assert.deepEqual(story.open(), [])
   })
 })
 
-describe('a generator', () => {
-  const count = (to: number) =>
-    function* () {
-      for (let y = 1; y <= to; y++) yield { y }
-    }
-
-  test('is pulled again when the readers of its last yield have run', () => {
-    const story = new FlowStory([
-      node('make', 'x', 'y', function* ({ x }) {
-        yield { y: x + 1 }
-        yield { y: x + 2 }
-        return { y: x + 3 }
-      }),
-      node('twice', 'y', 'z', ({ y }) => ({ z: y * 2 })),
-      node('read', 'y z', '', nothing),
-    ])
-    story.gets('x', 0)
-    assert.deepEqual(story.told, [
-      ...['make x=0', 'y=1', 'twice y=1', 'z=2', 'read y=1 z=2'],
-      ...['y=2', 'twice y=2', 'z=4', 'read y=2 z=4'],
-      ...['y=3', 'twice y=3', 'z=6', 'read y=3 z=6'],
-    ])
-    assert.deepEqual(story.open(), [])
-  })
-
-  test('holds up the nodes below it until its first yield, as if it were a body that answers', () => {
-    const story = new FlowStory([
-      node('make', 'x', 'y', count(2)),
-      node('beside', 'x', 'b', pass('x', 'b')),
-      node('join', 'y b', '', nothing),
-    ])
-    story.gets('x', 1)
-    assert.deepEqual(starts(story, 'join'), ['join y=1 b=1', 'join y=2 b=1'])
-    assert.deepEqual(story.open(), [])
-  })
-
-  test('is one execution: the next one of its node waits until it has ended', () => {
-    const story = new FlowStory([
-      node('make', 'x', 'y', function* ({ x }) {
-        yield { y: `${x}a` }
-        yield { y: `${x}b` }
-      }),
-      node('read', 'y', '', nothing),
-    ])
-    for (const x of [1, 2]) story.publish('x', x)
-    story.runs()
-    assert.deepEqual(
-      starts(story, 'read'),
-      ['1a', '1b', '2a', '2b'].map(y => `read y=${y}`),
-    )
-    assert.deepEqual(story.open(), [])
-  })
-
-  test(`is pulled at most ${limits.GENERATOR_PULLS_PER_TURN} times a turn, and what came in goes first in the next`, () => {
-    const story = new FlowStory([node('make', 'x', 'y', count(600)), node('other', 'z', '', nothing)])
-    story.publish('x', 1)
-    story.publish('z', 1)
-    assert.equal(story.turn(), true)
-    assert.deepEqual([story.published.length, starts(story, 'other').length], [limits.GENERATOR_PULLS_PER_TURN, 1])
-    story.publish('z', 2)
-    story.told.length = 0
-    story.turn()
-    assert.equal(story.told[0], 'other z=2')
-    story.runs()
-    assert.equal(story.published.length, 600 - limits.GENERATOR_PULLS_PER_TURN)
-    assert.deepEqual(story.open(), [])
-  })
-
-  test('takes turns with the other generators of its flow', () => {
-    function* endless() {
-      for (;;) yield { y: 0 }
-    }
-    const again = function* () {
-      for (;;) yield { z: 0 }
-    }
-    const story = new FlowStory([node('a', 'x', 'y', endless), node('b', 'x', 'z', again)])
-    story.publish('x', 1)
-    for (let turn = 0; turn < 6; turn++) assert.equal(story.turn(), true)
-    const pulls = (line: string) => story.published.filter(published => published === line).length
-    assert.equal(pulls('y=0') + pulls('z=0'), 6 * limits.GENERATOR_PULLS_PER_TURN)
-    assert.ok(pulls('y=0') >= 512 && pulls('z=0') >= 512, `${pulls('y=0')} and ${pulls('z=0')}`)
-  })
-
-  test(`is not pulled while ${limits.FLOW_WAITING_ITEMS} executions wait in its flow, and goes on afterwards`, async () => {
-    const slow = new Held()
-    const total = limits.FLOW_WAITING_ITEMS + 50
-    const story = new FlowStory([node('make', 'x', 'y', count(total)), node('slow', 'y', '', slow.body)])
-    story.gets('x', 1)
-    assert.deepEqual(
-      [story.published.length, story.flow.inner],
-      [limits.FLOW_WAITING_ITEMS + 1, limits.FLOW_WAITING_ITEMS],
-    )
-    for (let times = 0; times < 10; times++) {
-      slow.answers()
-      await story.settles()
-    }
-    assert.equal(story.published.length, limits.FLOW_WAITING_ITEMS + 11)
-  })
-
-  test('that never yields lets its wave go on, and one that yields nothing at a time does too', () => {
-    const story = new FlowStory(
-      [
-        node('make', 'x', 'y', function* () {
-          yield {}
-        }),
-        node('read', 'x !y', '', nothing),
-      ],
-      { values: { y: 0 } },
-    )
-    story.gets('x', 1)
-    assert.deepEqual(starts(story, 'read'), ['read x=1 y=0'])
-    assert.deepEqual(story.open(), [])
-  })
-
-  test('whose yield is refused has ended, and its clean-up runs', () => {
-    const log: string[] = []
-    const story = new FlowStory([
-      node('make', 'x', 'y', function* () {
-        try {
-          yield { y: 1 }
-          yield { other: 1 }
-          yield { y: 2 }
-        } finally {
-          log.push('cleaned up')
-        }
-      }),
-    ])
-    story.gets('x', 1)
-    assert.deepEqual([story.published, story.failures, log], [['y=1'], ['make undeclared_key'], ['cleaned up']])
-    assert.deepEqual(story.open(), [])
-  })
-
-  test('may emit between its yields; all of it arrives in order', () => {
-    const story = new FlowStory([
-      node('make', 'x', 'y', function* (_, ctx) {
-        ctx.emit({ y: 1 })
-        ctx.emit({ y: 2 })
-        yield { y: 3 }
-        ctx.emit({ y: 4 })
-        return { y: 5 }
-      }),
-      node('read', 'y', '', nothing),
-    ])
-    story.gets('x', 1)
-    assert.deepEqual(
-      starts(story, 'read'),
-      [1, 2, 3, 4, 5].map(y => `read y=${y}`),
-    )
-    assert.deepEqual(story.open(), [])
-  })
-
-  test('that is asynchronous is pulled again only when its step has come and its readers have run', async () => {
-    const story = new FlowStory([
-      node('make', 'x', 'y', async function* () {
-        yield { y: 1 }
-        yield { y: 2 }
-        return { y: 3 }
-      }),
-      node('read', 'y', '', nothing),
-    ])
-    story.publish('x', 1)
-    await story.settles()
-    assert.deepEqual(story.told, ['make x=1', 'y=1', 'read y=1', 'y=2', 'read y=2', 'y=3', 'read y=3'])
-    assert.deepEqual(story.open(), [])
-  })
-
-  test('counts no turns of a loop: each yield is a root of its own', () => {
-    const yields = limits.BACK_EDGE_WAVES / 2 + 10
-    const story = new FlowStory(
-      [
-        node('make', 'go', 'start', function* () {
-          for (let start = 1; start <= yields; start++) yield { start }
-        }),
-        // Each start goes round twice.
-        node('round', 'start left', 'left', ({ start, left }) => {
-          if (left.start !== start) return { left: { start, turns: 1 } }
-          return left.turns < 2 ? { left: { start, turns: 2 } } : undefined
-        }),
-      ],
-      { values: { left: { start: 0 } } },
-    )
-    story.gets('go', 1)
-    assert.equal(starts(story, 'round').length, 3 * yields)
-    assert.deepEqual([story.cycles, story.ended], [[], ['go@1 succeeded']])
-    assert.deepEqual(story.open(), [])
-  })
+describe('a body that has returned', () => {
+  for (const first of [undefined, { y: 0 }])
+    test(`${first ? 'something' : 'nothing'} is refused what it emits later`, () => {
+      const told: Context[] = []
+      const body = (_: object, ctx: Context) => {
+        told.push(ctx)
+        return first
+      }
+      const story = new FlowStory([node('a', 'x', 'y', body), node('b', 'y', '', nothing)])
+      story.gets('x', 1)
+      story.news()
+      assert.throws(() => told[0]!.emit({ y: 1 }), { code: 'emit_after_end' })
+      story.runs()
+      assert.deepEqual([story.told, story.open()], [[], []])
+    })
 })
 
 describe('a call', () => {
@@ -504,6 +288,50 @@ describe('a call', () => {
       story.runs()
     }
     assert.deepEqual(story.published, ['y=1', 'y=2', 'y=3'])
+    assert.deepEqual(story.open(), [])
+  })
+
+  test('whose emission is refused has failed, and its wave goes on', () => {
+    const story = new FlowStory([node('call', 'x', 'y', nothing, dispatched), node('read', 'x !y', '', nothing)], {
+      values: { y: 0 },
+    })
+    story.gets('x', 1)
+    story.callEmits('call', { other: 1 })
+    story.runs()
+    assert.deepEqual([story.failures, starts(story, 'read')], [['call undeclared_key'], ['read x=1 y=0']])
+    assert.deepEqual(story.open(), [])
+  })
+
+  test('that is lost has failed, and its wave goes on', () => {
+    const story = new FlowStory([node('call', 'x', 'y', nothing, dispatched), node('read', 'x !y', '', nothing)], {
+      values: { y: 0 },
+    })
+    for (const x of [1, 2]) story.gets('x', x)
+    for (const _ of [1, 2]) {
+      story.callThrows('call')
+      story.runs()
+    }
+    assert.deepEqual(starts(story, 'read'), ['read x=1 y=0', 'read x=2 y=0'])
+    assert.deepEqual(story.ended, ['x@1 failed', 'x@2 failed'])
+    assert.deepEqual(story.open(), [])
+  })
+
+  test('has its emissions read in order, also when its wave has just been let in at another node', () => {
+    const story = new FlowStory([
+      node('call', 'x', 'y', nothing, dispatched),
+      node('other', 'x', 'z', nothing, dispatched),
+      node('read', 'y', '', nothing),
+    ])
+    for (const x of [1, 2]) story.gets('x', x)
+    story.callReturns('call')
+    story.runs()
+    story.callReturns('other')
+    story.callEmits('call', { y: 1 })
+    story.callEmits('call', { y: 2 })
+    story.runs()
+    assert.deepEqual(starts(story, 'read'), ['read y=1', 'read y=2'])
+    for (const id of ['call', 'other']) story.callReturns(id)
+    story.runs()
     assert.deepEqual(story.open(), [])
   })
 })

@@ -189,7 +189,7 @@ describe('a deploy', () => {
     await story.settles()
     assert.deepEqual(story.plan_changed, ['work'])
     assert.deepEqual(starts(story, 'after'), ['after y=1'])
-    assert.deepEqual(starts(story, 'beside').toSorted(), ['beside x=1 y=1', 'beside x=2 y=0'])
+    assert.deepEqual(starts(story, 'beside').toSorted(), ['beside x=1 y=1', 'beside x=2 y=1'])
     assert.deepEqual(story.ended.toSorted(), ['x@1 succeeded', 'x@2 failed'])
     assert.deepEqual(story.open(), [])
   })
@@ -301,9 +301,81 @@ describe('a deploy', () => {
     assert.deepEqual(starts(story, 'work'), ['work x=1', 'work x=2', 'work x=3'])
     assert.deepEqual(story.open(), [])
   })
+
+  test('that removes a node and one that brings it back keep to one body inside, though the old plan comes between', async () => {
+    const [gate, old, young] = [new Held(), new Held(), new Held()]
+    const first = node('gate', 'x', 'go', gate.body)
+    const story = new FlowStory([first, node('work', 'go z', '', old.body)], { values: { go: 0, z: 0 } })
+    story.gets('x', 1)
+    story.deploys([first])
+    gate.answers({ go: 1 })
+    await story.settles()
+    assert.equal(old.calls.length, 1, 'on the plan that it began with')
+    story.deploys([first, node('work', 'go z', '', young.body)])
+    story.gets('z', 1)
+    assert.equal(young.calls.length, 0)
+    old.answers()
+    await story.settles()
+    assert.equal(young.calls.length, 1)
+    young.answers()
+    await story.settles()
+    assert.deepEqual(story.open(), [])
+  })
 })
 
 describe('values across a deploy', () => {
+  test('that a later cascade published are not read by what was handed on, nor below it', async () => {
+    const slow = new Held()
+    const document = (body: NodeBody) => [node('slow', 'x', 'a', body), node('read', 'a !m', '', nothing)]
+    const story = new FlowStory(document(slow.body), { values: { m: 0 } })
+    for (const x of [1, 2]) story.gets('x', x)
+    story.gets('m', 7)
+    story.deploys(document(({ x }) => ({ a: x * 10 })))
+    slow.answers({ a: 1 })
+    await story.settles()
+    assert.deepEqual(starts(story, 'read'), ['read a=1 m=0', 'read a=20 m=0'])
+    assert.deepEqual(story.open(), [])
+  })
+
+  test('of another dtype than their message has now are no values', () => {
+    const document = (dtype: 'int' | 'str') => [
+      node('make', 'go', 'm', ({ go }) => ({ m: go }), { dtype }),
+      node('read', 'x !m', '', nothing, { dtype }),
+    ]
+    const story = new FlowStory(document('int'))
+    story.gets('go', 1)
+    story.deploys(document('str'))
+    story.gets('x', 'now')
+    assert.deepEqual([starts(story, 'read'), story.waited], [[], ['read']])
+    story.gets('go', 'one')
+    story.gets('x', 'again')
+    assert.deepEqual(starts(story, 'read'), ['read x=again m=one'])
+  })
+
+  test('of another flow that were only read are there for those whom they wake now', () => {
+    const document = (wakes: string) => [node('read', 'z !other.x', '', nothing), node('new', wakes, '', nothing)]
+    const story = new FlowStory(document('z'), { values: { 'other.x': 1 } })
+    story.gets('z', 1)
+    story.deploys(document('other.x'))
+    story.gets('z', 2)
+    assert.deepEqual(starts(story, 'read'), ['read z=1 x=1', 'read z=2 x=1'])
+  })
+
+  test('that a cascade of the old plan brings late are seen two deploys on, though the plan between knows nothing of them', async () => {
+    const slow = new Held()
+    const make = node('make', 'x', 'm', slow.body)
+    const read = (body = () => {}) => node('read', 'z !m', '', body)
+    const story = new FlowStory([make, read()], { values: { m: 0 } })
+    story.gets('x', 1)
+    story.deploys([node('read', 'z', '', nothing)])
+    story.deploys([make, read()])
+    slow.answers({ m: 1 })
+    await story.settles()
+    story.gets('z', 1)
+    assert.deepEqual(starts(story, 'read'), ['read z=1 m=1'])
+    assert.deepEqual(story.open(), [])
+  })
+
   test('are kept for those who read them', () => {
     const story = new FlowStory([node('a', 'x !m', '', nothing)])
     story.gets('m', 1)
