@@ -189,11 +189,20 @@ export const release = store
 export const recheck = load
 export const announce = store
 
-/** A spinning thread lets the other one run: that costs the plan nothing. */
+/** None: a spin is a load and the CAS that was tried before it, and the search has its preemptions for the sleep behind it. */
+export const SPINS = 0
+
+/** A spinning thread lets the other one run, also one whose wait has an end of its own: that costs the plan nothing. */
 export function pause(): void {
   step()
   const { control, me } = seat
-  if (control !== null && control[SEARCH.state + 1 - me] === ACTOR_STATE.able) swap(control, me)
+  if (control === null) return
+  const other = 1 - me
+  if (control[SEARCH.state + other] === ACTOR_STATE.waiting && control[SEARCH.timed + other] === 1) {
+    control[SEARCH.timed_out + other] = 1
+    control[SEARCH.state + other] = ACTOR_STATE.able
+  }
+  if (control[SEARCH.state + other] === ACTOR_STATE.able) swap(control, me)
 }
 
 export function wait(array: Int32Array, index: number, value: number, timeout = Number.POSITIVE_INFINITY) {

@@ -43,5 +43,8 @@ export const announce: (array: Int32Array, index: number, value: number) => unkn
       load(array, index)
     }
 
+/** How often a lock that is held is looked at before its next holder goes to sleep. */
+export const SPINS = 64
+
 /** One turn of a spin. The search takes it as a wish to let the other thread run. */
 export const pause = (): void => {}

@@ -13,7 +13,6 @@ import type { Memory } from './region.ts'
 import { THREAD_ROW } from './threads.ts'
 
 const SLEPT_FOR = -0x80000000
-const SPINS = 64
 const SLICE_MS = 2
 
 /** The owner word in a lock word, without the bit for sleepers. */
@@ -33,7 +32,7 @@ export function lockWord(
 }
 
 function lockSlowly(i32: Int32Array, word: number, owner: number, patience_ms: number): boolean {
-  for (let spin = 0; spin < SPINS; spin++) {
+  for (let spin = 0; spin < atomics.SPINS; spin++) {
     atomics.pause()
     if (atomics.load(i32, word) === 0 && atomics.compareExchange(i32, word, 0, owner) === 0) return true
   }

@@ -21,8 +21,12 @@
  *
  * The code under test imports its atomics from `#atomics`; in the two worker threads that is core/memory/atomics.stepped.ts.
  * Before and after every atomic operation is a step, and the plain code between two operations is one piece. A wait with an
- * end ends only when nothing else can run, so it never hides a lost wake: count on `wait` without an end to find those (the
- * search says that both threads wait). A spin must call `atomics.pause()`.
+ * end ends only when nothing else can run or the other thread spins, so it never hides a lost wake: count on `wait` without
+ * an end to find those (the search says that both threads wait). A spin must call `atomics.pause()`.
+ *
+ * What it does not see: two plain accesses in another order than the program's, and a store that shows later than a look
+ * behind it, since only one thread runs at a time. The first needs a release or an acquire, the second a full barrier; a
+ * stress test with real threads looks for those.
  *
  * `killAtEachStep` runs the first thread alone, ends it at its first step, its second, and so on until it gets through, and
  * calls back after each death, for recovery and a look at what is left.

@@ -4,6 +4,9 @@ import { explore } from '../../kit/interleave.ts'
 
 const scenario = (name: string): URL => new URL(`./${name}.scenario.ts`, import.meta.url)
 
+/** The short form of the tests has one preemption less for these. */
+const long = process.env['LONG'] === undefined ? { preemptions: 2 } : { preemptions: 3, most: 1_000_000 }
+
 describe('in every schedule of two threads with up to three preemptions', () => {
   test('a mark is taken or visible', async () => {
     assert.ok((await explore(scenario('ready'))).schedules > 1000)
@@ -15,10 +18,6 @@ describe('in every schedule of two threads with up to three preemptions', () => 
 
   test('a lane that keeps its flow is woken for it', async () => {
     assert.ok((await explore(scenario('parked'))).schedules > 1000)
-  })
-
-  test('an item that is appended while its owner is recovered is marked for any lane', async () => {
-    assert.ok((await explore(scenario('told-while-recovered'), { preemptions: 2 })).schedules > 1000)
   })
 
   test('an item that is appended while its owner leaves is marked for any lane', async () => {
@@ -35,15 +34,35 @@ describe('in every schedule of two threads with up to three preemptions', () => 
     assert.deepEqual([...outcomes.keys()].sort(), ['1', '2'])
   })
 
-  test('a publisher and a lane hand segments over, and the items keep their order', async () => {
-    assert.ok((await explore(scenario('handover'), { preemptions: 2 })).schedules > 1000)
+  test('a queue that goes on in another segment while it is taken from loses no item, and keeps their order', async () => {
+    const { outcomes } = await explore(scenario('queue'))
+    assert.deepEqual([...outcomes.keys()].sort(), ['0', '1', '2'])
   })
 
   test('a segment is given to one of two threads, and a free one is never hidden', async () => {
     assert.ok((await explore(scenario('segments'))).schedules > 1000)
   })
 
-  test('two publishers that need the same two flows never wait for each other', async () => {
-    assert.ok((await explore(scenario('two-publishers'), { preemptions: 2 })).schedules > 1000)
+  test('two publishers that need the same two words never wait for each other, and both flows get them in one order', async () => {
+    assert.equal((await explore(scenario('two-words'))).outcomes.size, 2)
+  })
+})
+
+describe('in every schedule of a whole recovery, hand-over or publish', () => {
+  test('an item that is appended while its owner is recovered is marked for any lane', async () => {
+    assert.ok((await explore(scenario('told-while-recovered'), long)).schedules > 1000)
+  })
+
+  test('a flow that is claimed while its dead owner is recovered loses no item and no mark', async () => {
+    const { outcomes } = await explore(scenario('claimed-while-recovered'), long)
+    assert.deepEqual([...outcomes.keys()].sort(), ['0', '1'])
+  })
+
+  test('a publisher and a lane hand segments over and back, and the items keep their order', async () => {
+    assert.ok((await explore(scenario('handover'), long)).schedules > 1000)
+  })
+
+  test('two publishers into two flows that read each other never wait for each other', async () => {
+    assert.ok((await explore(scenario('two-publishers'), long)).schedules > 1000)
   })
 })

@@ -9,6 +9,7 @@ import {
   SLAB_BYTES,
   SLAB_ROW,
 } from '../../../core/memory/arena.ts'
+import { HeldTable } from '../../../core/memory/held.ts'
 import { JournalReader, JournalWriter, recoverJournal } from '../../../core/memory/journal.ts'
 import { MessageTable } from '../../../core/memory/messages.ts'
 import { recoverArena } from '../../../core/memory/recover-arena.ts'
@@ -20,6 +21,7 @@ import { killAtEachStep } from '../../kit/interleave.ts'
 import { JournalLog } from '../../kit/journal-log.ts'
 import { newValue } from '../../kit/memory.ts'
 import * as arenaKilled from './arena-killed.scenario.ts'
+import * as heldKilled from './held-killed.scenario.ts'
 import * as publishKilled from './publish-killed.scenario.ts'
 import * as statesKilled from './states-killed.scenario.ts'
 
@@ -127,6 +129,31 @@ test('a lane killed at any step of keeping states leaves each of them whole, and
   })
   t.diagnostic(`${steps} steps`)
   assert.ok(steps > 30)
+})
+
+test('a lane killed at any step of holding values back leaves one whole, or none after a take, and at most one slab astray', async t => {
+  const { OWNER, SLOT, MESSAGE, DUE_MS, LENGTHS, hold } = heldKilled
+  const found = new Set<number>()
+  const steps = await killAtEachStep(new URL('./held-killed.scenario.ts', import.meta.url), memory => {
+    assert.ok(recoverArena(memory, OWNER, FRONT))
+    const next = ownerWord(2, SLOT)
+    const held = new HeldTable(memory, new Arena(memory, next))
+    const out = newValue()
+    const isHeld = held.take(MESSAGE, out, DUE_MS)
+    assert.ok(isHeld || held.due(MESSAGE) === 0)
+    if (isHeld) {
+      const number = out.bytes[0]!
+      found.add(number)
+      assert.deepEqual(out.bytes.subarray(0, out.length), Buffer.alloc(LENGTHS[number]!, number), 'a torn value')
+    }
+    // the next thread goes on, and what a slot still names is let go on the way
+    for (const number of [1, 2, 4]) hold(memory, next, number)
+    assert.ok(held.take(MESSAGE, out, DUE_MS))
+    assert.equal(out.bytes[0], 4)
+    assert.ok(slabsInUse(memory) <= 1, `${slabsInUse(memory)} slabs astray`)
+  })
+  t.diagnostic(`${steps} steps`)
+  assert.deepEqual([...found], [1, 2, 3, 4, 5, 6, 7], 'each value was the newest at some step')
 })
 
 /** Slabs with a holder, counted block by block: no thread's books. */
