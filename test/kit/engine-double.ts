@@ -296,10 +296,14 @@ export class EngineDouble implements Engine {
         return { name, version }
       })
     },
-    history: async (name, { since_us, until_us, limit, bucket_s }: HistoryQuery): Promise<MessageHistory> => {
+    history: async (
+      name,
+      { since_us, until_us, until_version, limit, bucket_s }: HistoryQuery,
+    ): Promise<MessageHistory> => {
       const { dtype, points } = this.#message(name)
-      const inside = points.filter(({ ts }) => {
+      const inside = points.filter(({ ts, version }) => {
         const us = parseTime(ts)!
+        if (us === until_us) return version < (until_version ?? 0)
         return us >= (since_us ?? 0) && us < (until_us ?? Number.POSITIVE_INFINITY)
       })
       const items =
