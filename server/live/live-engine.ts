@@ -16,7 +16,7 @@ import { Fanout } from '../fanout.ts'
 import { JournalTap } from '../journal-tap.ts'
 import type { Log } from '../serve-log.ts'
 import type { Store } from '../store/client.ts'
-import type { Loaded } from '../store/replies.ts'
+import type { Loaded, StoreHealth } from '../store/replies.ts'
 import { Bodies } from './bodies.ts'
 import { type LiveBounds, liveBounds } from './bounds.ts'
 import { CallDesk } from './call-desk.ts'
@@ -80,6 +80,7 @@ export class LiveEngine implements Engine {
   #timer_left: Promise<void> = Promise.resolve()
   #watch: NodeJS.Timeout | null = null
   #closing = false
+  #disk_full = false
 
   static async open(options: LiveEngineOptions): Promise<LiveEngine> {
     const { front, store, loaded } = await (options.opening ?? openStore(options))
@@ -129,6 +130,7 @@ export class LiveEngine implements Engine {
       scratch: { ...newEncoded(), version: 0, ts: 0 },
       onDefect,
     })
+    store.followHealth(health => this.#storeHealth(health))
     this.flows.load(loaded.flows)
     for (const error of loaded.node_errors) this.#health.failed(error)
     this.#timers = restore(loaded, front, map, names)
@@ -200,6 +202,14 @@ export class LiveEngine implements Engine {
       cascades,
       fanout: this.fanout,
     })
+  }
+
+  /** A full disk and its end are told once each. The event of the former is not kept: there is no room for it. */
+  #storeHealth({ disk_full, dropped }: StoreHealth): void {
+    if (disk_full === this.#disk_full) return
+    this.#disk_full = disk_full
+    this.#options.log.warn(disk_full ? 'disk_full' : 'disk_recovered', { dropped })
+    this.#announce(disk_full ? 'disk_full' : 'disk_recovered', null, { dropped })
   }
 
   /** Threads that the first answer does not need. Resolves when live flows run. */

@@ -10,7 +10,7 @@ import { Wiring } from '../../core/flow/wiring.ts'
 import { PLACEMENT } from '../../core/memory/counters.ts'
 import { newEncoded } from '../../protocol/codec.ts'
 import { KIND } from '../../protocol/encoded.ts'
-import { ServiceError } from '../../protocol/errors.ts'
+import { errorTable, ServiceError } from '../../protocol/errors.ts'
 import type { EventType } from '../../protocol/event.ts'
 import type {
   CreateFlow,
@@ -180,7 +180,15 @@ export class LiveFlows implements Flows {
   issues(flow: LiveFlow) {
     const ids = flow.document.nodes.map(node => node.id)
     const wiring = issuesOf(flow.name, flow.document, this.#wiring)
-    return [...wiring, ...this.#parts.health.issuesOf(flow.name, ids), ...this.#pressure(flow)]
+    return [...wiring, ...this.#parts.health.issuesOf(flow.name, ids), ...this.#pressure(flow), ...this.#unkept()]
+  }
+
+  /** While the disk is full every flow's values are gone as soon as the next ones come. */
+  #unkept(): Issue[] {
+    const { disk_full, dropped } = this.#parts.store.health
+    if (!disk_full) return []
+    const message = `The disk is full: values are not kept (${dropped} of this engine so far). ${errorTable.disk_full.next}`
+    return [{ code: 'history_dropped', advisory: false, message, node: null, since: null }]
   }
 
   #pressure(flow: LiveFlow): Issue[] {

@@ -55,6 +55,7 @@ export class Store {
   readonly #exited: Promise<void>
   #closing = false
   health: StoreHealth = { disk_full: false, dropped: 0, failure: null }
+  readonly #followers: ((health: StoreHealth) => void)[] = []
 
   static async start(options: StoreOptions): Promise<{ store: Store; loaded: Loaded }> {
     const bounds = { ...storeBounds, ...options.bounds }
@@ -224,6 +225,12 @@ export class Store {
     if (health.failure !== null && health.failure !== this.health.failure) this.#options.log(`store: ${health.failure}`)
     this.health = health
     this.#options.onHealth?.(health)
+    for (const follower of this.#followers) follower(health)
+  }
+
+  /** From now on, as `onHealth` from the start. */
+  followHealth(follower: (health: StoreHealth) => void): void {
+    this.#followers.push(follower)
   }
 
   #control<Result>(request: ControlRequest): Promise<Result> {
