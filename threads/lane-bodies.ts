@@ -51,6 +51,13 @@ export class LaneBodies {
     this.renewContext(flow, seat)
   }
 
+  /** Another lane has run the flow since: the state of the node is where it left it. */
+  renew(flow: FlowRun, seat: Seat): void {
+    const here = seat as LaneSeat
+    here.state = null
+    if (here.body !== null) this.renewContext(flow, here)
+  }
+
   /** An execution that went away keeps the context that it has; the next one gets its own. */
   renewContext(flow: FlowRun, seat: LaneSeat): void {
     const speaker = new InlineContextHost(this.#lane, flow, seat)

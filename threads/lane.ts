@@ -2,7 +2,7 @@ import { receiveMessageOnPort } from 'node:worker_threads'
 import { FlowRun } from '../core/cascade/flow-run.ts'
 import type { Failure, Host } from '../core/cascade/host.ts'
 import type { Mailbox } from '../core/cascade/mailbox.ts'
-import { Packed, type PlanRun } from '../core/cascade/plan-run.ts'
+import type { Packed, PlanRun } from '../core/cascade/plan-run.ts'
 import { newItem } from '../core/cascade/queue.ts'
 import { SHARED_SET, setOf } from '../core/cascade/ready.ts'
 import type { Execution, Seat } from '../core/cascade/seat.ts'
@@ -10,9 +10,8 @@ import { Cascade } from '../core/cascade/wave.ts'
 import type { Plan, PlanNode, PlanOutputPort } from '../core/flow/plan.ts'
 import { PLACEMENT } from '../core/memory/counters.ts'
 import { CASCADE_STATUS } from '../core/memory/journal.ts'
-import type { ReadValue } from '../core/memory/messages.ts'
 import { type Codec, createCodec, newEncoded } from '../protocol/codec.ts'
-import { type EncodedValue, KIND } from '../protocol/encoded.ts'
+import type { EncodedValue } from '../protocol/encoded.ts'
 import { limits } from '../protocol/limits.ts'
 import { EmitWaits } from './emit-waits.ts'
 import { LaneBodies } from './lane-bodies.ts'
@@ -22,6 +21,7 @@ import type { FromLane, HeldNotice, LaneTask, Note, ToLane } from './lane-messag
 import { LaneNotes } from './lane-notes.ts'
 import { LaneSeat } from './lane-seat.ts'
 import { LaneStates } from './lane-states.ts'
+import { LaneValues } from './lane-values.ts'
 import { bodyInStack, failureOf, NodeDoor } from './node-call.ts'
 import { RateLimit } from './rate-limit.ts'
 
@@ -52,6 +52,7 @@ class Lane implements Host {
   readonly #task: LaneTask
   readonly #memory: LaneMemory
   readonly #states: LaneStates
+  readonly #values: LaneValues
   readonly #notes: LaneNotes
   readonly #calls: LaneCalls
   readonly #rate: RateLimit
@@ -73,7 +74,6 @@ class Lane implements Host {
   /** Seats whose state a body may have changed in the present turn. */
   readonly #touched: LaneSeat[] = []
   readonly #scratch: EncodedValue[] = []
-  readonly #read: ReadValue = { ...newEncoded(), version: 0, ts: 0 }
   readonly #item = newItem()
 
   #seq = 0
@@ -93,6 +93,7 @@ class Lane implements Host {
     )
     this.#memory = memory
     const { shared, owner, arena, journal, flows, held } = memory
+    this.#values = new LaneValues(memory, this.codec)
     this.#states = new LaneStates({ memory: shared, arena, codec: this.codec, journal })
     this.#notes = new LaneNotes(journal, this.codec)
     this.#bodies = new LaneBodies(task.bodies, this, seat => this.#stateOf(seat))
@@ -249,15 +250,18 @@ class Lane implements Host {
     }
   }
 
-  /** The flow as this lane left it, unless another lane ran it since. */
+  /** The flow as this lane left it, or as another one did that ran it since. */
   #runOf(flow: number, plan: Plan): FlowRun {
-    const known = this.#runs.get(flow)
-    if (known !== undefined && known.version === this.#memory.flows.carryVersion(flow)) return known
-    const run = new FlowRun(plan, this, this.#item)
-    run.version = this.#memory.flows.carryVersion(flow)
-    this.#runs.set(flow, run)
-    const carry = this.#memory.flows.carry(flow)
-    if (carry !== 0) this.#states.takeCarry(run, carry)
+    let run = this.#runs.get(flow)
+    const version = this.#memory.flows.carryVersion(flow)
+    if (run === undefined) {
+      run = new FlowRun(plan, this, this.#item)
+      this.#runs.set(flow, run)
+    } else if (run.version !== version) {
+      run.run.reload()
+      for (const seat of run.seats) this.#bodies.renew(run, seat)
+    }
+    run.version = version
     return run
   }
 
@@ -322,9 +326,7 @@ class Lane implements Host {
     this.#wanting.delete(flow)
     this.#unready.delete(flow)
     this.#owned.delete(flow)
-    const queued = this.#memory.queue.length(flow.index)
-    this.#states.release(this.#memory.flows.setCarry(flow.index, this.#states.carryOf(flow, queued)))
-    flow.version = this.#memory.flows.carryVersion(flow.index)
+    this.#values.keepCarry(flow)
     this.#memory.flows.release(flow.index, this.#memory.owner)
     if (this.#memory.queue.length(flow.index) > 0) this.#memory.ready.markReady(flow.index)
   }
@@ -347,10 +349,9 @@ class Lane implements Host {
       await this.#memory.sleeper.sleepAsync(ticket, ms)
       this.#sleeping = false
     }
-    if (this.#capped && this.mayBegin()) {
-      this.#capped = false
-      for (const flow of this.#owned) this.#wanting.add(flow)
-    }
+    if (!this.#capped) return
+    this.#capped = false
+    for (const flow of this.#owned) if (this.mayBegin(flow)) this.#wanting.add(flow)
   }
 
   #hasWork(): boolean {
@@ -410,14 +411,15 @@ class Lane implements Host {
   // ---- Host: values
 
   newest(message: number): unknown {
-    const read = this.#read
-    if (!this.#memory.messages.read(message, read)) return undefined
-    if (read.kind === KIND.json) return new Packed(KIND.json, Buffer.from(read.bytes.subarray(0, read.length)))
-    return this.codec.decode(read.kind, read.number, read.bytes, 0, read.length)
+    return this.#values.newest(message)
+  }
+
+  standing(plan: Plan): unknown[] {
+    return this.#values.standing(plan)
   }
 
   unpack(packed: Packed): unknown {
-    return this.codec.decode(packed.kind, 0, packed.bytes, 0, packed.bytes.length)
+    return this.#values.unpack(packed)
   }
 
   scratch(at: number): EncodedValue {
@@ -560,8 +562,10 @@ class Lane implements Host {
     )
   }
 
-  mayBegin(): boolean {
-    if (this.#memory.inFlight < this.#task.max_cascades) return true
+  /** A flow may hold four times what is free: however many stand still, the next one finds room. */
+  mayBegin(flow: FlowRun): boolean {
+    const free = this.#task.max_cascades - this.#memory.inFlight
+    if (free > 0 && flow.openCascades.size < 4 * free) return true
     this.#capped = true
     return false
   }

@@ -117,7 +117,7 @@ export class FlowRun {
         else this.#pull(top)
       } else if (this.#arrivals.size > 0) {
         this.#arrive(this.#arrivals.shift()!)
-      } else if (items < limits.TURN_ITEMS && this.#host.mayBegin() && ingress.take(this.index, this.#item)) {
+      } else if (items < limits.TURN_ITEMS && this.#host.mayBegin(this) && ingress.take(this.index, this.#item)) {
         items++
         this.taken++
         this.#begin(this.#item)

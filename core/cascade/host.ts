@@ -50,8 +50,8 @@ export interface Host extends Values {
   passes(run: PlanRun, output: PlanOutputPort, value: EncodedValue, ts_us: number): boolean
   cycle(flow: FlowRun, run: PlanRun, position: number, reason: string): void
   ended(flow: FlowRun, cascade: Cascade, ms: number): void
-  /** May another cascade begin, under the engine's bound on those in flight? */
-  mayBegin(): boolean
+  /** May another cascade of the flow begin, under the engine's bound on those in flight? */
+  mayBegin(flow: FlowRun): boolean
   inFlight(change: 1 | -1): void
   /** An item or a waiting execution whose ports a deploy took away. */
   planChanged(flow: FlowRun, seat: Seat | null, cascade: Cascade): void

@@ -37,6 +37,11 @@ export function asTaken(encoded: EncodedValue, codec: Codec): unknown {
 export interface Values {
   /** The newest published value of an engine-wide message index, as a primitive or Packed; undefined when there is none. */
   newest(message: number): unknown
+  /**
+   * By position in `plan.messages`: the values that the flow has come to, without what still waits in its queue. Those that
+   * the plan does not follow may be left out.
+   */
+  standing(plan: Plan): unknown[]
   unpack(packed: Packed): unknown
 }
 
@@ -94,9 +99,7 @@ export class PlanRun {
       downstream: message.downstream,
     }))
     this.#direct = plan.messages.map(message => !message.own && message.readers.length === 0)
-    this.value = plan.messages.map((message, position) =>
-      this.#direct[position] ? undefined : values.newest(message.index),
-    )
+    this.value = values.standing(plan)
     this.value_wave = new Float64Array(plan.messages.length)
     this.value_as_of = new Float64Array(plan.messages.length)
     this.value_version = new Float64Array(plan.messages.length)
@@ -109,6 +112,16 @@ export class PlanRun {
       const ports = node.inputs.filter(input => !agrees(plan.messages[input.message]!.dtype, input.dtype))
       return ports.length > 0 ? ports : null
     })
+  }
+
+  /** Another thread has run the flow since; nothing of it is open here. */
+  reload(): void {
+    const values = this.#values.standing(this.plan)
+    for (let position = 0; position < values.length; position++) this.value[position] = values[position]
+    this.value_version.fill(0)
+    this.value_wave.fill(0)
+    this.value_as_of.fill(0)
+    this.#owner.fill(undefined)
   }
 
   /** For a root emission and all that follows from it; never changed in a plan without loops. */
@@ -177,15 +190,19 @@ export class PlanRun {
   }
 
   /**
-   * What the waves of `before` see stays visible to those that are carried over. What that plan did not follow, the table
-   * has, and this plan has just looked there; so has a message whose dtype changed: it has no value.
+   * What the waves of `before` see stays visible to those that are carried over. For what that plan did not follow, this one
+   * has just looked; so it has for a message whose dtype changed, which has no value, and for one that was given its default.
    */
   takeOver(before: PlanRun): void {
     for (const [position, message] of this.plan.messages.entries()) {
       const old = before.plan.by_message.get(message.index)
       if (old === undefined) continue
       const { queued, dtype } = before.plan.messages[old]!
-      if (!queued || before.value[old] === undefined || dtype !== message.dtype) continue
+      if (dtype !== message.dtype || this.#direct[position]) continue
+      // Whoever read it there read the newest: it does not go back.
+      if (before.#direct[old]) this.value[position] = this.#values.newest(message.index)
+      if (!queued || before.#direct[old]) continue
+      if (before.value[old] === undefined && this.plan.seeded.includes(message.index)) continue
       this.value[position] = before.value[old]
       this.value_version[position] = before.value_version[old]!
       this.value_wave[position] = before.value_wave[old]!

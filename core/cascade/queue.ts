@@ -283,6 +283,16 @@ export class IngressQueue {
     }
   }
 
+  /** The version of the first waiting item of each message, while nobody takes or appends. */
+  firstVersions(flow: number): Map<number, number> {
+    const first = new Map<number, number>()
+    for (const position of this.positions(flow)) {
+      const message = this.#i32[this.#start_i32 + (position << 1) + item.message]
+      if (!first.has(message)) first.set(message, this.#f64[this.#start_f64 + position + item.version])
+    }
+    return first
+  }
+
   /** Under the publish word. True when `segment` is where the flow appends or will append next. */
   isLinked(flow: number, segment: number): boolean {
     const row = this.#flows.row(flow)

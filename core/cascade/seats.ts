@@ -9,7 +9,7 @@ export class Seats {
   readonly #host: Host
   readonly #waves: OpenWaves
   readonly #present = new Map<string, Seat>()
-  /** Kept for ids that the plan has lost while waves of older plans are open: they may still come to it, and the id may come back. */
+  /** Kept for ids that the plan has lost while a body is inside or waves of older plans are open: they may still come to it, and the id may come back. */
   readonly #mailboxes = new Map<string, Mailbox>()
   readonly #leaving = new Set<Seat>()
   #replaced: Seat[] = []
@@ -36,7 +36,9 @@ export class Seats {
       this.#replace(seat)
     }
     if (this.#waves.size > 0) return seats
-    for (const id of this.#mailboxes.keys()) if (!this.#present.has(id)) this.#mailboxes.delete(id)
+    for (const [id, mailbox] of this.#mailboxes) {
+      if (!mailbox.busy && !this.#present.has(id)) this.#mailboxes.delete(id)
+    }
     return seats
   }
 

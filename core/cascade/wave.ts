@@ -110,10 +110,9 @@ export class Wave {
 
   /** The next node that may start, taken out of `pending`; -1 when all that is pending waits for a body away. */
   next(): number {
-    const pending = this.pending
     if (this.away.length === 0) return this.#takeOut(0)
     for (let at = 0; at < this.count; at++) {
-      if (!this.#blocked(pending[at]!, at)) return this.#takeOut(at)
+      if (!this.isBlocked(this.pending[at]!)) return this.#takeOut(at)
     }
     return -1
   }
@@ -129,21 +128,15 @@ export class Wave {
     return position
   }
 
-  /** A node that waits in its mailbox, or is away, may still publish something that this one reads. */
+  /** A node that is pending, waits in its mailbox, or is away may still publish something that this one reads. */
   isBlocked(position: number): boolean {
     const upstream = this.run.plan.nodes[position]!.upstream
     for (const other of this.away) {
       if (other !== position && (upstream[other >>> 5]! >>> (other & 31)) & 1) return true
     }
-    return false
-  }
-
-  #blocked(position: number, before: number): boolean {
-    if (this.isBlocked(position)) return true
-    const upstream = this.run.plan.nodes[position]!.upstream
-    for (let at = 0; at < before; at++) {
+    for (let at = 0; at < this.count; at++) {
       const other = this.pending[at]!
-      if ((upstream[other >>> 5]! >>> (other & 31)) & 1) return true
+      if (other !== position && (upstream[other >>> 5]! >>> (other & 31)) & 1) return true
     }
     return false
   }

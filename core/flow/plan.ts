@@ -19,6 +19,8 @@ export interface Plan {
   messages: PlanMessage[]
   /** Engine-wide message index -> position in `messages`. */
   by_message: Map<number, number>
+  /** Engine-wide indexes of messages that got their default as their first value while the flow may have run. */
+  seeded: readonly number[]
 }
 
 export interface PlanMessage {
@@ -212,6 +214,7 @@ export function compilePlan(input: PlanInput): Plan {
       }
     }),
     messages: messages.list,
+    seeded: [],
     by_message: new Map(messages.list.map((message, at) => [message.index, at])),
   }
 }

@@ -125,6 +125,27 @@ export class MessageTable {
   }
 
   /**
+   * Copies the value before the latest one into `out`; false when there is none. Under the flow's publish word only: the
+   * next publish overwrites it.
+   */
+  readBefore(index: number, out: ReadValue): boolean {
+    const row = this.#row(index)
+    const slot = row + FIRST + (1 - (this.#i32[row >> 2]! & 1)) * VALUE_SLOT.size
+    out.version = this.#f64[(slot >> 3) + W.version]!
+    out.ts = this.#f64[(slot >> 3) + W.ts]!
+    out.kind = this.#i32[(slot >> 2) + W.kind]! as Kind
+    out.length = this.#i32[(slot >> 2) + W.length]!
+    if (out.kind === KIND.float || out.kind === KIND.int || out.kind === KIND.bool) {
+      out.number = this.#f64[(slot + INLINE) >> 3]!
+    } else if (out.length > 0) {
+      const ref = this.#i32[(slot >> 2) + W.ref]!
+      if (out.bytes.length < out.length) out.bytes = Buffer.allocUnsafeSlow(out.length)
+      copyBytes(this.#bytes, ref === 0 ? slot + INLINE : (ref << 4) + SLAB_ROW.size, out.bytes, 0, out.length)
+    }
+    return out.version !== 0
+  }
+
+  /**
    * Fills the slot that is not current, under the flow's publish word. A payload over limits.SLOT_INLINE_BYTES lies in
    * `ref` already (written by the caller); this commits the slab. Answers the slab that the slot held before, 0 when none: release it after the flip.
    */

@@ -17,6 +17,8 @@ export interface LiveFlow {
   updated_by: string
   /** Accepted items that had not run when the engine last ended. */
   not_run: number
+  /** Indexes of messages that got their default as their first value since the flow runs. */
+  readonly seeded: Set<number>
   plan: Plan
 }
 

@@ -113,6 +113,7 @@ export class LiveFlows implements Flows {
         updated_at: flow.updated_at,
         updated_by: flow.updated_by,
         not_run: flow.not_run,
+        seeded: new Set(),
         plan: null as never,
       }
       this.#ensureBodies(live)
@@ -304,6 +305,7 @@ export class LiveFlows implements Flows {
       updated_at: 0,
       updated_by: '',
       not_run: 0,
+      seeded: new Set(),
       plan: null as never,
     }
     const old = before?.document ?? null
@@ -315,7 +317,6 @@ export class LiveFlows implements Flows {
     this.#deploy(flow, true)
     for (const id of change.restarted)
       this.#parts.front.counters.setPlacement(names.node(`${name}.${id}`), PLACEMENT.inline)
-    this.#seedDefaults(flow)
     this.#parts.announce('flow_saved', name, { version: flow.version, commit: flow.commit, by: author })
     return {
       name,
@@ -438,6 +439,8 @@ export class LiveFlows implements Flows {
     flow.plan = this.#compile(flow)
     this.#registerNames([flow.plan])
     const removed = map.set(flow)
+    this.#seedDefaults(flow)
+    flow.plan.seeded = [...flow.seeded]
     this.#parts.toLanes({ type: 'plan', plan: flow.plan })
     this.#postTimers(flow, fire)
     this.#parts.changed(flow.name, removed)
@@ -522,8 +525,9 @@ export class LiveFlows implements Flows {
       const message = map.get(`${flow.name}.${input.message}`)
       if (message === undefined || input.default === undefined || this.#hasValue(message.index)) continue
       const encoded = newEncoded()
-      if (front.codec.encode(input.default, input.dtype, encoded) === null)
-        front.publisher.seed(message.route, encoded, nowUs())
+      if (front.codec.encode(input.default, input.dtype, encoded) !== null) continue
+      front.publisher.seed(message.route, encoded, nowUs())
+      flow.seeded.add(message.index)
     }
     front.journal.mark()
   }

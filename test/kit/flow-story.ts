@@ -154,6 +154,8 @@ export class FlowStory {
   readonly #names = new Map<number, string>()
   readonly #table = new Map<number, { version: number; value: unknown }>()
   readonly #queue: TakenItem[] = []
+  /** Of messages with items in the queue: the value before the first of them. */
+  readonly #before = new Map<number, unknown>()
   readonly #ends = new Map<Cascade, number>()
   #plan: Plan
   #thrown: unknown = null
@@ -175,9 +177,12 @@ export class FlowStory {
     const encoded = newEncoded()
     const refusal = this.#codec.encode(value, message?.dtype ?? 'json', encoded)
     if (refusal !== null) throw new RangeError(refusal.text)
+    const stood = this.#stood(index)
     const version = this.#set(index, value)
-    if (isFollowed(this.#plan, index))
+    if (isFollowed(this.#plan, index)) {
+      this.#before.set(index, stood)
       this.#queue.push({ ...emptyItem(), message: index, version, depth, ts: this.#now_us(), value: encoded })
+    }
     return version
   }
 
@@ -331,6 +336,7 @@ export class FlowStory {
         return this.begun
       },
       newest: message => kept(codec, this.#table.get(message)?.value),
+      standing: plan => plan.messages.map(({ index }) => kept(codec, this.#stood(index))),
       unpack: packed => codec.decode(packed.kind, 0, packed.bytes, 0, packed.bytes.length),
       newSeat: (...parts: ConstructorParameters<typeof Seat>) => {
         const seat = new Seat(...parts)
@@ -426,8 +432,14 @@ export class FlowStory {
     return at
   }
 
+  /** The newest value that waits in no queue. */
+  #stood(index: number): unknown {
+    return this.#queue.some(item => item.message === index) ? this.#before.get(index) : this.#table.get(index)?.value
+  }
+
   #take(out: TakenItem): boolean {
     const item = this.#queue.shift()
+    if (item !== undefined) this.#before.set(item.message, decoded(this.#codec, item.value))
     if (item === undefined) return false
     Object.assign(out, item)
     return true
