@@ -20,8 +20,16 @@ parentPort!.postMessage('ready')
 for (let runs = 0; ; runs++) {
   Atomics.wait(control, SEARCH.go + me, runs)
   let answer: { answer?: unknown; error?: string }
+  let act: () => unknown
   try {
-    const act = scenario.threads[me]!(memory)
+    act = scenario.threads[me]!(memory)
+  } catch (error) {
+    // Not stepped yet: it is told in its place, or the other one would wait for this thread.
+    act = () => {
+      throw error
+    }
+  }
+  try {
     joinSearch(control, me)
     answer = { answer: act() ?? null }
   } catch (error) {

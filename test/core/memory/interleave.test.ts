@@ -17,6 +17,10 @@ test('the search finds two threads that wait for each other', async () => {
   await assert.rejects(search('deadlock'), /both threads wait/)
 })
 
+test('the search tells of a thread that cannot be set up', async () => {
+  await assert.rejects(search('no-setup'), /no such slot/)
+})
+
 /** Preemptions that the order needs: the running thread changes and is not through. */
 function preemptionsOf(order: string): number {
   let count = 0
