@@ -46,6 +46,7 @@ export const limits = {
   FLOW_PRESSURE_DEGRADED: 0.85,
   DEGRADED_AFTER_MS: 5_000,
   MAX_CASCADES: 1_000,
+  BEGUN_ROWS: 4_096,
   TURN_ITEMS: 256,
   TURN_MS: 1,
   GENERATOR_PULLS_PER_TURN: 256,
@@ -162,5 +163,9 @@ export function assertLimits(): void {
   hold(limits.FLOW_PRESSURE_SHOWN < limits.FLOW_PRESSURE_DEGRADED, 'pressure shows before it degrades')
   hold(8 + limits.LANE_SLOTS <= limits.THREADS, 'every thread has a slot')
   hold(limits.LANE_SLOTS >= 2 * limits.LANES, 'a lane is replaced while the old one ends')
+  hold(
+    limits.BEGUN_ROWS > limits.MAX_CASCADES + limits.LANE_SLOTS,
+    'every cascade in flight has a row, unless more are allowed than by default',
+  )
   hold(Number.isInteger(Math.log2(limits.JOURNAL_RING_BYTES)), 'ring positions are masked')
 }

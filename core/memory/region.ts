@@ -5,12 +5,13 @@
  */
 import { limits } from '../../protocol/limits.ts'
 import { arenaBytes } from './arena.ts'
+import { BEGUN_ROW } from './begun.ts'
 import { NODE_ROW } from './counters.ts'
 import { HELD_ROW } from './held.ts'
 import { JOURNAL_HEADER } from './journal-record.ts'
 import { layout } from './layout.ts'
 import { MESSAGE_ROW } from './messages.ts'
-import { THREAD_ROW } from './threads.ts'
+import { SLOT, THREAD_ROW } from './threads.ts'
 
 export interface MemorySizes {
   flows: number
@@ -20,6 +21,8 @@ export interface MemorySizes {
   threads: number
   /** Journal rings: slots 0 .. rings - 1 can write one. */
   rings: number
+  /** Rows of begun cascades, for each lane slot that has a ring. */
+  begun_rows: number
   /** A power of two. */
   ring_bytes: number
   queue_segments: number
@@ -32,7 +35,8 @@ export const productionSizes: MemorySizes = {
   messages: limits.MESSAGES,
   nodes: limits.NODES,
   threads: limits.THREADS,
-  rings: 8 + limits.LANE_SLOTS,
+  rings: SLOT.lane + limits.LANE_SLOTS,
+  begun_rows: limits.BEGUN_ROWS,
   ring_bytes: limits.JOURNAL_RING_BYTES,
   queue_segments: limits.QUEUE_SEGMENTS,
   arena_bytes: limits.ARENA_BYTES,
@@ -56,6 +60,7 @@ const NAMES = [
   'messages',
   'held',
   'nodes',
+  'begun',
   'ready',
   'queue',
   'arena',
@@ -68,6 +73,7 @@ const SIZE_NAMES = [
   'nodes',
   'threads',
   'rings',
+  'begun_rows',
   'ring_bytes',
   'queue_segments',
   'arena_bytes',
@@ -95,11 +101,10 @@ export const CONTROL = layout(
   [
     ['magic', 'i32', 'MAGIC once the directory is whole'],
     ['format', 'i32', 'FORMAT'],
-    ['directory', `bytes:${(NAMES.length * 8) as 80}`, 'offset and size of each region, i32 pairs'],
-    ['sizes', `bytes:${(SIZE_NAMES.length * 4) as 32}`, 'MemorySizes in order, i32'],
+    ['directory', `bytes:${(NAMES.length * 8) as 88}`, 'offset and size of each region, i32 pairs'],
+    ['sizes', `bytes:${(SIZE_NAMES.length * 4) as 36}`, 'MemorySizes in order, i32'],
     ['engine_epoch', 'f64', 'number of this engine start, from the store'],
     ['started_us', 'f64', 'when the engine started, microseconds since 1970'],
-    ['cascade_seq', 'f64', 'free for whoever numbers cascades'],
     ['stopping', 'i32', '1 once the engine ends'],
     ['plan_epoch', 'i32', 'counts posted plans'],
     ['cascades_in_flight', 'i32', 'cascades that outlived the turn that began them'],
@@ -134,6 +139,8 @@ function bytesOf(name: RegionName, sizes: Readonly<MemorySizes>): number {
       return sizes.messages * HELD_ROW.size
     case 'nodes':
       return sizes.nodes * NODE_ROW.size
+    case 'begun':
+      return Math.max(0, sizes.rings - SLOT.lane) * sizes.begun_rows * BEGUN_ROW.size
     case 'ready':
       return (sizes.threads + 1) * readySetBytes(sizes.flows)
     case 'queue':

@@ -97,9 +97,7 @@ export async function killAtEachStep(url: URL, after: (memory: Memory, step: num
     for (let step = 0; ; step++) {
       const real = step % REAL_DEATHS === 0
       const { control } = stage
-      const go = control[SEARCH.go]!
-      control.fill(0, 0, SEARCH.log)
-      control[SEARCH.go] = go
+      reset(control)
       control[SEARCH.stop_at] = step
       control[SEARCH.stop_by_throw] = real ? 0 : 1
       stage.restore()
@@ -154,6 +152,12 @@ async function setUp(url: URL, actors: number[]): Promise<Stage> {
   }
 }
 
+/** All but `go`: an actor may still be on its way to wait for it, and would take any other number for its call. */
+function reset(control: Int32Array): void {
+  control.fill(0, 0, SEARCH.go)
+  control.fill(0, SEARCH.go + 2, SEARCH.log)
+}
+
 /** Lets the actors set up, then gives the first one the baton. */
 function begin(stage: Stage, first: number): void {
   const { control } = stage
@@ -169,9 +173,7 @@ function begin(stage: Stage, first: number): void {
 function run(stage: Stage, first: number, plan: readonly number[], found: Found): Int32Array {
   const { control, scenario } = stage
   stage.restore()
-  const go = [control[SEARCH.go]!, control[SEARCH.go + 1]!]
-  control.fill(0, 0, SEARCH.log)
-  control.set(go, SEARCH.go)
+  reset(control)
   control[SEARCH.stop_at] = -1
   control[SEARCH.planned] = plan.length
   control.set(plan, SEARCH.plan)

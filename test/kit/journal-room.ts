@@ -16,6 +16,7 @@ export const smallSizes: MemorySizes = {
   nodes: 64,
   threads: 24,
   rings: 24,
+  begun_rows: 8,
   ring_bytes: 64 * 1024,
   queue_segments: 64,
   arena_bytes: 8 * 1024 * 1024,

@@ -13,6 +13,7 @@ import { HeldTable } from '../../../core/memory/held.ts'
 import { JournalReader, JournalWriter, recoverJournal } from '../../../core/memory/journal.ts'
 import { MessageTable } from '../../../core/memory/messages.ts'
 import { recoverArena } from '../../../core/memory/recover-arena.ts'
+import { begunBy, clearBegun } from '../../../core/memory/recover-begun.ts'
 import type { Memory } from '../../../core/memory/region.ts'
 import { NodeStates } from '../../../core/memory/states.ts'
 import { ownerWord } from '../../../core/memory/threads.ts'
@@ -21,6 +22,7 @@ import { killAtEachStep } from '../../kit/interleave.ts'
 import { JournalLog } from '../../kit/journal-log.ts'
 import { newValue } from '../../kit/memory.ts'
 import * as arenaKilled from './arena-killed.scenario.ts'
+import * as begunKilled from './begun-killed.scenario.ts'
 import * as heldKilled from './held-killed.scenario.ts'
 import * as publishKilled from './publish-killed.scenario.ts'
 import * as statesKilled from './states-killed.scenario.ts'
@@ -154,6 +156,50 @@ test('a lane killed at any step of holding values back leaves one whole, or none
   })
   t.diagnostic(`${steps} steps`)
   assert.deepEqual([...found], [1, 2, 3, 4, 5, 6, 7], 'each value was the newest at some step')
+})
+
+test('of the cascades that a lane killed at any step had begun each is on record once: ended, or interrupted', async t => {
+  const { SLOT, FLOW, BEGUN, Lane, bodiesOf } = begunKilled
+  let whole = 0
+  const steps = await killAtEachStep(new URL('./begun-killed.scenario.ts', import.meta.url), memory => {
+    const left = begunBy(memory, SLOT)
+    recoverJournal(memory, SLOT)
+    const log = new JournalLog()
+    new JournalReader(memory, SLOT, 'store').drain(log, 1e9)
+    const records = log.lines.filter(line => line.startsWith('cascade')).map(line => line.split(' ').map(Number))
+    const ended = records.filter(([, , , , , , , status]) => status === 1).map(([, , , , seq]) => seq!)
+    const recorded = [...ended, ...left.map(one => one.seq)].sort((a, b) => a - b)
+    const last = new Lane(memory).begun.last
+    assert.deepEqual(
+      recorded,
+      Array.from({ length: last }, (_, at) => at + 1),
+    )
+    for (const one of left) {
+      const { seq } = one
+      assert.deepEqual(
+        [one.flow, one.started_us, one.message, one.root_version],
+        [FLOW, 1000 + seq, 10 + seq, 100 + seq],
+      )
+      assert.deepEqual([one.parent_seq, one.parent_ts], { 3: [2, 1002], 5: [4, 1004] }[seq] ?? [0, 0])
+      const ran = memory.i32[bodiesOf(memory, seq)]!
+      // One in flight tells what it had run when it last stood still; none of them runs two bodies in between.
+      assert.ok(one.executions === ran || (seq !== last && one.executions === ran - 1), `${one.executions} of ${ran}`)
+    }
+    if (last === BEGUN) whole++
+
+    // the next thread in the slot goes on
+    clearBegun(memory, SLOT)
+    const next = new Lane(memory)
+    next.stands(next.begin())
+    next.end(next.begin())
+    assert.deepEqual(
+      begunBy(memory, SLOT).map(one => one.seq),
+      [last + 1],
+    )
+  })
+  t.diagnostic(`${steps} steps`)
+  assert.ok(steps > 60)
+  assert.ok(whole > 0)
 })
 
 /** Slabs with a holder, counted block by block: no thread's books. */
