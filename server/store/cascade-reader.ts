@@ -1,5 +1,5 @@
 import type { Cascade } from '../../protocol/cascade.ts'
-import { cascadeId, parseCascadeId } from '../../protocol/cascade-id.ts'
+import { type CascadeKey, cascadeId, parseCascadeId } from '../../protocol/cascade-id.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { formatTime } from '../../protocol/time.ts'
 import type { List } from '../engine.ts'
@@ -65,28 +65,30 @@ export class CascadeReader {
 
   get(id: string, now_us: number): Cascade {
     const key = parseCascadeId(id)
-    const found = key === null ? null : this.#find(key.engine_epoch, key.seq)
-    if (found === null || key === null || Math.floor(found.get(0, 'started') / 1000) !== key.started_ms) {
+    // One snapshot: a cascade may end, and go from `running` into a chunk, between the looks at the two.
+    const found = key === null ? null : this.#db.transaction(() => this.#find(key)).deferred()
+    if (found === null || key === null) {
       throw new ServiceError('cascade_not_found', `There is no cascade "${id}", or its time is over.`)
     }
     return this.#cascade(found, 0, key.engine_epoch, now_us, new Map())
   }
 
-  #find(epoch: number, seq: number): CascadeRows | null {
+  #find(key: CascadeKey): CascadeRows | null {
+    const { engine_epoch, seq } = key
     const one = new CascadeRows(1)
-    for (const { bytes } of this.#bySeq.all(epoch, seq, seq)) {
+    for (const { bytes } of this.#bySeq.all(engine_epoch, seq, seq)) {
       const rows = new CascadeRows(1)
       decodeCascades(bytes, rows)
       for (let row = 0; row < rows.count; row++) {
-        if (rows.get(row, 'seq') !== seq) continue
+        if (!isOf(key, rows, row)) continue
         one.values.set(rows.values.subarray(row * WIDTH, (row + 1) * WIDTH), one.add())
         return one
       }
     }
-    const running = this.#oneRunning.get(epoch, seq)
+    const running = this.#oneRunning.get(engine_epoch, seq)
     if (!running) return null
     addRunning(one, running)
-    return one
+    return isOf(key, one, 0) ? one : null
   }
 
   #list(query: CascadesRequest, now_us: number): List<Cascade> {
@@ -174,6 +176,9 @@ export class CascadeReader {
     return name
   }
 }
+
+const isOf = ({ seq, started_ms }: CascadeKey, rows: CascadeRows, row: number): boolean =>
+  rows.get(row, 'seq') === seq && Math.floor(rows.get(row, 'started') / 1000) === started_ms
 
 const newestFirst = (a: Candidate, b: Candidate): number => b.started - a.started || b.seq - a.seq
 

@@ -101,6 +101,21 @@ test('a cascade that still runs is listed as running, then with its end, and onl
   assert.equal((await started.store.cascades({ ...all, status: 'running' })).count, 0)
 })
 
+test('of two cascades with one number each is found by its own id', async t => {
+  const started = await engine(t)
+  const record: Record = { seq: 1, flow: 'boiler', started: 1.7e15, duration: 0, status: 1, executions: 1, errors: 0 }
+  const others = [
+    { ...record, started: 1.7e15 + 7_000, executions: 2 },
+    { ...record, started: 1.7e15 + 9_000, executions: 3, status: 4 },
+  ] as const
+  for (const one of [record, ...others]) {
+    note(started, one)
+    await started.store.flush()
+    assert.equal((await started.store.cascade(idOf(one))).executions, one.executions)
+  }
+  assert.equal((await started.store.cascade(idOf(record))).executions, 1)
+})
+
 test('what runs when the engine ends is recorded interrupted by the next start', async t => {
   const data_dir = temporaryDirectory(t)
   const first = await engine(t, data_dir)
