@@ -151,6 +151,11 @@ export class Fanout {
     this.#front = front
   }
 
+  /** No socket is open. */
+  get isAlone(): boolean {
+    return this.#followers.size === 0
+  }
+
   counts(): FanoutCounts {
     return {
       followers: this.#followers.size,

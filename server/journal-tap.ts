@@ -31,11 +31,14 @@ const SMALLEST_BYTES = 1024
 const LARGEST_BYTES = 64 * 1024
 /** While the tap never catches up, names that went quiet are brought up to date this often. */
 const REFRESH_MS = 100
+/** While no socket is open nobody waits for a value: writers are spared the wakes, for less time than they need to lap the tap. */
+const NAP_MS = 10
 
 /**
  * The front's end of all journal rings: values to the fan-out, notes to their handler, cascades to their counts.
  *
  *   asleep --a writer's wake--> draining --nothing left--> asleep
+ *                               draining --nothing left, no socket is open--> napping --NAP_MS--> draining
  *                               draining --slice used up--> draining, in the next turn of the event loop
  *
  * Latency while idle: a wake is served in the event-loop turn in which it comes. Throughput under load: slices of
@@ -68,6 +71,9 @@ export class JournalTap implements JournalVisitor {
   #slices = 0
   #mode: 'new' | 'running' | 'stopped' = 'new'
   #ended: (() => void) | null = null
+  #nap: NodeJS.Timeout | undefined
+  /** Records read when the last nap began: one that brought nothing is followed by sleep. */
+  #napped_at = 0
 
   /** Takes the rings from their start: make it before the threads that write them. */
   constructor(options: JournalTapOptions) {
@@ -95,6 +101,8 @@ export class JournalTap implements JournalVisitor {
       await new Promise<void>(resolve => {
         this.#ended = resolve
         this.#sleeper.cancel()
+        clearTimeout(this.#nap)
+        setImmediate(this.#turn)
       })
     }
     this.drainAll()
@@ -118,6 +126,11 @@ export class JournalTap implements JournalVisitor {
     }
     if (this.#slice(performance.now() + this.#slice_ms)) {
       setImmediate(this.#turn)
+      return
+    }
+    if (this.#records !== this.#napped_at && this.#fanout.isAlone) {
+      this.#napped_at = this.#records
+      this.#nap = setTimeout(this.#turn, NAP_MS)
       return
     }
     const ticket = this.#sleeper.announce()

@@ -83,7 +83,7 @@ class Lane implements Host {
   #capped = false
   #prefers_free = false
   #sleeping = false
-  /** The event loop has had its turn since a body was last away. */
+  /** The event loop has had its turn since bodies last ran. */
   #served = true
 
   constructor(task: LaneTask) {
@@ -272,7 +272,7 @@ class Lane implements Host {
       this.#wanting.add(flow)
       return
     }
-    if (flow.away > 0) this.#served = false
+    this.#served = false
     const enabled = plan?.enabled ?? false
     const more = flow.turn(enabled ? this.#memory.queue : NO_INGRESS, this.clock() + limits.TURN_MS)
     this.#endTurn(flow)
@@ -332,7 +332,7 @@ class Lane implements Host {
   }
 
   async #idle(): Promise<void> {
-    // What a body that was away does after its end (a generator's `finally`) must not wait for the end of a deaf sleep.
+    // What bodies leave behind (a generator's `finally`, a rejection nobody awaits) must not wait for the end of a deaf sleep.
     if (!this.#served) return this.#serve()
     this.#notes.flush(this.now_us())
     this.#memory.arena.collect()

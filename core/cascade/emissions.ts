@@ -44,16 +44,17 @@ export class Emissions {
     if (this.#taking) return emitsWhileRead(execution)
     const { run, position } = execution
     this.#taking = true
+    let refusal: Failure | null
     try {
       const undeclared = run.readOutputs[position]!(outputs as Record<string, unknown>, this.#out)
-      if (this.#out.keys === 0) return NO_OUTPUTS
-      if (undeclared !== null) return undeclaredKey(execution, undeclared)
-      return this.#encode(run.plan.nodes[position]!, this.#out.value)
+      if (this.#out.keys === 0) refusal = NO_OUTPUTS
+      else if (undeclared !== null) refusal = undeclaredKey(execution, undeclared)
+      else refusal = this.#encode(run.plan.nodes[position]!, this.#out.value)
     } catch (error) {
-      return this.#host.failureOf(error)
-    } finally {
-      this.#taking = false
+      refusal = this.#host.failureOf(error)
     }
+    this.#taking = false
+    return refusal
   }
 
   /** Publishes what `take` has just found good, whole. */

@@ -104,6 +104,8 @@ export class JournalWriter {
 
   /** Whether records of these bytes together (rounded up to 8 each, headers included) can be written now. */
   hasRoom(bytes: number): boolean {
+    // Within the stride that is announced, and free, nothing needs a look.
+    if (((this.#tail + ((bytes + 7) >> 3) - this.#soft) | 0) <= 0) return true
     const units = this.#needed(bytes)
     if (this.#units - ((this.#tail - this.#cursor) | 0) >= units) return true
     this.#cursor = atomics.acquire(this.#i32, this.#head + JOURNAL_HEADER.word.cursor)
