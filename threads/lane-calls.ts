@@ -19,6 +19,8 @@ export interface LaneCallsParts {
   post(request: CallRequest, port: MessagePort): void
   note(note: Note): void
   executed(seat: LaneSeat, ms: number): void
+  /** Resolves when what the flow's bodies have emitted so far has run, as far as it runs inline, and the flow is below its bound. */
+  drained(flow: FlowRun, emitter: LaneSeat): Promise<void>
 }
 
 /** Bodies of this lane's flows that run in call slots: what they send back goes to their flow as arrivals. */
@@ -68,7 +70,10 @@ export class LaneCalls {
         flow.arrive(execution, {
           type: 'emitted',
           outputs: message.outputs,
-          processed: () => port.postMessage({ type: 'processed' } satisfies ToCall),
+          processed: () =>
+            void this.#parts
+              .drained(flow, execution.seat as LaneSeat)
+              .then(() => port.postMessage({ type: 'processed' } satisfies ToCall)),
         })
         break
       case 'returned':

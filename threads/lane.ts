@@ -102,6 +102,7 @@ class Lane implements Host {
       post: (request, port) => task.control.postMessage({ type: 'dispatch', request } satisfies FromLane, [port]),
       note: note => this.note(note),
       executed: (seat, ms) => this.executed(seat, ms),
+      drained: (flow, emitter) => this.drained(flow, emitter),
     })
     this.#rate = new RateLimit({
       memory: shared,
