@@ -12,8 +12,14 @@ export interface ThreadPoolOptions {
   readonly max_waiting?: number
 }
 
+/** What piscina's worker says when it has loaded the module. */
+const LOADED = '_WORKER_READY'
+const LOAD_MS = 5_000
+
 export class ThreadPool {
   readonly #piscina: Piscina
+  /** Of each thread that was seen: it has loaded the module, or it is gone. */
+  readonly #loaded = new Map<number, Promise<void>>()
 
   constructor(options: ThreadPoolOptions) {
     this.#piscina = new Piscina({
@@ -30,6 +36,35 @@ export class ThreadPool {
     })
     // A thread that dies between tasks is replaced; within a task the task's promise tells.
     this.#piscina.on('error', () => undefined)
+    this.#piscina.on('workerCreate', ({ id }: { id: number }) => {
+      if (!this.#loaded.has(id)) this.#loaded.set(id, Promise.resolve())
+    })
+    this.#follow()
+  }
+
+  /** Threads that are new: piscina says of those that it starts with that they are ready before they are. */
+  #follow(): void {
+    for (const worker of this.#piscina.threads) {
+      if (this.#loaded.has(worker.threadId)) continue
+      const loaded = new Promise<void>(resolve => {
+        worker.on('message', message => {
+          if (typeof message === 'object' && message !== null && LOADED in message) resolve()
+        })
+        worker.once('exit', () => resolve())
+      })
+      this.#loaded.set(worker.threadId, loaded)
+    }
+  }
+
+  /**
+   * Resolves when every thread has loaded the module. A thread that is ended while it loads takes the process along (Node 22:
+   * `v8::Module::IsGraphAsync must be used on an instantiated module`), so wait for it before ending threads or tasks in a hurry.
+   */
+  async loaded(): Promise<void> {
+    this.#follow()
+    const late = new Promise(resolve => setTimeout(resolve, LOAD_MS).unref())
+    const threads = this.#piscina.threads.map(worker => this.#loaded.get(worker.threadId))
+    await Promise.race([Promise.all(threads), late])
   }
 
   /** Rejects when the thread dies under the task or `signal` aborts it, which ends the thread. */
@@ -55,6 +90,7 @@ export class ThreadPool {
 
   /** Ends every thread, whatever it does. */
   async end(): Promise<void> {
+    await this.loaded()
     await this.#piscina.destroy()
   }
 }

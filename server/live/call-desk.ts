@@ -97,6 +97,7 @@ export class CallDesk {
   }
 
   async close(): Promise<void> {
+    await this.#pool?.loaded()
     for (const call of this.#calls.values()) this.#end(call, 'interrupted', 'The engine ends.')
     await this.#pool?.end()
     await Promise.allSettled(this.#retired)

@@ -40,6 +40,8 @@ interface Seen {
   heartbeat_ms: number
   since_ms: number
   told: boolean
+  /** Somebody looks where the lane hangs. */
+  looked: boolean
   /** The node whose body a lane hangs in that says of none that it runs. */
   found: number | null
 }
@@ -89,6 +91,7 @@ export class LaneWatch {
       heartbeat_ms: memory.f64[(row >> 3) + THREAD_ROW.word.heartbeat_ms]!,
       since_ms: now_ms,
       told: false,
+      looked: false,
       found: null,
     }
   }
@@ -101,14 +104,16 @@ export class LaneWatch {
       else void this.#find(lane, seen)
     }
     const { node_silent_ms } = this.#parts.bounds
-    if (ms < node_silent_ms) return
+    if (ms < node_silent_ms || seen.looked) return
     const node = seen.node > 0 ? seen.node - 1 : seen.found
     const text = `It kept its lane for ${node_silent_ms / 1000} s.`
     lane.end({ code: 'node_silent', message: `${text} ${errorTable.node_silent.next}`, node })
   }
 
   async #find(lane: WatchedLane, seen: Seen): Promise<void> {
+    seen.looked = true
     const node = await this.#nodeOn(lane)
+    seen.looked = false
     // It has moved on meanwhile.
     if (this.#seen.get(lane.slot) !== seen) return
     // Seen between two calls of its body: the next look looks again.
