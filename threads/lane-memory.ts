@@ -5,6 +5,7 @@ import { IngressQueue } from '../core/cascade/queue.ts'
 import { ReadySet } from '../core/cascade/ready.ts'
 import { Arena } from '../core/memory/arena.ts'
 import * as atomics from '../core/memory/atomics.ts'
+import { BegunCascades } from '../core/memory/begun.ts'
 import { NodeCounters } from '../core/memory/counters.ts'
 import { HeldTable } from '../core/memory/held.ts'
 import { JournalWriter } from '../core/memory/journal.ts'
@@ -28,6 +29,7 @@ export class LaneMemory {
   readonly held: HeldTable
   readonly journal: JournalWriter
   readonly publisher: Publisher
+  readonly begun: BegunCascades
   readonly sleeper: Sleeper
   readonly #threads: ThreadTable
   readonly #current_node: number
@@ -58,6 +60,7 @@ export class LaneMemory {
     this.held = new HeldTable(memory, arena)
     const { queue, ready, messages } = this
     this.publisher = new Publisher({ memory, owner, arena, journal, flows, queue, ready, messages, dropped })
+    this.begun = new BegunCascades(memory, slot)
     this.sleeper = new Sleeper(memory, slot)
     const row = this.#threads.row(slot)
     const control = memory.regions.control.offset >> 2

@@ -76,7 +76,8 @@ class Lane implements Host {
   readonly #scratch: EncodedValue[] = []
   readonly #item = newItem()
 
-  #seq = 0
+  /** Of the last cascade that began here; the threads of a slot number theirs one after the other. */
+  #seq: number
   #cursor = 0
   #retire_at = Number.POSITIVE_INFINITY
   #looked_at = 0
@@ -92,6 +93,7 @@ class Lane implements Host {
       this.#notes.dropped(this.#plans.get(flow)?.flow ?? String(flow), 'hard_cap'),
     )
     this.#memory = memory
+    this.#seq = Math.max(memory.begun.last, task.slot * 2 ** 40)
     const { shared, owner, arena, journal, flows, held } = memory
     this.#values = new LaneValues(memory, this.codec)
     this.#states = new LaneStates({ memory: shared, arena, codec: this.codec, journal })
@@ -366,6 +368,7 @@ class Lane implements Host {
     if (Math.abs(origin_us - this.origin_us) > 2_000) this.origin_us = origin_us
     for (const flow of this.#owned) {
       for (const cascade of flow.openCascades) {
+        this.#memory.begun.outlives(cascade, flow.index)
         if (cascade.recorded || this.now_us() - cascade.started_us < OPEN_RECORD_AFTER_US) continue
         cascade.recorded = true
         this.#record(flow, cascade, CASCADE_STATUS.running)
@@ -436,7 +439,7 @@ class Lane implements Host {
   }
 
   nextSeq(): number {
-    return this.#task.slot * 2 ** 40 + ++this.#seq
+    return ++this.#seq
   }
 
   publish(run: PlanRun, message: number, value: EncodedValue, ts_us: number, depth: number, cascade: Cascade): number {
@@ -522,6 +525,7 @@ class Lane implements Host {
   }
 
   failed(_flow: FlowRun, seat: Seat, reason: Failure, inputs: unknown, cascade: Cascade): void {
+    this.#memory.begun.failed(cascade)
     this.#memory.counters.error(seat.node.index, Date.now())
     this.#notes.error(seat.node.qualified, reason, inputs, cascade, this.now_us())
   }
@@ -540,6 +544,10 @@ class Lane implements Host {
   }
 
   // ---- Host: cascades
+
+  begun(flow: FlowRun, cascade: Cascade): void {
+    this.#memory.begun.begin(cascade, flow.index)
+  }
 
   ended(flow: FlowRun, cascade: Cascade, _ms: number): void {
     this.#record(flow, cascade, cascade.errors > 0 ? CASCADE_STATUS.failed : CASCADE_STATUS.succeeded)
@@ -561,6 +569,7 @@ class Lane implements Host {
       cascade.parent_seq,
       cascade.parent_ts,
     )
+    if (status !== CASCADE_STATUS.running) this.#memory.begun.end(cascade)
   }
 
   /** A flow may hold four times what is free: however many stand still, the next one finds room. */
@@ -571,8 +580,9 @@ class Lane implements Host {
     return false
   }
 
-  inFlight(change: 1 | -1): void {
+  inFlight(flow: FlowRun, cascade: Cascade, change: 1 | -1): void {
     this.#memory.countInFlight(change)
+    if (change > 0) this.#memory.begun.outlives(cascade, flow.index)
   }
 
   wants(flow: FlowRun): void {

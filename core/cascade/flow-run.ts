@@ -129,7 +129,14 @@ export class FlowRun {
       if (this.#emissions.next.length > 0) this.#stackNext()
       if (this.#now >= deadline_ms) break
     }
+    if (items > 0) this.#leaveOver()
     return this.#stack.length > 0 || this.#emissions.back.size > 0 || this.#arrivals.size > 0 || this.#mayPull()
+  }
+
+  /** The cascade that the turn began last has waves on the stack still: it outlives the turn. There is one at most. */
+  #leaveOver(): void {
+    for (const { cascade } of this.#stack) if (!cascade.in_flight) return this.#waves.keepOpen(cascade)
+    for (const { cascade } of this.#emissions.back) if (!cascade.in_flight) return this.#waves.keepOpen(cascade)
   }
 
   /** A generator waits while the mailboxes of its flow are full. */
@@ -150,6 +157,7 @@ export class FlowRun {
     cascade.parent_seq = item.parent_seq
     cascade.parent_ts = item.parent_ts
     cascade.started_us = this.#time()
+    this.#host.begun(this, cascade)
     this.#waves.tick()
     const wave = this.#waves.begin(run, cascade, item.depth, run.newBackEdgeCount())
     if (position === undefined || !run.plan.messages[position]!.queued) {

@@ -49,10 +49,12 @@ export interface Host extends Values {
   /** True when a rate-limited port may publish now; else the value is held. */
   passes(run: PlanRun, output: PlanOutputPort, value: EncodedValue, ts_us: number): boolean
   cycle(flow: FlowRun, run: PlanRun, position: number, reason: string): void
+  /** The only one of the thread that has begun, not ended, and is not in flight. */
+  begun(flow: FlowRun, cascade: Cascade): void
   ended(flow: FlowRun, cascade: Cascade, ms: number): void
   /** May another cascade of the flow begin, under the engine's bound on those in flight? */
   mayBegin(flow: FlowRun): boolean
-  inFlight(change: 1 | -1): void
+  inFlight(flow: FlowRun, cascade: Cascade, change: 1 | -1): void
   /** An item or a waiting execution whose ports a deploy took away. */
   planChanged(flow: FlowRun, seat: Seat | null, cascade: Cascade): void
   /** Something arrived outside a turn: the lane gives the flow a turn soon. */

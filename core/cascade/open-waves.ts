@@ -97,7 +97,7 @@ export class OpenWaves {
     if (cascade.in_flight) return
     cascade.in_flight = true
     this.cascades.add(cascade)
-    this.#host.inFlight(1)
+    this.#host.inFlight(this.#flow, cascade, 1)
   }
 
   close(wave: Wave): void {
@@ -142,6 +142,6 @@ export class OpenWaves {
     if (!cascade.in_flight) return
     cascade.in_flight = false
     this.cascades.delete(cascade)
-    this.#host.inFlight(-1)
+    this.#host.inFlight(this.#flow, cascade, -1)
   }
 }

@@ -20,6 +20,8 @@ export class Cascade {
   in_flight = false
   /** True once an open record was journalled. */
   recorded = false
+  /** Where its lane keeps what is to be known of it if it dies, see core/memory/begun.ts. */
+  row = 0
 }
 
 /** Counts the waves that back edges started under one root emission; shared by all of them. */

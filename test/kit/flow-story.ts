@@ -146,6 +146,8 @@ export class FlowStory {
   wanted = false
   /** Cascades that began. */
   begun = 0
+  /** The one that has begun, not ended, and is not in flight: there is one at most, and none between two turns. */
+  present: Cascade | null = null
 
   readonly #options: StoryOptions
   readonly #codec = createCodec()
@@ -189,7 +191,9 @@ export class FlowStory {
   /** One turn of at most `ms`; true when there is more to do at once. */
   turn(ms = Number.POSITIVE_INFINITY): boolean {
     this.wanted = false
-    return this.flow.turn({ take: (_flow, out) => this.#take(out) }, this.now_ms + ms)
+    const more = this.flow.turn({ take: (_flow, out) => this.#take(out) }, this.now_ms + ms)
+    if (this.present !== null) throw new RangeError('a cascade outlived its turn and is not in flight')
+    return more
   }
 
   /** Turns, until only a body away or the bound on cascades keeps the flow from going on. Answers how many. */
@@ -369,14 +373,20 @@ export class FlowStory {
       publish: (run, position, value, _ts, depth, cascade) => this.#publishes(run, position, value, depth, cascade),
       passes: (run, output, value) => this.#passes(run, output, value),
       cycle: (_flow, run, position, reason) => this.cycles.push(`${run.plan.nodes[position]?.id ?? '-'} ${reason}`),
+      begun: (_flow, cascade) => {
+        if (this.present !== null) throw new RangeError('a cascade began while another one had not left the stack')
+        this.present = cascade
+      },
       ended: (_flow, cascade) => {
+        if (this.present === cascade) this.present = null
         this.#ends.set(cascade, (this.#ends.get(cascade) ?? 0) + 1)
         const status = cascade.errors > 0 ? 'failed' : 'succeeded'
         this.#options.ends?.(cascade)
         this.ended.push(`${this.#nameOf(cascade.message)}@${cascade.root_version} ${status}`)
       },
       mayBegin: () => this.in_flight < this.max_in_flight,
-      inFlight: change => {
+      inFlight: (_flow, cascade, change) => {
+        if (this.present === cascade) this.present = null
         this.in_flight += change
       },
       planChanged: (_flow, seat) => this.plan_changed.push(seat?.node.id ?? '-'),

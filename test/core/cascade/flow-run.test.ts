@@ -413,13 +413,26 @@ describe('a turn', () => {
     assert.deepEqual(story.open(), [])
   })
 
-  test('shows what it left over: it is not at rest and its inner work is counted', () => {
+  test('shows what it left over: it is not at rest, its inner work is counted, and its cascade is in flight', () => {
     const story = new FlowStory([node('a', 'x', 'y', pass('x', 'y')), node('b', 'y', '', nothing)])
     story.publish('x', 1)
     story.tick_ms = 1
     assert.equal(story.turn(2), true)
     assert.deepEqual([story.flow.isAtRest, story.flow.inner, story.flow.away], [false, 1, 0])
+    assert.deepEqual([story.flow.openCascades.size, story.in_flight], [1, 1])
     assert.equal(story.turn(2), false)
+    assert.deepEqual(story.open(), [])
+  })
+
+  test('that ends behind a value on its way round a loop leaves one cascade in flight, and it ends', () => {
+    const round = ({ x, y }: { x: number; y: number }) => ((y ?? x) > 0 ? { y: (y ?? x) - 1 } : {})
+    const story = new FlowStory([node('a', 'x y', 'y', round)], { values: { y: null } })
+    story.publish('x', 5)
+    story.publish('x', 5)
+    story.tick_ms = 1
+    let most = 0
+    while (story.turn(2) || story.queued > 0) most = Math.max(most, story.in_flight)
+    assert.equal(most, 1)
     assert.deepEqual(story.open(), [])
   })
 
