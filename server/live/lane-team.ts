@@ -13,6 +13,7 @@ import type { LostCall } from './call-desk.ts'
 import { nodeOfBody } from './find-body.ts'
 import type { FrontMemory } from './front-memory.ts'
 import { type LaneEnd, LaneWatch } from './lane-watch.ts'
+import { nowUs } from './live-messages.ts'
 
 interface Member {
   readonly slot: number
@@ -36,6 +37,8 @@ export interface LaneDeath {
   readonly stack: string | null
   /** Node index of the body that ran, or that the stack of what was thrown names; null when neither is known. */
   readonly node: number | null
+  /** Cascades that had begun on it and are over. */
+  readonly interrupted: number
 }
 
 export interface LaneTeamOptions {
@@ -69,6 +72,7 @@ export class LaneTeam {
   readonly #members = new Map<number, Member>()
   readonly #recovering = new Set<Promise<void>>()
   #pool: ThreadPool | null = null
+  #refreshing: Promise<void> = Promise.resolve()
   #closing = false
 
   constructor(options: LaneTeamOptions) {
@@ -104,9 +108,17 @@ export class LaneTeam {
     return this.#pool?.workers ?? []
   }
 
-  /** Replaces every lane by one that loads its modules anew. */
-  async refresh(): Promise<void> {
-    const old = [...this.#members.values()].filter(member => !member.retiring)
+  /** Replaces every lane by one that loads its modules anew. One round after the other: lanes that retire hold their slots. */
+  refresh(): Promise<void> {
+    this.#refreshing = this.#refreshing.then(() => this.#refreshNow())
+    return this.#refreshing
+  }
+
+  async #refreshNow(): Promise<void> {
+    const retiring = [...this.#members.values()].filter(member => member.retiring)
+    await Promise.all(retiring.map(member => member.left))
+    if (this.#closing) return
+    const old = [...this.#members.values()]
     const fresh = old.map(() => this.#add())
     await Promise.all(fresh.map(member => member.entered))
     for (const member of old) this.#retire(member, RETIRE_GRACE_MS)
@@ -226,6 +238,7 @@ export class LaneTeam {
   /** The thread is gone: what it held is freed, what ran is named, and another lane takes its place. */
   async #died(member: Member, error: unknown): Promise<void> {
     const { front, plans, onDeath } = this.#options
+    const begun = front.begunBy(member.slot)
     const row = front.threads.row(member.slot)
     const running = front.memory.i32[(row >> 2) + THREAD_ROW.word.current_node]!
     const in_flight = front.memory.i32[(row >> 2) + THREAD_ROW.word.cascades_in_flight]!
@@ -238,6 +251,7 @@ export class LaneTeam {
     if (owner !== 0) {
       if (slotOf(owner) !== member.slot) throw new RangeError('an owner word names its slot')
       front.recover(owner)
+      front.interrupt(member.slot, begun, nowUs())
       front.forgetInFlight(in_flight)
     }
     this.#over(member)
@@ -247,7 +261,9 @@ export class LaneTeam {
     // The next execution of a body that took its lane along runs where it can take nothing but its own thread.
     if (node !== null) front.counters.setPlacement(node, PLACEMENT.dispatch)
     const message = member.ended?.message ?? (out_of_memory ? heapPassed(this.#options.bounds) : endedBy(error))
-    onDeath({ slot: member.slot, code, message, stack: member.ended === null ? failureOf(error).stack : null, node })
+    const stack = member.ended === null ? failureOf(error).stack : null
+    // Those that had no row are counted all the same.
+    onDeath({ slot: member.slot, code, message, stack, node, interrupted: Math.max(begun.length, in_flight) })
     this.#add()
     this.#options.front.ready.wakeAll()
   }

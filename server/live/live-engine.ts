@@ -32,6 +32,7 @@ import { MessageMap } from './message-map.ts'
 import { Names } from './names.ts'
 import { NodeHealth } from './node-health.ts'
 import { type OpenedStore, openStore } from './open-store.ts'
+import { RestartPace } from './restart-pace.ts'
 import { restore } from './restore.ts'
 import { Samples } from './samples.ts'
 import { ThreadNotes } from './thread-notes.ts'
@@ -78,6 +79,7 @@ export class LiveEngine implements Engine {
   readonly #timers: ToTimer[]
   #timer: Worker | null = null
   #timer_left: Promise<void> = Promise.resolve()
+  readonly #timer_pace = new RestartPace()
   #watch: NodeJS.Timeout | null = null
   #closing = false
   #disk_full = false
@@ -264,11 +266,22 @@ export class LiveEngine implements Engine {
     })
   }
 
-  /** No user code runs on the timer thread, so this is a defect; it is mended like any other thread's death. */
+  /**
+   * No user code runs on the timer thread, so this is a defect; it is mended like any other thread's death, but a thread that
+   * dies at every start takes the engine along, which the supervisor starts anew.
+   */
   #timerDied(): void {
     const owner = this.front.threads.markDead(SLOT.timer)
     if (owner !== 0) this.front.recover(owner)
     this.#announce('thread_replaced', null, { thread: 'timer' })
+    const pause_ms = this.#timer_pace.died(performance.now())
+    if (pause_ms === null) return this.#options.onFatal(new Error('the timer thread ends again and again'))
+    setTimeout(() => this.#restartTimer(), pause_ms).unref()
+  }
+
+  /** Lanes talk to the timer through ports that they were given at their start, so they are replaced with it. */
+  #restartTimer(): void {
+    if (this.#closing) return
     this.#startTimer()
     this.flows.startTimers()
     void this.#team.refresh()
@@ -294,11 +307,11 @@ export class LiveEngine implements Engine {
 
   /** What ran on the lane is named, and its node shows why it ended. */
   #laneDied(death: LaneDeath, names: Names): void {
-    const { code, message, slot, stack } = death
+    const { code, message, slot, stack, interrupted } = death
     const node = death.node === null ? null : names.nodeName(death.node)
-    this.#options.log.warn('lane_died', { slot, code, message, node })
+    this.#options.log.warn('lane_died', { slot, code, message, node, interrupted })
     const flow = node === null ? null : node.slice(0, node.indexOf('.'))
-    this.#announce('thread_replaced', flow, { thread: 'lane', slot, code, node })
+    this.#announce('thread_replaced', flow, { thread: 'lane', slot, code, node, interrupted })
     if (node === null) return
     const ts = nowUs()
     const text = `${message} The node runs in a call slot from now on.`

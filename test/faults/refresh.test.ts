@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { limits } from '../../protocol/limits.ts'
+import { liveEngine } from '../kit/live-engine.ts'
+import { code, flow, input, output, Story } from '../kit/live-story.ts'
+
+test('modules are refreshed as often as somebody asks, one round after the other, and no value is lost', async t => {
+  const { engine } = await liveEngine(t, { FLOW_LANES: String(limits.LANES) })
+  const story = new Story(engine)
+  const source = 'export default ({ x }, ctx) => ({ y: (ctx.state.n = (ctx.state.n ?? 0) + 1) })'
+  await story.save(
+    'f',
+    flow([code('n', source, [input('x', 'int')], [output('y', 'int')])], { message: 'x', dtype: 'int' }),
+  )
+  const rounds = Promise.all([1, 2, 3].map(() => engine.refreshModules()))
+  let published = 0
+  let done = false
+  void rounds.then(() => (done = true))
+  while (!done) {
+    story.publish('f.x', ++published)
+    await new Promise(resolve => setTimeout(resolve, 2))
+  }
+  await rounds
+  assert.deepEqual(
+    await story.values('f.y', published),
+    Array.from({ length: published }, (_, n) => n + 1),
+  )
+})
