@@ -6,13 +6,19 @@ import { recoverThread } from '../../core/cascade/recover.ts'
 import { Arena } from '../../core/memory/arena.ts'
 import { NodeCounters } from '../../core/memory/counters.ts'
 import { HeldTable } from '../../core/memory/held.ts'
-import { JournalWriter } from '../../core/memory/journal.ts'
+import { CASCADE_STATUS, JournalWriter } from '../../core/memory/journal.ts'
 import { MessageTable } from '../../core/memory/messages.ts'
+import { begunBy, clearBegun, type Interrupted } from '../../core/memory/recover-begun.ts'
 import { CONTROL, createMemory, type Memory, productionSizes } from '../../core/memory/region.ts'
 import { NodeStates } from '../../core/memory/states.ts'
 import { SLOT, THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
 import { type Codec, createCodec } from '../../protocol/codec.ts'
 import { journalWakes } from '../../threads/journal-wakes.ts'
+
+/** The longest record of a cascade, generously. */
+const CASCADE_ROOM_BYTES = 128
+/** So long the front stands still for the store, if what a thread left behind is more than the ring has room for. */
+const ROOM_WITHIN_MS = 1_000
 
 /** The engine's shared memory, and the front's own hands in it. */
 export class FrontMemory {
@@ -73,6 +79,35 @@ export class FrontMemory {
       messages: this.messages,
       wakes: journalWakes(this.memory),
     })
+  }
+
+  /** What a dead thread had begun and not ended. Asked before `recover`, which marks what the thread had journalled. */
+  begunBy(slot: number): readonly Interrupted[] {
+    return begunBy(this.memory, slot)
+  }
+
+  /** Records what the dead thread of the slot had begun as interrupted. Afterwards the slot's rows are free. */
+  interrupt(slot: number, cascades: readonly Interrupted[], now_us: number): void {
+    const { journal } = this
+    const until_ms = performance.now() + ROOM_WITHIN_MS
+    for (const one of cascades) {
+      if (!journal.waitForRoom(CASCADE_ROOM_BYTES, () => performance.now() > until_ms)) break
+      journal.cascade(
+        one.flow,
+        one.message,
+        one.root_version,
+        one.seq,
+        one.started_us,
+        Math.max(0, now_us - one.started_us),
+        CASCADE_STATUS.interrupted,
+        one.executions,
+        one.errors,
+        one.parent_seq,
+        one.parent_ts,
+      )
+    }
+    journal.mark()
+    clearBegun(this.memory, slot)
   }
 
   /**

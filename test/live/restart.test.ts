@@ -213,18 +213,72 @@ test('a body that ends its lane costs what had begun there: the lane is replaced
   await eventually(async () => (await engine.observe.summary()).cascades.in_flight === 0, 'nothing is in flight')
 })
 
+/** Version, status and executions of the flow's cascades, oldest first, once there are so many. */
+async function cascades(story: Story, flow: string, count: number): Promise<string[]> {
+  await eventually(async () => (await story.cascades(flow)).length === count, `${count} cascades of ${flow}`)
+  const told = (await story.cascades(flow)).map(one => `${one.root_version} ${one.status} ${one.executions}`)
+  return told.reverse()
+}
+
 test('cascades that had begun on a lane that died are recorded as interrupted', async t => {
-  const { story, gate } = await dyingLane(t)
+  const { engine, story, gate } = await dyingLane(t)
   gate.open()
   await story.becomes('dies.y', 3)
   await story.becomes('beside.y', 2)
-  const statuses = async (name: string) =>
-    (await story.cascades(name))
-      .map(one => `${one.root_version} ${one.status}`)
-      .reverse()
-      .join()
-  const dies = '1 succeeded,2 interrupted,3 succeeded,4 succeeded'
-  await eventually(async () => (await statuses('dies')) === dies, dies)
-  const beside = '1 interrupted,2 succeeded'
-  await eventually(async () => (await statuses('beside')) === beside, beside)
+  assert.deepEqual(await cascades(story, 'dies', 4), [
+    '1 succeeded 1',
+    '2 interrupted 1',
+    '3 succeeded 1',
+    '4 succeeded 1',
+  ])
+  assert.deepEqual(await cascades(story, 'beside', 2), ['1 interrupted 1', '2 succeeded 1'])
+  const [event] = await story.events('dies', 'thread_replaced')
+  assert.equal(event!['interrupted'], 2)
+  for (const one of [...(await story.cascades('dies')), ...(await story.cascades('beside'))])
+    assert.deepEqual(await engine.observe.cascade(one.id), one)
+})
+
+test('a cascade that outlived its turn is recorded as interrupted when another flow ends their lane in between', async t => {
+  const { engine } = await liveEngine(t, { FLOW_LANES: '1' })
+  const story = new Story(engine)
+  // Longer than a turn, each of them: the other flow comes between two.
+  const slow = 'const until = performance.now() + 3; while (performance.now() < until);'
+  const steps = Array.from({ length: 8 }, (_, at) =>
+    code(
+      `s${at}`,
+      `export default ({ x }) => { ${slow} return { y: x } }`,
+      [input('x', 'int', { message: `m${at}` })],
+      [output('y', 'int', { message: `m${at + 1}` })],
+    ),
+  )
+  await story.save('long', flow(steps, int('m0')))
+  const dies = 'export default ({ x }) => { if (x === 1) process.exit(3) }'
+  await story.save('dies', flow([code('exit', dies, [input('x', 'int', { message: 'long.m1' })])]))
+  story.publish('long.m0', 0)
+  await story.reaches('long.m8', 1)
+  assert.deepEqual(await cascades(story, 'dies', 1), ['1 succeeded 1'])
+  story.publish('long.m0', 1)
+  await story.events('dies', 'thread_replaced')
+  const [, cut] = await cascades(story, 'long', 2)
+  assert.match(cut!, /^2 interrupted [1-7]$/)
+  assert.deepEqual(await cascades(story, 'dies', 2), ['1 succeeded 1', '2 interrupted 1'])
+  assert.equal((await story.cascades('dies'))[0]!.parent, (await story.cascades('long'))[0]!.id)
+  assert.equal(story.version('long.m8'), 1)
+  assert.equal((await engine.observe.summary()).cascades.in_flight, 0)
+})
+
+test('no two cascades have one number, however often the threads of their lanes are replaced', async t => {
+  const { engine } = await liveEngine(t, { FLOW_LANES: '1' })
+  const story = new Story(engine)
+  await story.save('line', flow([pass()], int('x')))
+  const rounds = 4
+  for (let round = 1; round <= rounds; round++) {
+    story.publish('line.x', round)
+    await story.reaches('line.y', round)
+    await engine.refreshModules()
+  }
+  await cascades(story, 'line', rounds)
+  // An id ends with the number.
+  const numbers = (await story.cascades('line')).map(one => one.id.slice(19))
+  assert.deepEqual([numbers.length, new Set(numbers).size], [rounds, rounds])
 })
