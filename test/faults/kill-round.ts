@@ -49,6 +49,7 @@ interface Known {
 export class KillRounds {
   readonly #random: () => number
   readonly #data_dir: string
+  readonly #longest_ms: number
   readonly #known = new Map<string, Known>(killMessages.map(message => [message, { version: 0, ts: null }]))
   readonly #users = new Set<string>()
   readonly #saves = new Map<string, { commit: string; number: number }>()
@@ -58,9 +59,11 @@ export class KillRounds {
   #not_run = 0
   #begun = 0
 
-  constructor(data_dir: string, random: () => number) {
+  /** A load goes on for `longest_ms` at most before the kill, most of them for much less. */
+  constructor(data_dir: string, random: () => number, longest_ms = 2400) {
     this.#random = random
     this.#data_dir = data_dir
+    this.#longest_ms = longest_ms
   }
 
   /** Kills, starts again and checks. The figures of the round, once all of it held. */
@@ -69,7 +72,7 @@ export class KillRounds {
     this.#engine ??= await this.#first()
     const load = new KillLoad(this.#engine, this.#round, this.#random)
     // Some rounds last long enough for cascades to have an open record.
-    const load_ms = 100 + this.#random() ** 2 * 2400
+    const load_ms = 100 + this.#random() ** 2 * this.#longest_ms
     load.start()
     await new Promise(resolve => setTimeout(resolve, load_ms))
     const killed_ms = performance.now()
