@@ -116,16 +116,21 @@ export class BegunCascades {
     }
   }
 
-  /** Its end is in the journal. */
+  /** Its end is in the journal. Small, since it stands on the way of every cascade. */
   end(cascade: Begun): void {
-    if (cascade.row === 0) {
-      if (cascade.errors > 0) this.#i32[this.#word + W.errors] = 0
-      this.#i32[this.#word + W.flow] = 0
-    } else if (cascade.row > 0) {
-      atomics.release(this.#i32, this.#at(cascade.row) + W.flow, 0)
-      this.#free[this.#free_rows++] = cascade.row
-      cascade.row = -1
-    }
+    if (cascade.row === 0 && cascade.errors === 0) this.#i32[this.#word + W.flow] = 0
+    else this.#leave(cascade)
+  }
+
+  #leave(cascade: Begun): void {
+    const { row } = cascade
+    if (row < 0) return
+    const word = this.#at(row)
+    this.#i32[word + W.errors] = 0
+    atomics.release(this.#i32, word + W.flow, 0)
+    if (row === 0) return
+    this.#free[this.#free_rows++] = row
+    cascade.row = -1
   }
 
   #at(row: number): number {

@@ -61,7 +61,12 @@ export function prometheusText(parts: PrometheusParts): string {
     'Cascades ended, by status.',
     (['succeeded', 'failed', 'interrupted'] as const).map(status => [{ status }, totals[status]] as const),
   )
-  out.metric('svc_cascades_in_flight', 'gauge', 'Cascades with a body away.', [[{}, front.cascadesInFlight]])
+  out.metric(
+    'svc_cascades_in_flight',
+    'gauge',
+    'Cascades that outlived the turn that began them: a body is away, or they are long.',
+    [[{}, front.cascadesInFlight]],
+  )
   for (const counter of NODE_COUNTERS) {
     const samples: [Labels, number][] = []
     for (const flow of flows.all()) {
