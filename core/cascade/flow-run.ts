@@ -26,7 +26,7 @@ const WAVE = 0
 export class FlowRun {
   readonly index: number
   run: PlanRun
-  /** Items taken from the queue since the last turn's end was marked. */
+  /** Items of the flow's own messages, taken since the last turn's end was marked: those that a publish counted as queued. */
   taken = 0
   /** Version of the carry that this thread left behind: another one means that another thread ran the flow since. */
   version = -1
@@ -119,7 +119,6 @@ export class FlowRun {
         this.#arrive(this.#arrivals.shift()!)
       } else if (items < limits.TURN_ITEMS && this.#host.mayBegin(this) && ingress.take(this.index, this.#item)) {
         items++
-        this.taken++
         this.#begin(this.#item)
       } else if (this.#mayPull() && this.#pulls < limits.GENERATOR_PULLS_PER_TURN) {
         this.#stack.push(this.#generators.shift()!)
@@ -149,6 +148,7 @@ export class FlowRun {
   #begin(item: TakenItem): void {
     const run = this.run
     const position = run.plan.by_message.get(item.message)
+    if (position !== undefined && run.plan.messages[position]!.own) this.taken++
     const cascade = new Cascade()
     cascade.seq = this.#host.nextSeq()
     cascade.message = item.message

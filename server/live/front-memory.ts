@@ -118,12 +118,16 @@ export class FrontMemory {
     const { flows, queue } = this
     if (!flows.claim(flow, this.#owner)) return -1
     let thrown = 0
-    while (queue.take(flow, this.#item)) thrown++
+    let own = 0
+    while (queue.take(flow, this.#item)) {
+      thrown++
+      if (this.messages.flow(this.#item.message) === flow) own++
+    }
     queue.trim(flow)
     flows.setInner(flow, 0, 0)
     const carried = flows.setCarry(flow, 0)
     if (carried !== 0) this.arena.release(carried)
-    if (thrown > 0) this.journal.taken(flow, thrown)
+    if (own > 0) this.journal.taken(flow, own)
     flows.release(flow, this.#owner)
     return thrown
   }

@@ -282,3 +282,25 @@ test('no two cascades have one number, however often the threads of their lanes 
   const numbers = (await story.cascades('line')).map(one => one.id.slice(19))
   assert.deepEqual([numbers.length, new Set(numbers).size], [rounds, rounds])
 })
+
+test('what had not run counts what was published in the flow, not what it takes from others', async t => {
+  const live = await liveEngine(t, { FLOW_MAX_CASCADES: '1' })
+  const story = new Story(live.engine)
+  const gate = new Gate(live.data_dir)
+  const int = (message: string) => ({ message, dtype: 'int' as const })
+  const pass = (x: Parameters<typeof input>[2]) =>
+    code('pass', 'export default ({ x }) => ({ y: x })', [input('x', 'int', x)], [output('y', 'int')])
+  const held = `${gate.source}export default async ({ z }, ctx) => { ctx.emit({ begun: z }); await opened() }`
+  await story.save('source', flow([pass({})], int('x')))
+  const hold = code('hold', held, [input('z', 'int')], [output('begun', 'int')])
+  await story.save('reader', flow([pass({ message: 'source.y' }), hold], int('z')))
+  for (let x = 0; x < 10; x++) story.publish('source.x', x)
+  await story.reaches('reader.y', 10)
+  for (let z = 0; z < 4; z++) story.publish('reader.z', z)
+  await story.becomes('reader.begun', 0)
+  const { engine } = await live.restart()
+  assert.deepEqual(
+    ['source', 'reader'].map(name => engine.flows.get(name).not_run_after_restart),
+    [0, 3],
+  )
+})
