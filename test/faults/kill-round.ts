@@ -160,8 +160,11 @@ export class KillRounds {
     const of_killed = running.json.items.filter((one: { started_at: string }) => one.started_at < started(engine))
     assert.deepEqual(of_killed, [], 'nothing of the killed engine is left running')
     assert.doesNotMatch(engine.log, /"event":"(defect|request_failed|uncaught_exception|engine_cannot_go_on)"/)
-    const [start] = await engine.events('engine_started')
-    const interrupted = Number(start?.['interrupted'])
+    // It is told once live flows run, a moment after the first answer.
+    const start = await eventually('the start is told', async () =>
+      (await engine.events('engine_started')).find(event => event.ts > started(engine)),
+    )
+    const interrupted = Number(start['interrupted'])
     const outrun = Math.max(0, -begun)
     return { lost, lost_age_ms, begun: Math.max(0, begun), outrun, not_run: not_run_after_restart, interrupted }
   }
