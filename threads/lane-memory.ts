@@ -34,6 +34,8 @@ export class LaneMemory {
   readonly #threads: ThreadTable
   readonly #current_node: number
   readonly #heartbeat: number
+  readonly #posted: number
+  #seen_posted = -1
   readonly #executions: number
   readonly #published: number
   readonly #own_in_flight: number
@@ -65,6 +67,7 @@ export class LaneMemory {
     const row = this.#threads.row(slot)
     const control = memory.regions.control.offset >> 2
     this.#current_node = (row >> 2) + THREAD_ROW.word.current_node
+    this.#posted = (row >> 2) + THREAD_ROW.word.posted
     this.#heartbeat = (row >> 3) + THREAD_ROW.word.heartbeat_ms
     this.#executions = (row >> 3) + THREAD_ROW.word.executions
     this.#published = (row >> 3) + THREAD_ROW.word.published
@@ -78,6 +81,14 @@ export class LaneMemory {
   /** Each time round the lane's loop, asleep or not at least twice a second: else the watch takes the lane for hung. */
   beat(now_ms: number): void {
     this.shared.f64[this.#heartbeat] = now_ms
+  }
+
+  /** True when the front has posted something since the last look, and the first time. One load: a look at the port costs microseconds. */
+  wasPosted(): boolean {
+    const posted = atomics.load(this.shared.i32, this.#posted)
+    if (posted === this.#seen_posted) return false
+    this.#seen_posted = posted
+    return true
   }
 
   /** What the watch and a death name as the body that ran. */

@@ -14,6 +14,7 @@ import { type Codec, createCodec, newEncoded } from '../protocol/codec.ts'
 import type { EncodedValue } from '../protocol/encoded.ts'
 import { limits } from '../protocol/limits.ts'
 import { EmitWaits } from './emit-waits.ts'
+import { EventLoopTurns, SLEEP_MS } from './event-loop-turns.ts'
 import { LaneBodies } from './lane-bodies.ts'
 import { CallFailure, LaneCalls } from './lane-calls.ts'
 import { LaneMemory } from './lane-memory.ts'
@@ -38,11 +39,8 @@ const TURN_ROOM_BYTES = limits.JOURNAL_RING_BYTES / 4
 /** The longest record of a value, generously. */
 const PUBLISH_ROOM_BYTES = limits.JOURNAL_INLINE_BYTES + 128
 const OPEN_RECORD_AFTER_US = 1_000_000
-/** The longest sleep: what is looked at by the clock (open records, clock drift, gauges) is looked at this often. */
-const SLEEP_MS = 500
 /** Sleep while the bound on cascades in flight holds the ingress back. */
 const CAPPED_SLEEP_MS = 2
-
 const NO_INGRESS = { take: () => false }
 
 class Lane implements Host {
@@ -84,8 +82,7 @@ class Lane implements Host {
   #capped = false
   #prefers_free = false
   #sleeping = false
-  /** The event loop has had its turn since bodies last ran. */
-  #served = true
+  readonly #event_loop = new EventLoopTurns()
 
   constructor(task: LaneTask) {
     this.#task = task
@@ -142,7 +139,7 @@ class Lane implements Host {
       this.#turn(flow)
       // Promises, timers and posted messages of bodies are served at least this often.
       if (this.#owned.size > 0 && this.clock() - served_at >= limits.TURN_MS) {
-        await this.#serve()
+        await this.#event_loop.serve(this.clock)
         served_at = this.clock()
       }
     }
@@ -150,13 +147,8 @@ class Lane implements Host {
     process.off('uncaughtException', escaped).off('unhandledRejection', escaped)
   }
 
-  /** Lets the event loop do what bodies have left to it. */
-  async #serve(): Promise<void> {
-    this.#served = true
-    await new Promise(setImmediate)
-  }
-
   #receive(): void {
+    if (!this.#memory.wasPosted()) return
     const { control } = this.#task
     for (let got = receiveMessageOnPort(control); got !== undefined; got = receiveMessageOnPort(control)) {
       const message = got.message as ToLane
@@ -275,7 +267,7 @@ class Lane implements Host {
       this.#wanting.add(flow)
       return
     }
-    this.#served = false
+    this.#event_loop.ran(flow.away > 0)
     const enabled = plan?.enabled ?? false
     const more = flow.turn(enabled ? this.#memory.queue : NO_INGRESS, this.clock() + limits.TURN_MS)
     this.#endTurn(flow)
@@ -335,8 +327,7 @@ class Lane implements Host {
   }
 
   async #idle(): Promise<void> {
-    // What bodies leave behind (a generator's `finally`, a rejection nobody awaits) must not wait for the end of a deaf sleep.
-    if (!this.#served) return this.#serve()
+    if (this.#event_loop.isDue(this.clock())) return this.#event_loop.serve(this.clock)
     this.#notes.flush(this.now_us())
     this.#memory.arena.collect()
     const ticket = this.#memory.sleeper.announce()
@@ -344,7 +335,7 @@ class Lane implements Host {
       this.#memory.sleeper.cancel()
       return
     }
-    const ms = this.#capped ? CAPPED_SLEEP_MS : SLEEP_MS
+    const ms = this.#capped ? CAPPED_SLEEP_MS : this.#event_loop.sleep_ms
     if (this.#owned.size === 0 && !this.#bodies.isLoading && !hasHandles()) {
       this.#memory.sleeper.sleep(ticket, ms)
     } else {
@@ -600,9 +591,8 @@ class Lane implements Host {
   }
 }
 
-/** What escapes a body while none of its executions is known. */
+/** For what escapes a body while none of its executions is known. */
 const NO_CASCADE = new Cascade()
-
 const DONE = Promise.resolve()
 
 /** Does the event loop hold anything of a body's: a timer, a socket, a file? The lane then must not sleep deaf. */

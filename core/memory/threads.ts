@@ -34,7 +34,7 @@ export const THREAD_ROW = layout(
     ['heartbeat_ms', 'f64', 'when the thread last came round its loop, by its own clock; 0: it does not say'],
     ['published', 'f64', 'values published since the slot was entered'],
     ['thread', 'i32', 'threadId of the worker that holds the slot; 0 for the front'],
-    ['spare', 'i32', ''],
+    ['posted', 'i32', 'messages posted to a lane so far (the front); a lane looks at its port when it has changed'],
     ['wake', 'i32', 'counts wakes; the thread sleeps on it (a cache line of its own)'],
     ['sleeping', 'i32', '1 while the thread sleeps or is about to'],
   ],

@@ -96,8 +96,15 @@ export class LaneTeam {
   }
 
   post(message: ToLane): void {
-    for (const member of this.#members.values()) member.control.postMessage(message)
+    for (const { slot, control } of this.#members.values()) this.#postTo(slot, control, message)
     this.#options.front.ready.wakeAll()
+  }
+
+  /** The lane looks at its port when the word has changed; whoever posts wakes it. */
+  #postTo(slot: number, control: MessagePort, message: ToLane): void {
+    const { memory, threads } = this.#options.front
+    control.postMessage(message)
+    Atomics.add(memory.i32, (threads.row(slot) >> 2) + THREAD_ROW.word.posted, 1)
   }
 
   get size(): number {
@@ -145,7 +152,7 @@ export class LaneTeam {
   #retire(member: Member, grace_ms: number): void {
     if (member.retiring) return
     member.retiring = true
-    member.control.postMessage({ type: 'retire', grace_ms } satisfies ToLane)
+    this.#postTo(member.slot, member.control, { type: 'retire', grace_ms })
     this.#options.front.ready.wakeAll()
     if (!this.#closing) setTimeout(() => member.abort.abort(), grace_ms + 2_000).unref()
   }
@@ -179,7 +186,7 @@ export class LaneTeam {
       this.#receive(member, message)
     })
     control.port1.unref()
-    for (const plan of plans()) control.port1.postMessage({ type: 'plan', plan } satisfies ToLane)
+    for (const plan of plans()) this.#postTo(slot, control.port1, { type: 'plan', plan })
     const task: LaneTask = {
       sab: front.memory.sab,
       slot,
@@ -218,7 +225,7 @@ export class LaneTeam {
       case 'dispatch': {
         const { call } = message.request
         this.#options.dispatch(message.request, (code, text) => {
-          member.control.postMessage({ type: 'call_lost', call, code, message: text } satisfies ToLane)
+          this.#postTo(member.slot, member.control, { type: 'call_lost', call, code, message: text })
           this.#options.front.ready.wakeAll()
         })
         break
