@@ -20,8 +20,8 @@ const WAVE = 0
  * One flow on the lane that owns it: takes what was published, orders waves, starts bodies, publishes what they emit.
  *
  * Order of work in a turn: the stack (the present wave and what it spawned, depth first, so that each reader sees emissions in
- * order), then values that go back round a loop, then arrivals (bodies that came back), then ingress, then generators. A generator lies under its last wave on the
- * stack, so it is pulled again when the inline part of that wave is done.
+ * order), then values that go back round a loop, then arrivals (bodies that came back), then ingress, then generators. A
+ * generator lies under its last wave on the stack, so it is pulled again when the inline part of that wave is done.
  */
 export class FlowRun {
   readonly index: number
@@ -218,10 +218,7 @@ export class FlowRun {
     while (wave.count > 0) this.#lines.enter(wave, wave.takeFirst())
     wave.queued = false
     this.#waves.park(wave)
-    for (const position of [...wave.away]) {
-      const { mailbox } = seats[position]!
-      if (!mailbox.busy && mailbox.reserved === null) this.#lines.next(mailbox)
-    }
+    for (const position of [...wave.away]) this.#lines.letIn(seats[position]!.mailbox)
   }
 
   /** Something that the wave waited for has come: it goes on with the other arrivals. */

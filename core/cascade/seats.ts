@@ -9,7 +9,7 @@ export class Seats {
   readonly #host: Host
   readonly #waves: OpenWaves
   readonly #present = new Map<string, Seat>()
-  /** Kept for ids that the plan has lost while a body is inside or waves of older plans are open: they may still come to it, and the id may come back. */
+  /** Those of ids that the plan has lost stay while a body is inside or waves of older plans may come to it: the id may come back. */
   readonly #mailboxes = new Map<string, Mailbox>()
   readonly #leaving = new Set<Seat>()
   #replaced: Seat[] = []

@@ -1,3 +1,4 @@
+import { isUpstream } from '../flow/plan.ts'
 import type { PlanRun } from './plan-run.ts'
 
 /** Everything that one published message started inside one flow. Counts itself; recorded when nothing of it is open any more. */
@@ -133,12 +134,10 @@ export class Wave {
   /** A node that is pending, waits in its mailbox, or is away may still publish something that this one reads. */
   isBlocked(position: number): boolean {
     const upstream = this.run.plan.nodes[position]!.upstream
-    for (const other of this.away) {
-      if (other !== position && (upstream[other >>> 5]! >>> (other & 31)) & 1) return true
-    }
+    for (const other of this.away) if (other !== position && isUpstream(upstream, other)) return true
     for (let at = 0; at < this.count; at++) {
       const other = this.pending[at]!
-      if (other !== position && (upstream[other >>> 5]! >>> (other & 31)) & 1) return true
+      if (other !== position && isUpstream(upstream, other)) return true
     }
     return false
   }

@@ -1,5 +1,5 @@
 /** After a lane died: which cascades it had begun and not ended. Its exit is confirmed. */
-import { BEGUN_ROW, begunOffset } from './begun.ts'
+import { BEGUN_ROW, type Begun, begunOffset } from './begun.ts'
 import {
   CASCADE_PAYLOAD,
   CASCADE_STATUS,
@@ -11,16 +11,8 @@ import {
 import type { Memory } from './region.ts'
 import { THREAD_ROW } from './threads.ts'
 
-export interface Interrupted {
+export interface Interrupted extends Omit<Begun, 'row'> {
   readonly flow: number
-  readonly seq: number
-  readonly started_us: number
-  readonly message: number
-  readonly root_version: number
-  readonly parent_seq: number
-  readonly parent_ts: number
-  readonly executions: number
-  readonly errors: number
 }
 
 const W = BEGUN_ROW.word

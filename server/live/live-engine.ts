@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { JOURNAL } from '../../core/memory/journal.ts'
 import { SLOT } from '../../core/memory/threads.ts'
 import { newEncoded } from '../../protocol/codec.ts'
+import { ServiceError } from '../../protocol/errors.ts'
 import type { EngineEvent, EventType } from '../../protocol/event.ts'
 import { formatTime } from '../../protocol/time.ts'
 import { VERSION } from '../../protocol/version.ts'
@@ -275,7 +276,8 @@ export class LiveEngine implements Engine {
     if (owner !== 0) this.front.recover(owner)
     this.#announce('thread_replaced', null, { thread: 'timer' })
     const pause_ms = this.#timer_pace.died(performance.now())
-    if (pause_ms === null) return this.#options.onFatal(new Error('the timer thread ends again and again'))
+    if (pause_ms === null)
+      return this.#options.onFatal(new ServiceError('thread_lost', 'The timer thread ends again and again.'))
     setTimeout(() => this.#restartTimer(), pause_ms).unref()
   }
 

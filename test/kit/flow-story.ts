@@ -1,7 +1,7 @@
 import { FlowRun } from '../../core/cascade/flow-run.ts'
 import { type Failure, type Host, THREW } from '../../core/cascade/host.ts'
 import { Packed, type PlanRun } from '../../core/cascade/plan-run.ts'
-import type { TakenItem } from '../../core/cascade/queue.ts'
+import { newItem, type TakenItem } from '../../core/cascade/queue.ts'
 import { type Body, type Execution, Seat } from '../../core/cascade/seat.ts'
 import type { Cascade } from '../../core/cascade/wave.ts'
 import { compilePlan, type Plan, type PlanOutputPort } from '../../core/flow/plan.ts'
@@ -166,7 +166,7 @@ export class FlowStory {
     this.#options = options
     for (const [name, value] of Object.entries(options.values ?? {})) this.#set(this.#indexOf(name), value)
     this.#plan = this.#planOf(nodes)
-    this.flow = new FlowRun(this.#plan, this.#host(), emptyItem())
+    this.flow = new FlowRun(this.#plan, this.#host(), newItem())
   }
 
   // ---- what a test does
@@ -183,7 +183,7 @@ export class FlowStory {
     const version = this.#set(index, value)
     if (isFollowed(this.#plan, index)) {
       this.#before.set(index, stood)
-      this.#queue.push({ ...emptyItem(), message: index, version, depth, ts: this.#now_us(), value: encoded })
+      this.#queue.push({ ...newItem(), message: index, version, depth, ts: this.#now_us(), value: encoded })
     }
     return version
   }
@@ -502,16 +502,6 @@ export function isFollowed(plan: Plan, message: number): boolean {
 }
 
 const ORIGIN_US = 1_750_000_000_000_000
-
-const emptyItem = (): TakenItem => ({
-  message: 0,
-  depth: 0,
-  version: 0,
-  ts: 0,
-  parent_seq: 0,
-  parent_ts: 0,
-  value: newEncoded(),
-})
 
 const isPublish = (line: string): boolean => /^[^ ]+=/.test(line)
 
