@@ -284,38 +284,18 @@ export class Front implements Publisher {
     res.onAborted(() => {
       aborted = true
     })
-    this.#options.admissions.admit(asked.token).then(
-      admission =>
-        this.#late(
-          res,
-          path,
-          () => aborted,
-          () => this.#letIn(handlers, admission, asked, res, context),
-        ),
-      error =>
-        this.#late(
-          res,
-          path,
-          () => aborted,
-          () => refuse(res, error, path, false, false),
-        ),
-    )
-  }
-
-  /** Answers an upgrade after its first turn, unless the client has gone. */
-  #late(res: HttpResponse, path: string, isAborted: () => boolean, work: () => void): void {
-    if (isAborted()) return
-    try {
-      res.cork(() => {
-        try {
-          work()
-        } catch (error) {
-          refuse(res, error, path, false, false)
-        }
-      })
-    } catch (error) {
-      this.#options.log.error('request_not_served', { path, error })
+    const refuseLate = (error: unknown): void => {
+      if (!aborted) res.cork(() => refuse(res, error, path, false, false))
     }
+    this.#options.admissions
+      .admit(asked.token)
+      .then(admission => {
+        // Not corked: when a cork ends, the library looks for the response that it began with, finds in its memory the
+        // websocket that took its place, and may close that.
+        if (!aborted) this.#letIn(handlers, admission, asked, res, context)
+      })
+      .catch(refuseLate)
+      .catch(error => this.#options.log.error('request_not_served', { path, error }))
   }
 
   #letIn(
