@@ -289,26 +289,33 @@ export class FlowRun {
     const now = host.clock()
     const ms = now - this.#now
     this.#now = now
-    if (result === THREW) this.#failHere(execution, host.thrown())
-    else if (result !== undefined && result !== null) this.#result(execution, result)
-    if (!execution.away) host.executed(seat, ms)
+    if (result === undefined || result === null) return host.executed(seat, ms)
+    if (result !== THREW) return this.#result(execution, result, ms)
+    host.executed(seat, ms)
+    this.#failHere(execution, host.thrown())
   }
 
-  /** What a body handed back within its call: outputs, a promise, or a generator. */
-  #result(execution: Execution, result: unknown): void {
-    const failure = this.#emissions.take(execution, result)
-    if (failure === null) return this.#emissions.publish(execution, this.#time())
-    if (failure !== NO_OUTPUTS) return this.#failHere(execution, failure)
-    let later: 'promise' | 'generator' | null = null
-    try {
-      const { then, next } = result as { then?: unknown; next?: unknown }
-      if (typeof then === 'function') later = 'promise'
-      else if (typeof next === 'function') later = 'generator'
-    } catch (error) {
-      return this.#failHere(execution, this.#host.failureOf(error))
+  /**
+   * What a body handed back within its call: outputs, a promise, or a generator. An execution that is over is counted before
+   * its outputs are published, so that whoever sees the values finds it counted.
+   */
+  #result(execution: Execution, result: unknown, ms: number): void {
+    let failure = this.#emissions.take(execution, result)
+    if (failure === NO_OUTPUTS) {
+      let later: 'promise' | 'generator' | null = null
+      try {
+        const { then, next } = result as { then?: unknown; next?: unknown }
+        if (typeof then === 'function') later = 'promise'
+        else if (typeof next === 'function') later = 'generator'
+      } catch (error) {
+        failure = this.#host.failureOf(error)
+      }
+      if (later === 'promise') return this.#await(execution, result)
+      if (later === 'generator') return this.#generate(execution, result as Iterator<unknown>)
     }
-    if (later === 'promise') this.#await(execution, result)
-    else if (later === 'generator') this.#generate(execution, result as Iterator<unknown>)
+    this.#host.executed(execution.seat, ms)
+    if (failure === null) this.#emissions.publish(execution, this.#time())
+    else if (failure !== NO_OUTPUTS) this.#failHere(execution, failure)
   }
 
   #failHere(execution: Execution, failure: Failure): void {
