@@ -135,6 +135,36 @@ const table = {
   // cascades
   cascade_not_found: { status: 404, title: 'No such cascade', next: 'GET /cascades lists the recorded cascades.' },
 
+  // batch runs
+  run_not_found: { status: 404, title: 'No such run', next: 'GET /runs lists the runs.' },
+  run_ended: { status: 409, title: 'The run has ended', next: 'Retry it with POST /runs/{id}/retry.' },
+  run_not_ended: { status: 409, title: 'The run has not ended', next: 'Wait for it, or cancel it.' },
+  too_many_runs: { status: 503, title: 'Too many runs wait', next: 'Wait until some have ended.' },
+  bad_input: { status: 422, title: 'Bad input of a run', next: 'Correct the inputs named in "errors".' },
+  worker_lost: { status: 500, title: 'The worker was lost', next: 'Retry the run.' },
+  engine_restarted: { status: 500, title: 'The engine was restarted', next: 'Retry the run.' },
+  cancelled: { status: 500, title: 'Cancelled', next: 'Retry the run.' },
+  metric_not_found: { status: 404, title: 'No such metric', next: 'GET /runs/metrics/names lists the names.' },
+  too_many_metrics: { status: 500, title: 'Too many metrics', next: 'Use fewer names, or fewer steps.' },
+
+  // resources
+  flavor_not_found: { status: 404, title: 'No such flavor', next: 'GET /flavors lists the flavors.' },
+  flavor_in_use: { status: 409, title: 'A node asks for the flavor', next: 'Change the node that is named first.' },
+  too_many_flavors: { status: 409, title: 'Too many flavors', next: 'Delete flavors that are not needed.' },
+  bad_resources: { status: 422, title: 'Bad resources', next: 'Correct the amount that is named.' },
+
+  // artifacts
+  artifact_not_found: { status: 404, title: 'No such artifact', next: 'Store it with PUT /artifacts.' },
+  artifact_damaged: {
+    status: 500,
+    title: 'The artifact is damaged',
+    next: 'Store it again; svc artifacts verify lists all.',
+  },
+  bad_artifact: { status: 500, title: 'Not an artifact', next: 'Give bytes and a media type, or a stored reference.' },
+  bad_range: { status: 416, title: 'The range lies outside', next: 'Ask for bytes within the length named.' },
+  bad_media_type: { status: 422, title: 'Not a media type', next: 'Give a media type such as image/png.' },
+  upload_incomplete: { status: 400, title: 'The upload ended early', next: 'Send the whole body again.' },
+
   // users
   user_exists: { status: 409, title: 'The user exists', next: 'Choose another name.' },
   user_not_found: { status: 404, title: 'No such user', next: 'GET /users lists the users.' },

@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox'
 
-/** Event types of the live engine. Batch runs add theirs here. */
 export const EVENT_TYPES = [
   'message_value',
   'engine_started',
@@ -22,6 +21,15 @@ export const EVENT_TYPES = [
   'thread_replaced',
   'disk_full',
   'disk_recovered',
+  'run_created',
+  'run_started',
+  'run_finished',
+  'run_cancel_requested',
+  'run_node',
+  'run_metric',
+  'node_queued',
+  'flavor_changed',
+  'artifacts_swept',
 ] as const
 export type EventType = (typeof EVENT_TYPES)[number]
 

@@ -1,0 +1,218 @@
+import type { ResourceAmounts, RunCause, RunError, RunNodeStatus, RunStatus } from '../../../protocol/run.ts'
+
+/** What the store keeps of a run and how it is asked for it. Plain data that crosses threads; times are microseconds since 1970. */
+
+export interface StoredRun {
+  id: string
+  /** The flow's present name. */
+  flow: string
+  status: RunStatus
+  cause: RunCause
+  created_by: string
+  seed: number | null
+  timeout: number | null
+  no_cache: boolean
+  group: string | null
+  idempotency_key: string | null
+  version: number
+  commit: string
+  origin: Record<string, unknown> | null
+  origin_commit: string | null
+  code_digest: string | null
+  inputs: Record<string, unknown>
+  resolved: Record<string, unknown>
+  inputs_digest: string
+  result: Record<string, unknown> | null
+  terminal: string[]
+  error: RunError | null
+  retry_of: string | null
+  attempt: number
+  created_at: number
+  started_at: number | null
+  finished_at: number | null
+  cancel_requested_at: number | null
+}
+
+/** The store gives it its time, strictly later than that of every run before it. */
+export type NewRun = Pick<
+  StoredRun,
+  | 'id'
+  | 'flow'
+  | 'cause'
+  | 'created_by'
+  | 'seed'
+  | 'timeout'
+  | 'no_cache'
+  | 'group'
+  | 'idempotency_key'
+  | 'version'
+  | 'commit'
+  | 'origin'
+  | 'origin_commit'
+  | 'inputs'
+  | 'resolved'
+  | 'inputs_digest'
+  | 'retry_of'
+  | 'attempt'
+>
+
+/** `replayed`: a run of the same flow, caller and key was there; nothing was written. */
+export interface CreatedRun {
+  run: StoredRun
+  replayed: boolean
+}
+
+export interface ClaimRun {
+  id: string
+  /** Of this engine start: runs of an older one that are `running` at a start were interrupted. */
+  epoch: number
+  /** Read at the claim. */
+  code_digest: string | null
+  origin_commit: string | null
+  started_at: number
+}
+
+export interface FinishRun {
+  id: string
+  epoch: number
+  status: 'succeeded' | 'failed' | 'cancelled'
+  result: Record<string, unknown> | null
+  terminal: string[]
+  error: RunError | null
+  finished_at: number
+}
+
+/** The last value of an output port, and the digest of the whole sequence of what it gave; see core/runs/fingerprint.ts. */
+export interface StoredOutput {
+  port: string
+  message: string
+  value: unknown
+  count: number
+  digest: string
+}
+
+/** One node of a run; written again whole when it has moved on. */
+export interface StoredRunNode {
+  node: string
+  position: number
+  status: RunNodeStatus
+  attempt: number
+  executions: number
+  emissions: number
+  asked: ResourceAmounts | null
+  granted: ResourceAmounts | null
+  machine: string | null
+  queued_at: number | null
+  started_at: number | null
+  finished_at: number | null
+  body_s: number | null
+  expected_s: number | null
+  cache_key: string | null
+  /** Named digests of what the key is made of. */
+  parts: Record<string, string> | null
+  outputs: StoredOutput[] | null
+  cached_from: string | null
+  error: RunError | null
+}
+
+export interface MetricPoint {
+  /** `<node>.<name>` */
+  name: string
+  step: number
+  value: number
+}
+
+/** What happened inside a run since the last record of it: one write, in order with those before and after. */
+export interface RunProgress {
+  id: string
+  nodes: StoredRunNode[]
+  metrics: MetricPoint[]
+  artifacts: string[]
+}
+
+/** A node row that a stage-cache key was found under: it executed, and its artifacts are the reader's to check. */
+export interface CacheOrigin {
+  key: string
+  /** The run that executed it. */
+  run: string
+  flow: string
+  node: string
+  emissions: number
+  outputs: StoredOutput[]
+}
+
+export interface RunSelection {
+  flow: string | null
+  group: string | null
+  status: RunStatus | null
+  /** Inclusive, compared with `created_at`. */
+  since: number | null
+  /** Exclusive. */
+  before: number | null
+}
+
+export interface RunPage extends RunSelection {
+  limit: number
+  offset: number
+}
+
+export interface StoredRunList {
+  items: StoredRun[]
+  count: number
+  /** By flow, over all runs whatever the selection. */
+  counts: Record<string, { total: number; live: number }>
+}
+
+export interface SeriesRequest extends RunSelection {
+  /** One run alone; the rest of the selection is empty then. */
+  run: string | null
+  /** `<flow>.<node>.<name>`; null: every series. */
+  name: string | null
+  /** Every so manieth point of each series, its first among them. */
+  stride: number
+  limit: number
+}
+
+export interface StoredSeries {
+  run: string
+  name: string
+  steps: number[]
+  values: number[]
+}
+
+/** What a start finds: queued runs, oldest first, and how many were running when the engine before ended. */
+export interface LoadedRuns {
+  queued: StoredRun[]
+  interrupted: number
+  counts: Record<string, { total: number; live: number }>
+}
+
+/** The front's side: writes resolve after a synced commit, in the order they were called. */
+export interface RunStore {
+  create(run: NewRun): Promise<CreatedRun>
+  /** Null when it is queued no more. */
+  claim(claim: ClaimRun): Promise<StoredRun | null>
+  /** Null when it is not running under this epoch. `then` is claimed in the same transaction. */
+  finish(finish: FinishRun, progress: RunProgress | null, then: ClaimRun | null): Promise<FinishedRun>
+  /** A queued run is cancelled at once; a running one is marked. Null when it has ended, or is none. */
+  requestCancel(id: string, at: number): Promise<StoredRun | null>
+  progress(progress: RunProgress): Promise<null>
+
+  list(page: RunPage): Promise<StoredRunList>
+  get(id: string): Promise<StoredRun | null>
+  nodes(id: string): Promise<StoredRunNode[]>
+  series(request: SeriesRequest): Promise<StoredSeries[]>
+  /** Distinct `<flow>.<node>.<name>` over the whole selection, sorted. */
+  metricNames(selection: RunSelection): Promise<string[]>
+  /** Newest origin of each key that has one. */
+  cached(keys: string[]): Promise<CacheOrigin[]>
+  /** The newest origins, at most `entries` of them and about `bytes`; `complete` when there are no others. */
+  cacheIndex(entries: number, bytes: number): Promise<{ origins: CacheOrigin[]; complete: boolean }>
+  /** The newest run before this one that has a row with parts of the same node of the same flow. */
+  nearest(id: string, node: string): Promise<{ run: string; row: StoredRunNode } | null>
+}
+
+export interface FinishedRun {
+  finished: StoredRun | null
+  claimed: StoredRun | null
+}
