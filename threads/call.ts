@@ -6,39 +6,53 @@ import type { PlanNode } from '../core/flow/plan.ts'
 import { createCodec, newEncoded } from '../protocol/codec.ts'
 import { ServiceError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
+import { type CallLine, type CallListener, FrontLine, LaneLine } from './call-line.ts'
 import { encodeState, type KeptState } from './kept-state.ts'
-import type { CallRequest, FromCall, ToCall } from './lane-messages.ts'
+import type { CallEnd, CallMetric, FromCall, FromSlot, Note, RunIdentity, ToCall } from './lane-messages.ts'
 import { failureOf, loadBody, NodeDoor } from './node-call.ts'
 import { type ContextHost, NodeContext, NodeState } from './node-context.ts'
 
-/** One node call in a call slot: a piscina task. */
-export interface CallTask extends CallRequest {
-  readonly bodies: string
-}
-
-/** To the front, when the body is about to start: the limits on the call count from here. */
-export interface CallStarted {
-  readonly type: 'call_started'
+/** One node call in a call slot: a piscina task. Of a live node it answers over `port`; of a batch run, as the task's result. */
+export interface CallTask {
   readonly call: number
-  readonly thread: number
+  readonly flow: string
+  readonly run: RunIdentity | null
+  readonly node: PlanNode
+  readonly inputs: Record<string, unknown>
+  readonly state: Record<string, unknown>
+  readonly port: MessagePort | null
+  readonly bodies: string
+  /** Which call each thread runs, at its thread id modulo the length; the front looks there. */
+  readonly running: Int32Array
 }
 
 /** Emissions on their way to the lane before the body is made to wait for it. */
 const WINDOW = 64
+const METRIC_BATCH = 256
+const METRIC_BATCH_MS = 50
+const CHECKS_KEPT = 1_000
 
-export default async function call(task: CallTask): Promise<void> {
-  const call = new NodeCallTask(task)
-  await call.run()
+export default async function call(task: CallTask): Promise<CallEnd | undefined> {
+  const at = threadId % task.running.length
+  Atomics.store(task.running, at, task.call)
+  try {
+    return await new NodeCallTask(task).run()
+  } finally {
+    Atomics.store(task.running, at, 0)
+  }
 }
 
-class NodeCallTask implements ContextHost {
+class NodeCallTask implements ContextHost, CallListener {
   readonly #task: CallTask
-  readonly #port: MessagePort
+  readonly #line: CallLine
   readonly #controller = new AbortController()
   readonly #state: NodeState
   /** The state as it came, since the body writes into the object itself. */
   readonly #before: Buffer
   readonly #check: OutputCheck
+  #points: CallMetric[] = []
+  #emitted = 0
+  #over = false
   #unprocessed = 0
   #unawaited = 0
   #given_up = false
@@ -46,33 +60,53 @@ class NodeCallTask implements ContextHost {
 
   constructor(task: CallTask) {
     this.#task = task
-    this.#port = task.port
+    this.#line = task.port === null ? new FrontLine(task.call, this) : new LaneLine(task.port, this)
     this.#state = new NodeState(task.state)
-    this.#check = new OutputCheck(task.node)
+    this.#check = checkOf(task.node)
     this.#before = this.#check.codec.encodePlain({ k: '', s: task.state } satisfies KeptState)
-    this.#port.on('message', (message: ToCall) => this.#receive(message))
-    this.#port.on('close', () => this.#nobodyListens())
   }
 
-  async run(): Promise<void> {
+  async run(): Promise<CallEnd | undefined> {
+    const { node, call } = this.#task
+    if (node.timeout_s !== null) parentPort?.postMessage({ type: 'call_started', call } satisfies FromSlot)
+    const outcome = await this.#outcome(performance.now())
+    try {
+      if (this.#task.port === null) return { outcome: this.#sendable(outcome), emitted: this.#emitted }
+      this.#send(outcome)
+      return undefined
+    } finally {
+      this.#over = true
+      this.#line.close()
+    }
+  }
+
+  async #outcome(from: number): Promise<CallEnd['outcome']> {
     const { node, bodies } = this.#task
-    const started: CallStarted = { type: 'call_started', call: this.#task.call, thread: threadId }
-    parentPort?.postMessage(started)
-    const from = performance.now()
-    let outputs: unknown
     try {
       const body = await loadBody(bodies, node.digest!, node.qualified)
-      outputs = await this.#body(body)
+      const outputs = await this.#body(body)
       if (outputs !== undefined && outputs !== null) this.#check.refuse(outputs)
+      this.#flushMetrics()
       const state = this.#stateNow()
-      if (state instanceof ServiceError) this.#keptNot(outputs, state, from)
-      else this.#send({ type: 'returned', outputs, state, ms: performance.now() - from })
+      if (state instanceof ServiceError) return this.#keptNot(outputs, state, from)
+      return { type: 'returned', outputs, state, ms: performance.now() - from }
     } catch (error) {
+      this.#flushMetrics()
       const state = this.#stateNow()
       const kept = state instanceof ServiceError ? this.#stateBefore() : state
-      this.#send({ type: 'threw', failure: failureOf(error), state: kept, ms: performance.now() - from })
-    } finally {
-      this.#port.close()
+      return { type: 'threw', failure: failureOf(error), state: kept, ms: performance.now() - from }
+    }
+  }
+
+  /** A result that no message can carry is the body's mistake: found here, where it has a name. */
+  #sendable(outcome: CallEnd['outcome']): CallEnd['outcome'] {
+    if (outcome.type !== 'returned' || isPlain(outcome.outputs)) return outcome
+    try {
+      structuredClone(outcome.outputs)
+      return outcome
+    } catch (error) {
+      const refusal = this.#unsendable(error)
+      return { type: 'threw', failure: failureOf(refusal), state: outcome.state, ms: outcome.ms }
     }
   }
 
@@ -83,6 +117,7 @@ class NodeCallTask implements ContextHost {
       id: this.#task.node.id,
       qualified: this.#task.node.qualified,
       settings: this.#task.node.settings,
+      run: this.#task.run,
     }
     const result = door.enter(body, this.#task.inputs, new NodeContext(identity, this, this.#state))
     if (result === THREW) throw door.thrown
@@ -100,6 +135,8 @@ class NodeCallTask implements ContextHost {
   }
 
   emit(outputs: unknown): Promise<void> {
+    // What the body left running emits into nothing: an error here would end the thread under the next call.
+    if (this.#over) return Promise.resolve()
     this.#check.refuse(outputs)
     if (++this.#unawaited > limits.UNAWAITED_EMITS) {
       throw new ServiceError(
@@ -108,7 +145,7 @@ class NodeCallTask implements ContextHost {
       )
     }
     this.#unprocessed++
-    this.#send({ type: 'emit', outputs })
+    this.#emit(outputs)
     if (this.#unprocessed < WINDOW) {
       // The turn of the event loop that an await gives is what lets acknowledgements in.
       return new Promise(resolve => setImmediate(() => this.#awaited(resolve)))
@@ -121,8 +158,33 @@ class NodeCallTask implements ContextHost {
     return this.#controller.signal
   }
 
-  note(note: Parameters<ContextHost['note']>[0]): void {
-    this.#send({ type: 'note', note })
+  #emit(outputs: unknown): void {
+    this.#send({ type: 'emit', outputs })
+    this.#emitted++
+  }
+
+  note(note: Note): void {
+    if (!this.#over) this.#send({ type: 'note', note })
+  }
+
+  /** In batch runs points travel in batches: a body may note hundreds between two turns of its event loop. */
+  metric(name: string, value: number, step: number | null): void {
+    const { run, node } = this.#task
+    if (run === null) {
+      this.note({ type: 'gauge', node: node.qualified, name, value, step, ts: this.now_us() })
+      return
+    }
+    if (this.#over) return
+    this.#points.push({ name, value, step })
+    if (this.#points.length >= METRIC_BATCH) this.#flushMetrics()
+    else if (this.#points.length === 1) setTimeout(() => this.#flushMetrics(), METRIC_BATCH_MS).unref()
+  }
+
+  #flushMetrics(): void {
+    if (this.#points.length === 0) return
+    const points = this.#points
+    this.#points = []
+    this.#line.send({ type: 'metrics', points })
   }
 
   now_us(): number {
@@ -135,13 +197,13 @@ class NodeCallTask implements ContextHost {
   }
 
   /** The lane has given the call up, or is gone: what the body still emits goes nowhere, and it is not to wait there. */
-  #nobodyListens(): void {
+  closed(): void {
     this.#given_up = true
     this.#controller.abort(new ServiceError('interrupted', 'Nobody waits for the call any more.'))
     for (const goOn of this.#goOn.splice(0)) goOn()
   }
 
-  #receive(message: ToCall): void {
+  receive(message: ToCall): void {
     switch (message.type) {
       case 'processed':
         this.#unprocessed--
@@ -171,22 +233,47 @@ class NodeCallTask implements ContextHost {
   }
 
   /** As on a lane: the outputs are published, the state stays what it was, and the node shows why. */
-  #keptNot(outputs: unknown, refusal: ServiceError, from: number): void {
-    if (outputs !== undefined && outputs !== null) this.#send({ type: 'emit', outputs })
+  #keptNot(outputs: unknown, refusal: ServiceError, from: number): CallEnd['outcome'] {
+    if (outputs !== undefined && outputs !== null) this.#emit(outputs)
     const state = this.#stateBefore()
-    this.#send({ type: 'threw', failure: failureOf(refusal), state, ms: performance.now() - from })
+    return { type: 'threw', failure: failureOf(refusal), state, ms: performance.now() - from }
   }
 
   #send(message: FromCall): void {
     try {
-      this.#port.postMessage(message)
+      this.#line.send(message)
     } catch (error) {
-      throw new ServiceError(
-        'bad_output',
-        `${this.#task.node.qualified}: ${error instanceof Error ? error.message : 'it cannot be sent'}.`,
-      )
+      throw this.#unsendable(error)
     }
   }
+
+  #unsendable(error: unknown): ServiceError {
+    const why = error instanceof Error ? error.message : 'it cannot be sent'
+    return new ServiceError('bad_output', `${this.#task.node.qualified}: ${why}.`)
+  }
+}
+
+/** An object of primitives, which any message can carry. */
+function isPlain(outputs: unknown): boolean {
+  if (typeof outputs !== 'object' || outputs === null) return true
+  for (const value of Object.values(outputs)) {
+    if (value !== null && (typeof value === 'object' || typeof value === 'function' || typeof value === 'symbol'))
+      return false
+  }
+  return true
+}
+
+/** A check costs more to make than a short body to run; a node that changed has another key. */
+const checks = new Map<string, OutputCheck>()
+
+function checkOf(node: PlanNode): OutputCheck {
+  const key = `${node.qualified} ${node.change_key}`
+  let check = checks.get(key)
+  if (check === undefined) {
+    if (checks.size >= CHECKS_KEPT) checks.clear()
+    checks.set(key, (check = new OutputCheck(node)))
+  }
+  return check
 }
 
 /** The same checks that an inline emission passes, made here so that `ctx.emit` throws where the mistake is. */

@@ -87,6 +87,8 @@ export class LaneCalls {
       case 'note':
         this.#parts.note(message.note)
         break
+      case 'metrics':
+        break
       default:
         message satisfies never
     }

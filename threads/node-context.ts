@@ -1,6 +1,6 @@
 import { ServiceError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
-import type { LogLevel, Note } from './lane-messages.ts'
+import type { LogLevel, Note, RunIdentity } from './lane-messages.ts'
 
 /** What stands behind a body's `ctx`: the lane for a body that runs inline, the call slot for one that does not. */
 export interface ContextHost {
@@ -8,6 +8,8 @@ export interface ContextHost {
   emit(outputs: unknown): Promise<void>
   signal(): AbortSignal
   note(note: Note): void
+  /** A checked point: a gauge in live execution, a point of the run's metrics in a batch run. */
+  metric(name: string, value: number, step: number | null): void
   now_us(): number
 }
 
@@ -29,6 +31,7 @@ export interface NodeIdentity {
   readonly id: string
   readonly qualified: string
   readonly settings: Record<string, unknown>
+  readonly run?: RunIdentity | null
 }
 
 /** The `ctx` that a body receives beside its inputs. docs/bodies.md describes it for those who write bodies. */
@@ -36,7 +39,7 @@ export class NodeContext {
   readonly flow: string
   readonly node: string
   /** The batch run; null in live execution. */
-  readonly run: null = null
+  readonly run: RunIdentity | null
   readonly settings: Record<string, unknown>
   readonly #qualified: string
   readonly #host: ContextHost
@@ -47,6 +50,7 @@ export class NodeContext {
     this.flow = identity.flow
     this.node = identity.id
     this.settings = identity.settings
+    this.run = identity.run ?? null
     this.#qualified = identity.qualified
     this.#host = host
     this.#state = state
@@ -81,14 +85,19 @@ export class NodeContext {
     return this.#host.emit(outputs)
   }
 
-  /** A gauge of the node, seen at `/metrics`. A number that is not finite is refused. */
+  /**
+   * In live execution a gauge of the node, seen at `/metrics`; in a batch run a point of the curve `<flow>.<node>.<name>`, at the step
+   * after the last one when none is given. A number that is not finite is refused.
+   */
   metric(name: string, value: number, step: number | null = null): void {
     if (typeof name !== 'string' || name.length === 0 || name.length > 64) {
       throw new ServiceError('bad_metric', `A metric of ${this.#qualified} needs a name of 1 to 64 characters.`)
     }
     if (!Number.isFinite(value))
       throw new ServiceError('not_finite', `Metric "${name}" of ${this.#qualified} is ${value}.`)
-    this.#host.note({ type: 'gauge', node: this.#qualified, name, value, step, ts: this.#host.now_us() })
+    if (step !== null && !Number.isFinite(step))
+      throw new ServiceError('not_finite', `The step of metric "${name}" of ${this.#qualified} is ${step}.`)
+    this.#host.metric(name, value, step)
   }
 
   /** A line for `node_log` events and serve.log; lines past 100 a second of one node are counted, not kept. */

@@ -57,6 +57,10 @@ export class InlineContextHost implements ContextHost, SpeaksFor {
     this.#lane.note(note)
   }
 
+  metric(name: string, value: number, step: number | null): void {
+    this.note({ type: 'gauge', node: this.#seat.node.qualified, name, value, step, ts: this.now_us() })
+  }
+
   now_us(): number {
     return this.#lane.now_us()
   }

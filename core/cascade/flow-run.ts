@@ -183,6 +183,28 @@ export class FlowRun {
     this.#stack.push(wave)
   }
 
+  /**
+   * Begins a cascade from several values at once, as a batch run does: one wave, in which every node that reads one of them
+   * runs once. `values` by position in the plan's messages, as readers get them; `sources` are nodes that read nothing.
+   */
+  beginWith(values: ReadonlyMap<number, unknown>, sources: readonly number[]): void {
+    const { run } = this
+    const cascade = new Cascade()
+    cascade.seq = this.#host.nextSeq()
+    cascade.started_us = this.#time()
+    this.#host.begun(this, cascade)
+    this.#waves.tick()
+    const wave = this.#waves.begin(run, cascade, 0, run.newBackEdgeCount())
+    for (const [position, value] of values) {
+      run.apply(position, value, 1, wave, false)
+      for (const reader of run.plan.messages[position]!.readers) wave.activate(reader)
+    }
+    for (const position of sources) wave.activate(position)
+    wave.queued = true
+    this.#waves.keepOpen(cascade)
+    this.#stack.push(wave)
+  }
+
   #runWave(wave: Wave): void {
     const { next } = this.#emissions
     while (wave.count > 0) {

@@ -1,25 +1,59 @@
-import type { MessagePort } from 'node:worker_threads'
+import type { MessagePort, Worker } from 'node:worker_threads'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import type { CallStarted, CallTask } from '../../threads/call.ts'
-import type { CallRequest } from '../../threads/lane-messages.ts'
+import type { CallTask } from '../../threads/call.ts'
+import type {
+  CallEnd,
+  CallMetric,
+  CallRequest,
+  FromCall,
+  FromSlot,
+  Note,
+  RunCallRequest,
+  ToCall,
+  ToSlot,
+} from '../../threads/lane-messages.ts'
+import { failure } from '../../threads/node-call.ts'
 import { ThreadPool } from '../../threads/pool.ts'
 import type { LiveBounds } from './bounds.ts'
 
 /** Why a call ended without an answer of its own. */
 export type LostCall = (code: ErrorCode, message: string) => void
 
+/** What a call of a batch run tells whoever dispatched it, in the order in which the body did it. */
+export interface CallListener {
+  /** A slot has taken it. */
+  emitted(outputs: unknown, processed: () => void): void
+  note(note: Note): void
+  metrics(points: readonly CallMetric[]): void
+  /** The last: the slot is free, or its thread has ended. */
+  ended(outcome: CallEnd['outcome']): void
+}
+
+export interface RunCall {
+  /** The body is told; after the grace its thread is ended. `ended` follows in any case. */
+  end(code: ErrorCode, message: string): void
+}
+
 interface Call {
   readonly lost: LostCall
-  readonly port: MessagePort
   readonly node: string
   readonly timeout_s: number | null
   readonly abort: AbortController
-  thread: number | null
   limit: NodeJS.Timeout | null
   /** Why the front ended it. */
   ended_for: { code: ErrorCode; message: string } | null
+  /** Tells the body to stop; null for a live call, whose lane does. */
+  tell: ((message: ToCall) => void) | null
+  listener: CallListener | null
+  received: number
+  /** A result that came ahead of emissions which were sent before it. */
+  result: CallEnd | null
+  readonly pool: ThreadPool
 }
+
+/** More than there are ever threads at once; a thread's calls stand at its id modulo this. */
+const RUNNING_WORDS = 4096
 
 export interface CallDeskOptions {
   readonly slots: number
@@ -36,6 +70,9 @@ export interface CallDeskOptions {
 export class CallDesk {
   readonly #options: CallDeskOptions
   readonly #calls = new Map<number, Call>()
+  readonly #running = new Int32Array(new SharedArrayBuffer(RUNNING_WORDS * 4))
+  /** By thread: where its calls of batch runs are reached. */
+  readonly #lines = new Map<number, MessagePort>()
   #pool: ThreadPool | null = null
   #ids = 0
   #retired: Promise<void>[] = []
@@ -48,26 +85,99 @@ export class CallDesk {
     return this.#calls.size
   }
 
+  /** A call of a live node: it answers its lane itself. */
   take(request: CallRequest, lost: LostCall): void {
-    const id = ++this.#ids
-    const call: Call = {
-      lost,
-      port: request.port,
-      node: request.node.qualified,
-      timeout_s: request.node.timeout_s,
-      abort: new AbortController(),
-      thread: null,
-      limit: null,
-      ended_for: null,
+    const id = this.#open(request.node, lost)
+    const task: CallTask = {
+      ...request,
+      run: null,
+      call: id,
+      bodies: this.#options.bodies,
+      running: this.#running,
     }
-    this.#calls.set(id, call)
-    const task: CallTask = { ...request, call: id, bodies: this.#options.bodies }
-    this.#poolNow()
-      .run(task, { transfer: [request.port], signal: call.abort.signal })
+    this.#calls
+      .get(id)!
+      .pool.run(task, { transfer: [request.port], signal: this.#calls.get(id)!.abort.signal })
       .then(
         () => this.#over(id),
         error => this.#gone(id, error),
       )
+  }
+
+  /** A call of a batch run. */
+  run(request: RunCallRequest, state: Record<string, unknown>, listener: CallListener): RunCall {
+    const { flow, run, node, inputs } = request
+    const lost: LostCall = (code, message) => {
+      const reason = failure(code, `${node.qualified}: ${message}`)
+      listener.ended({ type: 'threw', failure: reason, state, ms: 0 })
+    }
+    const id = this.#open(node, lost)
+    const call = this.#calls.get(id)!
+    call.listener = listener
+    call.tell = message => this.#lineTo(id)?.postMessage({ call: id, message } satisfies ToSlot)
+    const task: CallTask = {
+      call: id,
+      flow,
+      run,
+      node,
+      inputs,
+      state,
+      port: null,
+      bodies: this.#options.bodies,
+      running: this.#running,
+    }
+    this.#calls
+      .get(id)!
+      .pool.run(task, { signal: call.abort.signal })
+      .then(
+        result => this.#returned(id, call, result as CallEnd),
+        error => this.#gone(id, error),
+      )
+    return { end: (code, message) => this.#endGently(id, code, message) }
+  }
+
+  #open(node: CallRequest['node'], lost: LostCall): number {
+    const id = ++this.#ids
+    this.#calls.set(id, {
+      lost,
+      node: node.qualified,
+      timeout_s: node.timeout_s,
+      abort: new AbortController(),
+      limit: null,
+      ended_for: null,
+      tell: null,
+      listener: null,
+      received: 0,
+      result: null,
+      pool: this.#poolNow(),
+    })
+    return id
+  }
+
+  /** Emissions come over another port than the result: it waits for those that were sent before it. */
+  #returned(id: number, call: Call, result: CallEnd): void {
+    if (call.received < result.emitted) {
+      call.result = result
+      return
+    }
+    this.#over(id)
+    const { outcome } = result
+    const why = call.ended_for
+    if (why === null) call.listener!.ended(outcome)
+    else {
+      const reason = failure(why.code, `${call.node}: ${why.message}`)
+      call.listener!.ended({ type: 'threw', failure: reason, state: outcome.state, ms: outcome.ms })
+    }
+  }
+
+  #threadOf(call: number): Worker | undefined {
+    const { pool } = this.#calls.get(call)!
+    return pool.workers.find(worker => Atomics.load(this.#running, worker.threadId % RUNNING_WORDS) === call)
+  }
+
+  #lineTo(call: number): MessagePort | undefined {
+    const thread = this.#calls.has(call) ? this.#threadOf(call) : undefined
+    return thread && this.#lines.get(thread.threadId)
   }
 
   /** Ends the threads whose calls near the heap cap; called a few times a second. */
@@ -75,10 +185,12 @@ export class CallDesk {
     if (this.#pool === null || this.#calls.size === 0) return
     const cap = this.#options.bounds.call_heap_mb * 1024 * 1024
     for (const worker of this.#pool.workers) {
+      const running = Atomics.load(this.#running, worker.threadId % RUNNING_WORDS)
+      const call = this.#calls.get(running)
+      if (call === undefined) continue
       const heap = await worker.getHeapStatistics().catch(() => null)
       if (heap === null || heap.used_heap_size < cap * limits.HEAP_END_SHARE) continue
-      const call = [...this.#calls.values()].find(one => one.thread === worker.threadId)
-      if (call === undefined) continue
+      if (!this.#calls.has(running)) continue
       this.#end(call, 'out_of_memory', `It held ${Math.round(heap.used_heap_size / 2 ** 20)} MiB of heap.`)
     }
   }
@@ -108,24 +220,73 @@ export class CallDesk {
     const module = new URL('../../threads/call.ts', import.meta.url)
     const { slots, bounds } = this.#options
     const pool = new ThreadPool({ module, threads: slots, heap_mb: bounds.call_heap_mb })
-    pool.onMessage(message => this.#started(message as CallStarted))
+    pool.onMessage(message => this.#said(message as FromSlot))
     this.#pool = pool
     return pool
   }
 
-  #started(message: CallStarted): void {
-    if (message?.type !== 'call_started') return
-    const call = this.#calls.get(message.call)
-    if (call === undefined) return
-    call.thread = message.thread
-    if (call.timeout_s === null) return
+  /** User code can post here, too: what is not understood is left alone. */
+  #said(message: FromSlot): void {
+    switch (message?.type) {
+      case 'line':
+        this.#lines.get(message.thread)?.close()
+        this.#lines.set(message.thread, message.port)
+        message.port.unref()
+        message.port.once('close', () => {
+          if (this.#lines.get(message.thread) === message.port) this.#lines.delete(message.thread)
+        })
+        break
+      case 'call_started':
+        this.#started(this.#calls.get(message.call))
+        break
+      case 'call': {
+        const call = this.#calls.get(message.call)
+        if (call?.listener) this.#heard(message.call, call, message.message)
+        break
+      }
+      default:
+    }
+  }
+
+  #heard(id: number, call: Call, message: FromCall): void {
+    const listener = call.listener!
+    switch (message.type) {
+      case 'emit':
+        call.received++
+        listener.emitted(message.outputs, () => call.tell!({ type: 'processed' }))
+        break
+      case 'note':
+        listener.note(message.note)
+        break
+      case 'metrics':
+        listener.metrics(message.points)
+        break
+      default:
+    }
+    if (call.result !== null) this.#returned(id, call, call.result)
+  }
+
+  #started(call: Call | undefined): void {
+    if (call === undefined || call.timeout_s === null) return
     call.limit = setTimeout(() => this.#timedOut(call), Math.min(call.timeout_s * 1000, 2 ** 31 - 1))
   }
 
   #timedOut(call: Call): void {
     const message = `It ran past its timeout of ${call.timeout_s} s.`
     call.ended_for = { code: 'timeout', message }
-    call.lost('timeout', message)
+    if (call.tell === null) call.lost('timeout', message)
+    else call.tell({ type: 'abort', reason: message })
+    call.limit = setTimeout(() => call.abort.abort(), this.#options.bounds.call_grace_ms)
+  }
+
+  #endGently(id: number, code: ErrorCode, message: string): void {
+    const call = this.#calls.get(id)
+    if (call === undefined || call.ended_for !== null) return
+    call.ended_for = { code, message }
+    if (call.limit !== null) clearTimeout(call.limit)
+    // What waits for a slot still is taken out of the line; no thread ends for it.
+    if (this.#threadOf(id) === undefined) return call.abort.abort()
+    call.tell!({ type: 'abort', reason: message })
     call.limit = setTimeout(() => call.abort.abort(), this.#options.bounds.call_grace_ms)
   }
 
@@ -150,7 +311,7 @@ export class CallDesk {
       ? { code: 'out_of_memory' as const, message: `Its heap passed ${this.#options.bounds.call_heap_mb} MiB.` }
       : { code: 'thread_lost' as const, message: error instanceof Error ? error.message : 'Its thread ended.' }
     const { code, message } = call.ended_for ?? found
-    this.#options.onThreadLost(call.node, code)
+    if (code !== 'cancelled') this.#options.onThreadLost(call.node, code)
     call.lost(code, message)
   }
 }
