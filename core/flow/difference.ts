@@ -1,5 +1,5 @@
 import type { NormalDocument, NormalNode } from '../../protocol/flow-document.ts'
-import { canonical } from './canonical.ts'
+import { keyText } from '../runs/rfc8785.ts'
 
 /** What a save does to the nodes, by id in document order. */
 export interface Difference {
@@ -24,7 +24,7 @@ export function ramMb(ram: number | string | null): number | null {
  */
 export function changeText(node: NormalNode): string {
   const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1)
-  return canonical({
+  return keyText({
     type: node.type,
     language: node.language,
     source: node.source,

@@ -1,5 +1,5 @@
 import type { NormalDocument, NormalInputPort, NormalOutputPort } from '../../protocol/flow-document.ts'
-import { canonical } from './canonical.ts'
+import { keyText } from '../runs/rfc8785.ts'
 
 /** One place where two documents differ. `before` is absent for what was added, `after` for what was removed. */
 export interface DocumentDifference {
@@ -74,7 +74,7 @@ function compareValues(path: string, before: unknown, after: unknown, found: Doc
       else if (!Object.hasOwn(before, key)) found.push({ path: at, after: after[key] })
       else compareValues(at, before[key], after[key], found)
     }
-  } else if (canonical(before) !== canonical(after)) found.push({ path, before, after })
+  } else if (keyText(before) !== keyText(after)) found.push({ path, before, after })
 }
 
 const isTree = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null

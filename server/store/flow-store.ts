@@ -1,4 +1,4 @@
-import { canonical } from '../../core/flow/canonical.ts'
+import { keyText } from '../../core/runs/rfc8785.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import type { NormalDocument } from '../../protocol/flow-document.ts'
 import { limits } from '../../protocol/limits.ts'
@@ -190,10 +190,10 @@ export class FlowStore {
     // Strictly increasing, whatever the clock does: lists of commits are in this order.
     const at = Math.max(this.#clock(), (this.#lastAt.get()!.at ?? 0) + 1)
     const tree = sha256(
-      canonical({ name: next.name, document: next.document, enabled: next.enabled, origin: next.origin }),
+      keyText({ name: next.name, document: next.document, enabled: next.enabled, origin: next.origin }),
     )
     const parent = row.head === '' ? null : row.head
-    const hash = sha256(canonical({ tree, parent, author: next.author, message: next.message, at }))
+    const hash = sha256(keyText({ tree, parent, author: next.author, message: next.message, at }))
     this.#commit.run(
       hash,
       row.id,
