@@ -26,6 +26,11 @@ export interface StoreBounds {
   readonly pending_bytes: number
   /** Bytes of the payloads of one answer; the newest point is always in it. */
   readonly answer_bytes: number
+  /** Runs that may wait at once. */
+  readonly runs_queued: number
+  /** Runs in one export, and about the bytes of one page of it. */
+  readonly export_runs: number
+  readonly export_page_bytes: number
 }
 
 const MIB = 1024 * 1024
@@ -47,4 +52,7 @@ export const storeBounds: StoreBounds = {
   pending_points: 400_000,
   pending_bytes: 16 * MIB,
   answer_bytes: limits.HISTORY_ANSWER_BYTES,
+  runs_queued: limits.RUNS_QUEUED,
+  export_runs: limits.EXPORT_RUNS,
+  export_page_bytes: limits.EXPORT_PAGE_BYTES,
 }

@@ -30,6 +30,8 @@ import type {
   StoreStart,
   TimeseriesRequest,
 } from './requests.ts'
+import type { RunStore } from './runs/records.ts'
+import { RunClient } from './runs/run-client.ts'
 
 export interface StoreOptions {
   data_dir: string
@@ -68,10 +70,11 @@ export class Store {
 
   readonly #loaded: Promise<Loaded>
 
-  private constructor(worker: Worker, options: StoreOptions, { answer_bytes }: StoreBounds) {
+  private constructor(worker: Worker, options: StoreOptions, bounds: StoreBounds) {
+    const { answer_bytes, export_runs, export_page_bytes } = bounds
     this.#worker = worker
     this.#options = options
-    this.#reader = new Reader({ data_dir: options.data_dir, answer_bytes })
+    this.#reader = new Reader({ data_dir: options.data_dir, answer_bytes, export_runs, export_page_bytes })
     this.#exited = new Promise(resolve => worker.once('exit', () => resolve()))
     this.#loaded = new Promise((resolve, reject) => {
       worker.on('message', (reply: StoreReply) => {
@@ -141,6 +144,11 @@ export class Store {
     delete: (name: string): Promise<boolean> => this.#control({ type: 'delete_user', name }),
     count: async (): Promise<number> => (await this.users.list()).length,
   }
+
+  readonly runs: RunStore = new RunClient(
+    request => this.#control(request),
+    request => this.#reader.call(request),
+  )
 
   putSetting(name: string, value: string): Promise<null> {
     return this.#control({ type: 'put_setting', name, value })

@@ -5,6 +5,7 @@ import type { LiveState } from './live-state.ts'
 import type { NodeErrors } from './node-errors.ts'
 import type { Registry } from './registry.ts'
 import type { ControlRequest } from './requests.ts'
+import type { RunWriter } from './runs/run-writer.ts'
 import type { Users } from './users.ts'
 
 interface Parts {
@@ -15,6 +16,7 @@ interface Parts {
   history: HistoryWriter
   live: LiveState
   registry: Registry
+  runs: RunWriter
 }
 
 /** What memory has to follow once the transaction stands; undone by not being called. */
@@ -54,7 +56,7 @@ export class ControlWrites {
   }
 
   apply(request: ControlRequest, after: AfterCommit[]): unknown {
-    const { flows, users, errors, live } = this.#parts
+    const { flows, users, errors, live, runs } = this.#parts
     switch (request.type) {
       case 'save_flow':
         return flows.save(request.save)
@@ -65,6 +67,7 @@ export class ControlWrites {
         return written
       }
       case 'delete_flow': {
+        runs.refuseLive(request.remove.name)
         const written = flows.remove(request.remove)
         this.#removeLive(request.remove.name, after)
         return written
@@ -83,6 +86,16 @@ export class ControlWrites {
       case 'drop_states':
         live.dropStates(request.nodes)
         return null
+      case 'create_run':
+        return runs.create(request.run)
+      case 'claim_run':
+        return runs.claim(request.claim)
+      case 'finish_run':
+        return runs.finish(request.finish, request.progress, request.then)
+      case 'cancel_run':
+        return runs.requestCancel(request.id, request.at)
+      case 'run_progress':
+        return runs.progress(request.progress)
       case 'flush':
         return null
     }

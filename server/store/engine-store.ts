@@ -17,6 +17,7 @@ import { migrate } from './migrations.ts'
 import { NodeErrors } from './node-errors.ts'
 import { Registry } from './registry.ts'
 import type { Loaded, StoreHealth } from './replies.ts'
+import { RunWriter } from './runs/run-writer.ts'
 import { Samples } from './samples.ts'
 import { Upkeep } from './upkeep.ts'
 import { Users } from './users.ts'
@@ -65,7 +66,8 @@ export class EngineStore {
       const errors = new NodeErrors(db, disk, codec, epoch)
       const live = new LiveState(db, registry)
       const samples = new Samples(db)
-      const controls = new ControlWrites({ db, flows, users, errors, history, live, registry })
+      const runs = new RunWriter(db, clock, bounds.runs_queued)
+      const controls = new ControlWrites({ db, flows, users, errors, history, live, registry, runs })
       const parts = {
         db,
         data_dir,
@@ -90,10 +92,16 @@ export class EngineStore {
       history.load()
       const start = db.transaction(() => {
         engine_epoch = nextEpoch(db)
-        const interrupted = cascades.interrupt(lastSign(db))
+        const last_sign = lastSign(db)
+        const interrupted = cascades.interrupt(last_sign)
+        const interrupted_runs = runs.interrupt(engine_epoch, last_sign)
         const now_us = clock()
         errors.dropOlderThan(now_us - limits.NODE_ERROR_KEPT_MS * 1000)
-        const loaded = readLoaded(db, { flows, users, registry, codec }, { engine_epoch, interrupted, now_us })
+        const loaded = readLoaded(
+          db,
+          { flows, users, registry, runs, codec },
+          { engine_epoch, interrupted, interrupted_runs, now_us },
+        )
         db.prepare('UPDATE flows SET not_run = 0 WHERE not_run <> 0').run()
         disk.write()
         return loaded

@@ -5,7 +5,7 @@ import type { Connection, Statement } from './database.ts'
 import { type DiskUse, ROW_BYTES } from './disk-use.ts'
 import type { EventsRequest } from './requests.ts'
 
-/** Engine events: type, time and flow stand in columns of their own, the rest in `body`. */
+/** Engine events: type, time, flow and run stand in columns of their own, the rest in `body`. */
 export class EventWriter {
   readonly #disk: DiskUse
   readonly #clock: () => number
@@ -16,16 +16,16 @@ export class EventWriter {
   constructor(db: Connection, disk: DiskUse, clock: () => number) {
     this.#disk = disk
     this.#clock = clock
-    this.#put = db.prepare('INSERT INTO events (ts, type, flow, body) VALUES (?, ?, ?, ?)')
+    this.#put = db.prepare('INSERT INTO events (ts, type, flow, run, body) VALUES (?, ?, ?, ?, ?)')
     this.#oldest = db.prepare('SELECT id, length(body) AS bytes FROM events ORDER BY id LIMIT ?')
     this.#drop = db.prepare('DELETE FROM events WHERE id <= ?')
   }
 
   write(event: EngineEvent): void {
-    const { type, ts, flow, ...rest } = event
+    const { type, ts, flow, run, ...rest } = event
     const time = parseTime(ts) ?? this.#clock()
     const body = JSON.stringify(rest)
-    this.#put.run(time, String(type), flow ?? null, body)
+    this.#put.run(time, String(type), flow ?? null, run ?? null, body)
     this.#disk.add('events', body.length + ROW_BYTES)
   }
 
@@ -51,6 +51,7 @@ interface EventRow {
   ts: number
   type: string
   flow: string | null
+  run: string | null
   body: string
 }
 
@@ -64,20 +65,22 @@ export function readEvents(db: Connection, query: EventsRequest): List<EngineEve
     values.push(value)
   }
   where('flow = ?', query.flow)
+  where('run = ?', query.run ?? null)
   where('type = ?', query.type)
   where('ts >= ?', query.since)
   where('ts < ?', query.until)
   const clause = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
   const count = (db.prepare(`SELECT count(*) AS count FROM events ${clause}`).get(...values) as { count: number }).count
   const rows = db
-    .prepare(`SELECT id, ts, type, flow, body FROM events ${clause} ORDER BY ts DESC, id DESC LIMIT ? OFFSET ?`)
+    .prepare(`SELECT id, ts, type, flow, run, body FROM events ${clause} ORDER BY ts DESC, id DESC LIMIT ? OFFSET ?`)
     .all(...values, query.limit, query.offset) as EventRow[]
-  const items = rows.map(({ ts, type, flow, body }) => ({
+  const items = rows.map(({ ts, type, flow, run, body }) => ({
     type,
     ts: formatTime(ts),
     flow,
-    run: null,
+    // Before there were runs, the body said that there was none.
     ...(JSON.parse(body) as Record<string, unknown>),
+    run,
   }))
   return { items, count }
 }

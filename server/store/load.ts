@@ -6,6 +6,7 @@ import { readHeld, readStates } from './live-state.ts'
 import { newestNodeErrors } from './node-errors.ts'
 import type { Registry } from './registry.ts'
 import type { Loaded, StoredValue } from './replies.ts'
+import type { RunWriter } from './runs/run-writer.ts'
 import { hasPayload } from './series.ts'
 import type { Users } from './users.ts'
 
@@ -35,8 +36,8 @@ function valuesOf(db: Connection, registry: Registry, flows: ReadonlySet<string>
 /** What the front needs to go on where the engine ended. The history must be loaded. */
 export function readLoaded(
   db: Connection,
-  parts: { flows: FlowStore; users: Users; registry: Registry; codec: Codec },
-  start: { engine_epoch: number; interrupted: number; now_us: number },
+  parts: { flows: FlowStore; users: Users; registry: Registry; runs: RunWriter; codec: Codec },
+  start: { engine_epoch: number; interrupted: number; interrupted_runs: number; now_us: number },
 ): Loaded {
   const flows = parts.flows.list()
   const settings = db.prepare('SELECT name, value FROM settings').all() as { name: string; value: string }[]
@@ -50,5 +51,6 @@ export function readLoaded(
     settings: Object.fromEntries(settings.filter(({ name }) => name !== EPOCH).map(({ name, value }) => [name, value])),
     users: parts.users.count(),
     interrupted: start.interrupted,
+    runs: parts.runs.loaded(start.interrupted_runs),
   }
 }

@@ -1,6 +1,7 @@
 import { ServiceError } from '../../protocol/errors.ts'
 import type { Connection } from './database.ts'
 import { first } from './migrations/0001-first.ts'
+import { runs } from './migrations/0002-runs.ts'
 
 export interface Migration {
   readonly number: number
@@ -9,7 +10,7 @@ export interface Migration {
 }
 
 /** Numbered from 1 without gaps, forward only. A published one is never changed: a change is the next number. */
-export const migrations: readonly Migration[] = [first]
+export const migrations: readonly Migration[] = [first, runs]
 
 export const schemaVersion = (db: Connection): number => db.pragma('user_version', { simple: true }) as number
 

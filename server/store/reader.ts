@@ -12,18 +12,26 @@ import { HistoryReader } from './history-reader.ts'
 import { readNodeErrors } from './node-errors.ts'
 import type { ReaderReply } from './replies.ts'
 import type { ReaderRequest, ReaderStart, ReadRequest } from './requests.ts'
+import { Exports } from './runs/exports.ts'
+import { RunCurves } from './runs/run-curves.ts'
+import { RunReader } from './runs/run-reader.ts'
+import { RunSelections } from './runs/run-selection.ts'
 import { readTimeseries } from './samples.ts'
 
 /** The reader thread: lists, records and history from a read-only connection of its own. It ends when its port is closed. */
 if (parentPort === null) throw new TypeError('server/store/reader.ts runs as a worker thread')
 const port = parentPort
-const { data_dir, answer_bytes } = workerData as ReaderStart
+const { data_dir, answer_bytes, ...bounds } = workerData as ReaderStart
 
 const db = openReader(databaseFile(data_dir))
 const codec = createCodec()
 const history = new HistoryReader(db, codec, answer_bytes)
 const cascades = new CascadeReader(db)
 const flows = new FlowReader(db, new Blobs(db))
+const selections = new RunSelections(db)
+const curves = new RunCurves(db)
+const runs = new RunReader(db, selections, curves)
+const exports = new Exports(db, selections, curves, bounds)
 const clock = (): number => Date.now() * 1000
 
 function read(request: ReadRequest): unknown {
@@ -46,20 +54,63 @@ function read(request: ReadRequest): unknown {
       return readTimeseries(db, request.query, clock())
     case 'disk':
       return readDisk(db, data_dir)
+    case 'runs':
+      return runs.list(request.page)
+    case 'run':
+      return runs.get(request.id)
+    case 'run_nodes':
+      return runs.nodes(request.id)
+    case 'run_series':
+      return runs.series(request.series)
+    case 'metric_names':
+      return runs.metricNames(request.names)
+    case 'cached':
+      return runs.cached(request.keys)
+    case 'cache_page':
+      return runs.cachePage(request.page)
+    case 'nearest_run':
+      return runs.nearest(request.id, request.node)
+    case 'export_metrics':
+      return exports.openMetrics(request.request)
+    case 'export_runs':
+      return exports.openRuns(request.request)
+    case 'export_page':
+      return exports.page(request.cursor)
+    case 'export_close':
+      return exports.close(request.cursor)
   }
+}
+
+/** Pages of exports stand back: all other reads that are there go first, and between two pages the port is looked at again. */
+const pulls: ReaderRequest[] = []
+
+function pull(): void {
+  const request = pulls.shift()
+  if (request !== undefined) answer(request)
+  if (pulls.length > 0) setImmediate(pull)
+}
+
+function answer({ id, request }: ReaderRequest): void {
+  const moved: ArrayBuffer[] = []
+  let reply: ReaderReply
+  try {
+    const result = read(request)
+    reply = { type: 'done', id, result }
+    if (request.type === 'export_page' && result !== null) moved.push((result as Uint8Array<ArrayBuffer>).buffer)
+  } catch (error) {
+    reply = { type: 'refused', id, problem: refusalOf(error, data_dir).toJSON() }
+  }
+  port.postMessage(reply, moved)
 }
 
 port.on('message', (request: ReaderRequest | 'close') => {
   if (request === 'close') {
+    pulls.length = 0
     db.close()
     port.close()
-    return
+  } else if (request.request.type === 'export_page') {
+    if (pulls.push(request) === 1) setImmediate(pull)
+  } else {
+    answer(request)
   }
-  let reply: ReaderReply
-  try {
-    reply = { type: 'done', id: request.id, result: read(request.request) }
-  } catch (error) {
-    reply = { type: 'refused', id: request.id, problem: refusalOf(error, data_dir).toJSON() }
-  }
-  port.postMessage(reply)
 })

@@ -3,6 +3,7 @@ import type { FlowCommit } from '../../protocol/flow.ts'
 import type { NormalDocument } from '../../protocol/flow-document.ts'
 import type { NodeError } from '../../protocol/node-error.ts'
 import type { FlowOrigin } from './requests.ts'
+import type { LoadedRuns } from './runs/records.ts'
 
 /** What the store thread and the reader thread answer. Times are microseconds since 1970 unless the shape is one of protocol/. */
 
@@ -63,6 +64,7 @@ export interface Loaded {
   users: number
   /** Cascades that an earlier engine had begun and not ended; they are recorded `interrupted`. */
   interrupted: number
+  runs: LoadedRuns
 }
 
 /** How the store fares; sent when it changes. */

@@ -1,6 +1,18 @@
 import type { EngineEvent } from '../../protocol/event.ts'
 import type { NormalDocument } from '../../protocol/flow-document.ts'
 import type { StoreBounds } from './bounds.ts'
+import type {
+  CachePageRequest,
+  ClaimRun,
+  ExportMetricsRequest,
+  ExportRunsRequest,
+  FinishRun,
+  MetricNamesRequest,
+  NewRun,
+  RunPage,
+  RunProgress,
+  SeriesRequest,
+} from './runs/records.ts'
 
 /** What the front asks of the store thread and of the reader thread. Plain data: it crosses by structured clone. */
 
@@ -88,6 +100,11 @@ export type ControlRequest =
   | { type: 'put_setting'; name: string; value: string }
   | { type: 'acknowledge'; node: string }
   | { type: 'drop_states'; nodes: string[] }
+  | { type: 'create_run'; run: NewRun }
+  | { type: 'claim_run'; claim: ClaimRun }
+  | { type: 'finish_run'; finish: FinishRun; progress: RunProgress | null; then: ClaimRun | null }
+  | { type: 'cancel_run'; id: string; at: number }
+  | { type: 'run_progress'; progress: RunProgress }
   /** Answered when everything that was marked before it is committed. */
   | { type: 'flush' }
 
@@ -132,6 +149,8 @@ export interface CascadesRequest extends PageQuery {
 
 export interface EventsRequest extends PageQuery {
   flow: string | null
+  /** Absent or null: whatever the run. */
+  run?: string | null
   type: string | null
   since: number | null
   until: number | null
@@ -155,9 +174,20 @@ export type ReadRequest =
   | { type: 'node_errors'; node: string }
   | { type: 'timeseries'; query: TimeseriesRequest }
   | { type: 'disk' }
+  | { type: 'runs'; page: RunPage }
+  | { type: 'run'; id: string }
+  | { type: 'run_nodes'; id: string }
+  | { type: 'run_series'; series: SeriesRequest }
+  | { type: 'metric_names'; names: MetricNamesRequest }
+  | { type: 'cached'; keys: string[] }
+  | { type: 'cache_page'; page: CachePageRequest }
+  | { type: 'nearest_run'; id: string; node: string }
+  | { type: 'export_metrics'; request: ExportMetricsRequest }
+  | { type: 'export_runs'; request: ExportRunsRequest }
+  | { type: 'export_page'; cursor: number }
+  | { type: 'export_close'; cursor: number }
 
-export interface ReaderStart {
+export interface ReaderStart extends Pick<StoreBounds, 'answer_bytes' | 'export_runs' | 'export_page_bytes'> {
   data_dir: string
-  answer_bytes: number
 }
 export type ReaderRequest = { id: number; request: ReadRequest }

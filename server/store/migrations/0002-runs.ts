@@ -1,6 +1,8 @@
 /**
  * Batch runs, their nodes, metrics and artifacts, and flavors. Times are microseconds since 1970. Runs name their flow by its row, so
- * that a rename moves them; nodes and metrics are named within the flow. `run_counts` follows `runs` in the same transaction.
+ * that a rename moves them; nodes and metrics are named within the flow. `run_counts` follows `runs` in the same transaction; its flow 0
+ * is all flows together. `run_metrics` is the head of each curve, `metric_chunks` its points, a row for each write. In `run_nodes` the
+ * columns that lists and the stage cache look at stand before those that may be long.
  */
 export const runs = {
   number: 2,
@@ -32,14 +34,16 @@ CREATE TABLE runs (
   retry_of TEXT,
   attempt INTEGER NOT NULL,
   epoch INTEGER,
-  created_at INTEGER NOT NULL UNIQUE,
+  created_at INTEGER NOT NULL,
   started_at INTEGER,
   finished_at INTEGER,
   cancel_requested_at INTEGER
 ) STRICT;
+CREATE UNIQUE INDEX runs_by_time ON runs (created_at);
 CREATE INDEX runs_of_flow ON runs (flow, created_at);
 CREATE INDEX runs_by_status ON runs (status, created_at);
-CREATE INDEX runs_of_group ON runs (grouped, created_at) WHERE grouped IS NOT NULL;
+CREATE INDEX runs_of_flow_by_status ON runs (flow, status, created_at);
+CREATE INDEX runs_of_group ON runs (grouped, created_at, flow, status) WHERE grouped IS NOT NULL;
 CREATE UNIQUE INDEX runs_by_key ON runs (flow, created_by, idempotency_key) WHERE idempotency_key IS NOT NULL;
 
 CREATE TABLE run_counts (
@@ -66,15 +70,24 @@ CREATE TABLE run_nodes (
   body_s REAL,
   expected_s REAL,
   cache_key TEXT,
-  parts TEXT,
-  outputs TEXT,
   cached_from TEXT,
   error TEXT,
+  parts TEXT,
+  outputs TEXT,
   PRIMARY KEY (run, node)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX run_nodes_by_key ON run_nodes (cache_key, run) WHERE cache_key IS NOT NULL AND status = 'succeeded';
+CREATE INDEX run_nodes_origins ON run_nodes (run, node) WHERE cache_key IS NOT NULL AND status = 'succeeded';
 
 CREATE TABLE metric_names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE run_metrics (
+  run INTEGER NOT NULL,
+  name INTEGER NOT NULL,
+  chunks INTEGER NOT NULL,
+  points INTEGER NOT NULL,
+  last_value REAL NOT NULL,
+  PRIMARY KEY (run, name)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE metric_chunks (
   run INTEGER NOT NULL,
   name INTEGER NOT NULL,

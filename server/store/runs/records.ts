@@ -170,6 +170,7 @@ export interface SeriesRequest extends RunSelection {
   name: string | null
   /** Every so manieth point of each series, its first among them. */
   stride: number
+  /** Points over all series; the newest run's come first. */
   limit: number
 }
 
@@ -178,6 +179,61 @@ export interface StoredSeries {
   name: string
   steps: number[]
   values: number[]
+}
+
+export interface ExportForm {
+  format: 'csv' | 'jsonl'
+  /** csv: cells stay as they are, also those that a spreadsheet takes for a formula. */
+  raw: boolean
+}
+
+/** A row per run, curve and step. */
+export interface ExportMetricsRequest extends RunSelection, ExportForm {
+  /** `<flow>.<node>.<name>`; null: every curve. */
+  name: string | null
+  /** Every so manieth point of each curve, its first among them. */
+  stride: number
+}
+
+/** A row per run. */
+export interface ExportRunsRequest extends RunSelection, ExportForm {
+  /** `<flow>.<node>.<name>`: a column each, with the last value of the curve. */
+  metrics: string[]
+}
+
+/** Pages of text in UTF-8, made one by one as they are asked for; a `break` out of the loop closes it. It can be read once. */
+export interface RunExport extends AsyncIterable<Uint8Array> {
+  /** The selection has more runs than `EXPORT_RUNS`; the newest are here. */
+  readonly truncated: boolean
+  /** For who does not read it to its end, or never begins to. */
+  close(): void
+}
+
+/** How the reader is asked for what takes several answers. `before`: created_at of the last run that was looked at. */
+export interface MetricNamesRequest {
+  selection: RunSelection
+  before: number | null
+}
+export interface MetricNamesPage {
+  names: string[]
+  /** Null: that was all. */
+  before: number | null
+}
+export interface CachePageRequest {
+  /** The last row that was looked at; null: from the newest on. */
+  before: { run: number; node: string } | null
+  entries: number
+  bytes: number
+}
+export interface CachePage {
+  origins: CacheOrigin[]
+  /** About those of the origins. */
+  bytes: number
+  before: { run: number; node: string } | null
+}
+export interface OpenedExport {
+  cursor: number
+  truncated: boolean
 }
 
 /** What a start finds: queued runs, oldest first, and how many were running when the engine before ended. */
@@ -196,6 +252,7 @@ export interface RunStore {
   finish(finish: FinishRun, progress: RunProgress | null, then: ClaimRun | null): Promise<FinishedRun>
   /** A queued run is cancelled at once; a running one is marked. Null when it has ended, or is none. */
   requestCancel(id: string, at: number): Promise<StoredRun | null>
+  /** Dropped when the run is not running. */
   progress(progress: RunProgress): Promise<null>
 
   list(page: RunPage): Promise<StoredRunList>
@@ -208,8 +265,13 @@ export interface RunStore {
   cached(keys: string[]): Promise<CacheOrigin[]>
   /** The newest origins, at most `entries` of them and about `bytes`; `complete` when there are no others. */
   cacheIndex(entries: number, bytes: number): Promise<{ origins: CacheOrigin[]; complete: boolean }>
-  /** The newest run before this one that has a row with parts of the same node of the same flow. */
+  /** The newest of the 10,000 runs of the same flow before this one that has a row with parts of the same node. */
   nearest(id: string, node: string): Promise<{ run: string; row: StoredRunNode } | null>
+
+  /** Oldest run first, its curves by name. Resolves with the first page at hand, so that a refusal comes before the first byte. */
+  exportMetrics(request: ExportMetricsRequest): Promise<RunExport>
+  /** Oldest run first. `too_large` when there are more than `EXPORT_COLUMNS` different paths in the inputs and results. */
+  exportRuns(request: ExportRunsRequest): Promise<RunExport>
 }
 
 export interface FinishedRun {

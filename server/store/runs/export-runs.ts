@@ -1,0 +1,89 @@
+import { isLive, type RunStatus } from '../../../protocol/run.ts'
+import type { Connection, Statement } from '../database.ts'
+import { ExportColumns, leavesOf } from './export-columns.ts'
+import { exportText } from './export-text.ts'
+import type { ExportRunsRequest } from './records.ts'
+import type { RunCurves } from './run-curves.ts'
+import type { SelectedRun } from './run-selection.ts'
+
+const FIXED = ['run', 'flow', 'status', 'duration', 'commit', 'code_digest']
+
+interface Row {
+  status: RunStatus
+  commit: string
+  code_digest: string | null
+  started_at: number | null
+  finished_at: number | null
+  resolved: string
+  result: string | null
+}
+
+/**
+ * The pages of a runs export: a row per run. The runs are read twice, first for the columns; a run that had not ended then
+ * is written as it was then, so that what it has ended with does not miss a column. Between two pages it holds nothing of
+ * the database. `page_characters` also bounds what is read for one.
+ */
+export function* runPages(
+  db: Connection,
+  runs: readonly SelectedRun[],
+  curves: RunCurves,
+  request: ExportRunsRequest,
+  page_characters: number,
+): Generator<string> {
+  const get = db.prepare(
+    'SELECT status, "commit", code_digest, started_at, finished_at, resolved, result FROM runs WHERE seq = ?',
+  ) as Statement<Row>
+  const columns = new ExportColumns()
+  const live = new Map<number, Row>()
+  let read = 0
+  const isMuch = (row: Row): boolean => {
+    read += ROW_CHARACTERS + row.resolved.length + (row.result?.length ?? 0)
+    if (read < page_characters) return false
+    read = 0
+    return true
+  }
+  for (const { seq } of runs) {
+    const row = get.get(seq)!
+    if (isLive(row.status)) live.set(seq, { ...row, resolved: '', result: null })
+    columns.add(JSON.parse(row.resolved), parsedResult(row))
+    if (isMuch(row)) yield ''
+  }
+  const inputs = columns.inputs()
+  const numbers = columns.numbers()
+  const metrics = [...new Set(request.metrics)]
+  const names = [...inputs, ...numbers].map(({ name }) => name)
+  const text = exportText([...FIXED, ...names, ...metrics.map(name => `metrics.${name}`)], request)
+  let page = text.head
+  for (const run of runs) {
+    const row = get.get(run.seq)!
+    const then = live.get(run.seq) ?? row
+    const given = leavesOf(JSON.parse(row.resolved))
+    const result = leavesOf(then === row ? parsedResult(row) : null)
+    const last = metrics.length === 0 ? [] : curves.of(run)
+    const number = (value: unknown): unknown => (typeof value === 'number' ? value : null)
+    page += text.row([
+      run.id,
+      curves.flowName(run.flow),
+      then.status,
+      duration(then),
+      then.commit,
+      then.code_digest,
+      ...inputs.map(({ id }) => given.get(id)),
+      ...numbers.map(({ id }) => number(result.get(id))),
+      ...metrics.map(name => last.find(curve => curve.name === name)?.last_value),
+    ])
+    if (!isMuch(row) && page.length < page_characters) continue
+    yield page
+    page = ''
+  }
+  yield page
+}
+
+/** What a row costs beside its JSON, as if it were characters. */
+const ROW_CHARACTERS = 256
+
+const parsedResult = ({ result }: Row): unknown => (result === null ? null : JSON.parse(result))
+
+/** Seconds, of a run that has ended: equal selections give equal texts. */
+const duration = ({ started_at, finished_at }: Row): number | null =>
+  started_at === null || finished_at === null ? null : (finished_at - started_at) / 1e6

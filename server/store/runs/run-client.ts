@@ -1,0 +1,131 @@
+import type { ControlRequest, ReadRequest } from '../requests.ts'
+import { PulledExport } from './pulled-export.ts'
+import type {
+  CacheOrigin,
+  CachePage,
+  ClaimRun,
+  CreatedRun,
+  ExportMetricsRequest,
+  ExportRunsRequest,
+  FinishedRun,
+  FinishRun,
+  MetricNamesPage,
+  NewRun,
+  OpenedExport,
+  RunExport,
+  RunPage,
+  RunProgress,
+  RunSelection,
+  RunStore,
+  SeriesRequest,
+  StoredRun,
+  StoredRunList,
+  StoredRunNode,
+  StoredSeries,
+} from './records.ts'
+
+type Write = <Result>(request: ControlRequest) => Promise<Result>
+type Read = <Result>(request: ReadRequest) => Promise<Result>
+
+/** Origins that one page of the cache index brings. */
+const CACHE_PAGE_ENTRIES = 2000
+
+/** A write that was answered is committed, so reads need not wait for anything: they see what was answered before them. */
+export class RunClient implements RunStore {
+  readonly #write: Write
+  readonly #read: Read
+
+  constructor(write: Write, read: Read) {
+    this.#write = write
+    this.#read = read
+  }
+
+  create(run: NewRun): Promise<CreatedRun> {
+    return this.#write({ type: 'create_run', run })
+  }
+
+  claim(claim: ClaimRun): Promise<StoredRun | null> {
+    return this.#write({ type: 'claim_run', claim })
+  }
+
+  finish(finish: FinishRun, progress: RunProgress | null, then: ClaimRun | null): Promise<FinishedRun> {
+    return this.#write({ type: 'finish_run', finish, progress, then })
+  }
+
+  requestCancel(id: string, at: number): Promise<StoredRun | null> {
+    return this.#write({ type: 'cancel_run', id, at })
+  }
+
+  progress(progress: RunProgress): Promise<null> {
+    return this.#write({ type: 'run_progress', progress })
+  }
+
+  list(page: RunPage): Promise<StoredRunList> {
+    return this.#read({ type: 'runs', page })
+  }
+
+  get(id: string): Promise<StoredRun | null> {
+    return this.#read({ type: 'run', id })
+  }
+
+  nodes(id: string): Promise<StoredRunNode[]> {
+    return this.#read({ type: 'run_nodes', id })
+  }
+
+  series(series: SeriesRequest): Promise<StoredSeries[]> {
+    return this.#read({ type: 'run_series', series })
+  }
+
+  /** In pages, so that other reads come in between. */
+  async metricNames(selection: RunSelection): Promise<string[]> {
+    const names = new Set<string>()
+    let before: number | null = null
+    do {
+      const page: MetricNamesPage = await this.#read({ type: 'metric_names', names: { selection, before } })
+      for (const name of page.names) names.add(name)
+      before = page.before
+    } while (before !== null)
+    return [...names].sort()
+  }
+
+  cached(keys: string[]): Promise<CacheOrigin[]> {
+    return this.#read({ type: 'cached', keys })
+  }
+
+  /** In pages, so that other reads come in between. */
+  async cacheIndex(entries: number, bytes: number): Promise<{ origins: CacheOrigin[]; complete: boolean }> {
+    const origins = new Map<string, CacheOrigin>()
+    let before: CachePage['before'] = null
+    let left = bytes
+    do {
+      const most = Math.min(CACHE_PAGE_ENTRIES, entries - origins.size)
+      const page: CachePage = await this.#read({ type: 'cache_page', page: { before, entries: most, bytes: left } })
+      for (const origin of page.origins) if (!origins.has(origin.key)) origins.set(origin.key, origin)
+      before = page.before
+      left -= page.bytes
+    } while (before !== null && origins.size < entries && left > 0)
+    return { origins: [...origins.values()], complete: before === null }
+  }
+
+  nearest(id: string, node: string): Promise<{ run: string; row: StoredRunNode } | null> {
+    return this.#read({ type: 'nearest_run', id, node })
+  }
+
+  exportMetrics(request: ExportMetricsRequest): Promise<RunExport> {
+    return this.#export({ type: 'export_metrics', request })
+  }
+
+  exportRuns(request: ExportRunsRequest): Promise<RunExport> {
+    return this.#export({ type: 'export_runs', request })
+  }
+
+  async #export(request: ReadRequest): Promise<RunExport> {
+    const { cursor, truncated } = await this.#read<OpenedExport>(request)
+    const pulled = new PulledExport(truncated, {
+      page: () => this.#read<Uint8Array | null>({ type: 'export_page', cursor }),
+      close: () => void this.#read({ type: 'export_close', cursor }).catch(() => {}),
+    })
+    await pulled.begin()
+    return pulled
+  }
+}

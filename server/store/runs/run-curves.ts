@@ -1,0 +1,117 @@
+import type { Connection, Statement } from '../database.ts'
+import { decodeChunk, type MetricColumns } from './metric-chunk.ts'
+import { shownName } from './run-rows.ts'
+import type { SelectedRun } from './run-selection.ts'
+
+/** A curve as one run sees it, and where its points lie: with the run itself, or with the one whose node it reuses. */
+export interface Curve {
+  /** `<flow>.<node>.<name>`, of the run that reads it. */
+  name: string
+  /** Row numbers of the run and the name that it was recorded under. */
+  run: number
+  id: number
+  chunks: number
+  last_value: number
+}
+
+interface HeadRow {
+  id: number
+  name: string
+  chunks: number
+  last_value: number
+}
+interface CachedRow {
+  node: string
+  cache_key: string | null
+  cached_from: string
+}
+
+/**
+ * The one place that knows how a run comes by its curves: what its nodes recorded, and for each cached node what the node with
+ * that cache key recorded in the run that executed it, under the names of the run that reads. It reads what stands there
+ * now, in the caller's snapshot if there is one.
+ */
+export class RunCurves {
+  readonly #flowName: Statement<string>
+  readonly #heads: Statement<HeadRow>
+  readonly #cached: Statement<CachedRow>
+  readonly #origin: Statement<number>
+  readonly #originNode: Statement<string>
+  readonly #chunk: Statement<{ count: number; bytes: Buffer }>
+
+  constructor(db: Connection) {
+    const pluck = <Value>(sql: string): Statement<Value> => db.prepare(sql).pluck() as Statement<Value>
+    this.#flowName = pluck('SELECT name FROM flows WHERE id = ?')
+    this.#heads = db.prepare(
+      `SELECT m.name AS id, n.name, m.chunks, m.last_value FROM run_metrics m JOIN metric_names n ON n.id = m.name WHERE m.run = ?`,
+    )
+    this.#cached = db.prepare(
+      `SELECT node, cache_key, cached_from FROM run_nodes WHERE run = ? AND status = 'cached' AND cached_from IS NOT NULL`,
+    )
+    this.#origin = pluck('SELECT seq FROM runs WHERE id = ?')
+    this.#originNode = pluck(
+      `SELECT node FROM run_nodes WHERE run = ? AND cache_key = ? AND status = 'succeeded' ORDER BY node = ? DESC, position LIMIT 1`,
+    )
+    this.#chunk = db.prepare('SELECT count, bytes FROM metric_chunks WHERE run = ? AND name = ? AND chunk = ?')
+  }
+
+  /** Sorted by name; `only` that one, if there is one. */
+  of(run: SelectedRun, only: string | null = null): Curve[] {
+    const prefix = `${this.flowName(run.flow)}.`
+    if (only !== null && !only.startsWith(prefix)) return []
+    const own = this.#heads.all(run.seq).map(head => curveOf(run.seq, prefix + head.name, head))
+    return [...own, ...this.reused(run)]
+      .filter(({ name }) => only === null || name === only)
+      .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+  }
+
+  /** Those of its cached nodes alone. */
+  reused({ seq, flow }: SelectedRun): Curve[] {
+    const cached = this.#cached.all(seq)
+    if (cached.length === 0) return []
+    const prefix = `${this.flowName(flow)}.`
+    const origins = new Map<string, Origin>()
+    return cached.flatMap(({ node, cache_key, cached_from }) => {
+      let origin = origins.get(cached_from)
+      if (!origin) origins.set(cached_from, (origin = this.#originOf(cached_from)))
+      // Most nodes record nothing, and then nobody needs to know which one it was.
+      if (origin.byNode.size === 0) return []
+      const recorded = (cache_key === null ? undefined : this.#originNode.get(origin.run, cache_key, node)) ?? node
+      const heads = origin.byNode.get(recorded) ?? []
+      return heads.map(head => curveOf(origin.run, prefix + node + head.name.slice(recorded.length), head))
+    })
+  }
+
+  flowName(flow: number): string {
+    return shownName(this.#flowName.get(flow) ?? '')
+  }
+
+  /** Its points in the order in which they were recorded, every `stride`th: in each chunk from `first` on. */
+  *chunks(curve: Curve, stride: number): Iterable<MetricColumns & { first: number }> {
+    let before = 0
+    for (let chunk = 0; chunk < curve.chunks; chunk++) {
+      const { count, bytes } = this.#chunk.get(curve.run, curve.id, chunk)!
+      const first = (stride - (before % stride)) % stride
+      before += count
+      if (first < count) yield { ...decodeChunk(bytes, count), first }
+    }
+  }
+
+  #originOf(id: string): Origin {
+    const run = this.#origin.get(id) ?? 0
+    return { run, byNode: Map.groupBy(this.#heads.all(run), ({ name }) => name.slice(0, name.indexOf('.'))) }
+  }
+}
+
+interface Origin {
+  run: number
+  byNode: Map<string, HeadRow[]>
+}
+
+const curveOf = (run: number, name: string, { id, chunks, last_value }: HeadRow): Curve => ({
+  name,
+  run,
+  id,
+  chunks,
+  last_value,
+})

@@ -1,0 +1,206 @@
+import type { Connection, Statement } from '../database.ts'
+import type {
+  CacheOrigin,
+  CachePage,
+  CachePageRequest,
+  MetricNamesPage,
+  MetricNamesRequest,
+  RunPage,
+  SeriesRequest,
+  StoredOutput,
+  StoredRun,
+  StoredRunList,
+  StoredRunNode,
+  StoredSeries,
+} from './records.ts'
+import type { RunCurves } from './run-curves.ts'
+import {
+  COUNTS,
+  type CountRow,
+  countsOf,
+  NODE_COLUMNS,
+  type NodeRow,
+  nodeOf,
+  RUN_COLUMNS,
+  type RunRow,
+  runOf,
+  shownName,
+} from './run-rows.ts'
+import type { RunSelections, SelectedRun } from './run-selection.ts'
+
+/** Runs that one page of metric names looks at, and that a page of curves at most comes from. */
+const NAMES_RUNS = 1000
+const SERIES_RUNS = 10_000
+/** Runs before a given one that are looked at for the same node. */
+const NEAREST_RUNS = 10_000
+/** About the bytes of one page of origins, a row and its key counted as 256; rows are read so many at a time. */
+const CACHE_PAGE_BYTES = 1024 * 1024
+const CACHE_ROWS = 64
+
+interface OriginRow {
+  run: number
+  node: string
+  key: string
+  id: string
+  flow: string
+  emissions: number
+  outputs: string | null
+}
+
+/** What lists and single runs are read by. Each method is one snapshot. */
+export class RunReader {
+  readonly #db: Connection
+  readonly #selections: RunSelections
+  readonly #curves: RunCurves
+  readonly #bySeq: Statement<RunRow>
+  readonly #byId: Statement<RunRow>
+  readonly #selected: Statement<SelectedRun>
+  readonly #counts: Statement<CountRow>
+  readonly #nodes: Statement<NodeRow>
+  readonly #names: Statement<{ flow: number; name: string }>
+  readonly #cached: Statement<OriginRow>
+  readonly #origins: Statement<OriginRow>
+  readonly #nearest: Statement<NodeRow & { run: string }>
+
+  constructor(db: Connection, selections: RunSelections, curves: RunCurves) {
+    this.#db = db
+    this.#selections = selections
+    this.#curves = curves
+    const select = `SELECT ${RUN_COLUMNS} FROM runs r JOIN flows f ON f.id = r.flow`
+    this.#bySeq = db.prepare(`${select} WHERE r.seq = ?`)
+    this.#byId = db.prepare(`${select} WHERE r.id = ?`)
+    this.#selected = db.prepare('SELECT seq, id, flow, created_at FROM runs WHERE id = ?')
+    this.#counts = db.prepare(COUNTS)
+    this.#nodes = db.prepare(
+      `SELECT ${NODE_COLUMNS} FROM run_nodes n JOIN runs r ON r.seq = n.run WHERE r.id = ? ORDER BY n.position, n.node`,
+    )
+    this.#names = db.prepare(
+      `SELECT DISTINCT r.flow, n.name FROM json_each(?) j JOIN runs r ON r.seq = j.value JOIN run_metrics m ON m.run = r.seq
+       JOIN metric_names n ON n.id = m.name`,
+    )
+    const origin = `SELECT n.run, n.node, n.cache_key AS key, r.id, f.name AS flow, n.emissions, n.outputs FROM run_nodes n`
+    const executed = `n.cache_key IS NOT NULL AND n.status = 'succeeded'`
+    const itsRun = 'JOIN runs r ON r.seq = n.run JOIN flows f ON f.id = r.flow'
+    this.#cached = db.prepare(
+      `${origin} INDEXED BY run_nodes_by_key ${itsRun} WHERE n.cache_key = ? AND ${executed} ORDER BY n.run DESC, n.node DESC LIMIT 1`,
+    )
+    this.#origins = db.prepare(
+      `${origin} INDEXED BY run_nodes_origins ${itsRun} WHERE ${executed} AND (n.run, n.node) < (?, ?)
+       ORDER BY n.run DESC, n.node DESC LIMIT ?`,
+    )
+    this.#nearest = db.prepare(
+      `SELECT b.id AS run, ${NODE_COLUMNS} FROM (
+         SELECT o.seq, o.id FROM runs r JOIN runs o INDEXED BY runs_of_flow ON o.flow = r.flow AND o.created_at < r.created_at
+         WHERE r.id = ? ORDER BY o.created_at DESC LIMIT ${NEAREST_RUNS}) b
+       JOIN run_nodes n ON n.run = b.seq AND n.node = ? WHERE n.parts IS NOT NULL ORDER BY b.seq DESC LIMIT 1`,
+    )
+  }
+
+  list({ limit, offset, ...selection }: RunPage): StoredRunList {
+    return this.#snapshot(() => ({
+      items: this.#selections.page(selection, limit, offset).map(({ seq }) => runOf(this.#bySeq.get(seq)!)),
+      count: this.#selections.count(selection),
+      counts: countsOf(this.#counts.all()),
+    }))
+  }
+
+  get(id: string): StoredRun | null {
+    const row = this.#byId.get(id)
+    return row ? runOf(row) : null
+  }
+
+  nodes(id: string): StoredRunNode[] {
+    return this.#nodes.all(id).map(nodeOf)
+  }
+
+  /** Newest run first, its curves by name. */
+  series(request: SeriesRequest): StoredSeries[] {
+    return this.#snapshot(() => {
+      const one = request.run === null ? undefined : this.#selected.get(request.run)
+      const runs = request.run === null ? this.#selections.page(request, SERIES_RUNS, 0) : one ? [one] : []
+      const found: StoredSeries[] = []
+      let left = request.limit
+      for (const run of runs) {
+        for (const curve of this.#curves.of(run, request.name)) {
+          if (left <= 0) return found
+          const steps: number[] = []
+          const values: number[] = []
+          for (const chunk of this.#curves.chunks(curve, request.stride)) {
+            for (let i = chunk.first; i < chunk.steps.length && left > 0; i += request.stride, left--) {
+              steps.push(chunk.steps[i]!)
+              values.push(chunk.values[i]!)
+            }
+            if (left === 0) break
+          }
+          found.push({ run: run.id, name: curve.name, steps, values })
+        }
+      }
+      return found
+    })
+  }
+
+  /** Of the next some runs of the selection. */
+  metricNames({ selection, before }: MetricNamesRequest): MetricNamesPage {
+    return this.#snapshot(() => {
+      const runs = this.#selections.page({ ...selection, before: before ?? selection.before }, NAMES_RUNS, 0)
+      const names = new Set<string>()
+      const flows = new Map<number, string>()
+      for (const { flow, name } of this.#names.all(JSON.stringify(runs.map(({ seq }) => seq)))) {
+        let prefix = flows.get(flow)
+        if (prefix === undefined) flows.set(flow, (prefix = this.#curves.flowName(flow)))
+        names.add(`${prefix}.${name}`)
+      }
+      for (const run of runs) for (const { name } of this.#curves.reused(run)) names.add(name)
+      return { names: [...names], before: runs.length < NAMES_RUNS ? null : runs[runs.length - 1]!.created_at }
+    })
+  }
+
+  cached(keys: readonly string[]): CacheOrigin[] {
+    return this.#snapshot(() =>
+      keys.flatMap(key => {
+        const row = this.#cached.get(key)
+        return row ? [originOf(row)] : []
+      }),
+    )
+  }
+
+  /** The newest of each key among the rows of one page, newest first; another page may bring older ones of the same keys. */
+  cachePage({ before, entries, bytes: most }: CachePageRequest): CachePage {
+    const origins = new Map<string, CacheOrigin>()
+    let last = before ?? { run: Number.MAX_SAFE_INTEGER, node: '' }
+    let bytes = 0
+    for (;;) {
+      const rows = this.#origins.all(last.run, last.node, CACHE_ROWS)
+      for (const row of rows) {
+        last = { run: row.run, node: row.node }
+        if (origins.has(row.key)) continue
+        origins.set(row.key, originOf(row))
+        bytes += (row.outputs?.length ?? 0) + 256
+        if (origins.size >= entries || bytes >= Math.min(most, CACHE_PAGE_BYTES)) {
+          return { origins: [...origins.values()], bytes, before: last }
+        }
+      }
+      if (rows.length < CACHE_ROWS) return { origins: [...origins.values()], bytes, before: null }
+    }
+  }
+
+  nearest(id: string, node: string): { run: string; row: StoredRunNode } | null {
+    const row = this.#nearest.get(id, node)
+    if (!row) return null
+    const { run, ...columns } = row
+    return { run, row: nodeOf(columns) }
+  }
+
+  #snapshot<Result>(read: () => Result): Result {
+    return this.#db.transaction(read).deferred()
+  }
+}
+
+const originOf = ({ key, id, flow, node, emissions, outputs }: OriginRow): CacheOrigin => ({
+  key,
+  run: id,
+  flow: shownName(flow),
+  node,
+  emissions,
+  outputs: outputs === null ? [] : (JSON.parse(outputs) as StoredOutput[]),
+})

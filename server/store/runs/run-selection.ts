@@ -1,0 +1,88 @@
+import type { Connection, Statement } from '../database.ts'
+import type { RunSelection } from './records.ts'
+import { ALL_FLOWS } from './run-rows.ts'
+
+/** A run of a selection, as little as others need to find what belongs to it. */
+export interface SelectedRun {
+  seq: number
+  id: string
+  /** Its row. */
+  flow: number
+  created_at: number
+}
+
+/**
+ * Which runs are meant, newest first. Each selection names the index that it goes by: SQLite would have to guess from
+ * statistics that a growing file never has right.
+ */
+export class RunSelections {
+  readonly #db: Connection
+  readonly #statements = new Map<string, Statement>()
+  readonly #flow: Statement<number>
+  readonly #counted: Statement<number>
+
+  constructor(db: Connection) {
+    this.#db = db
+    this.#flow = db.prepare('SELECT id FROM flows WHERE name = ?').pluck() as Statement<number>
+    this.#counted = db
+      .prepare('SELECT total(count) FROM run_counts WHERE flow = @flow AND (@status IS NULL OR status = @status)')
+      .pluck() as Statement<number>
+  }
+
+  page(selection: RunSelection, limit: number, offset: number): SelectedRun[] {
+    const { clause, values } = this.#clause(selection)
+    const sql = `SELECT r.seq, r.id, r.flow, r.created_at FROM runs r WHERE r.seq IN (
+      SELECT r.seq FROM runs r ${clause} ORDER BY r.created_at DESC LIMIT ? OFFSET ?) ORDER BY r.seq DESC`
+    return this.#prepared(sql).all(...values, limit, offset) as SelectedRun[]
+  }
+
+  /** Without a group or times it is kept, and costs the same however many there are. */
+  count(selection: RunSelection): number {
+    if (selection.group === null && selection.since === null && selection.before === null) {
+      const flow = selection.flow === null ? ALL_FLOWS : this.#flowOf(selection.flow)
+      return this.#counted.get({ flow, status: selection.status })!
+    }
+    const { clause, values } = this.#clause(selection)
+    const { count } = this.#prepared(`SELECT count(*) AS count FROM runs r ${clause}`).get(...values) as {
+      count: number
+    }
+    return count
+  }
+
+  #clause({ flow, group, status, since, before }: RunSelection): { clause: string; values: unknown[] } {
+    const conditions: string[] = []
+    const values: unknown[] = []
+    const where = (condition: string, value: unknown): void => {
+      if (value === null) return
+      conditions.push(condition)
+      values.push(value)
+    }
+    where('r.grouped = ?', group)
+    where('r.flow = ?', flow === null ? null : this.#flowOf(flow))
+    where('r.status = ?', status)
+    where('r.created_at >= ?', since)
+    where('r.created_at < ?', before)
+    const all = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
+    return { clause: `INDEXED BY ${indexFor(flow, group, status)}${all}`, values }
+  }
+
+  #flowOf(name: string): number {
+    return this.#flow.get(name) ?? -1
+  }
+
+  /** There are at most as many texts as combinations of filters. */
+  #prepared(sql: string): Statement {
+    let statement = this.#statements.get(sql)
+    if (!statement) {
+      statement = this.#db.prepare(sql)
+      this.#statements.set(sql, statement)
+    }
+    return statement
+  }
+}
+
+function indexFor(flow: string | null, group: string | null, status: string | null): string {
+  if (group !== null) return 'runs_of_group'
+  if (flow !== null) return status === null ? 'runs_of_flow' : 'runs_of_flow_by_status'
+  return status === null ? 'runs_by_time' : 'runs_by_status'
+}

@@ -1,0 +1,233 @@
+import { ServiceError } from '../../../protocol/errors.ts'
+import type { RunError, RunStatus } from '../../../protocol/run.ts'
+import type { Connection, Statement } from '../database.ts'
+import { ProgressWriter } from './progress-writer.ts'
+import type {
+  ClaimRun,
+  CreatedRun,
+  FinishedRun,
+  FinishRun,
+  LoadedRuns,
+  NewRun,
+  RunProgress,
+  StoredRun,
+} from './records.ts'
+import {
+  ALL_FLOWS,
+  COUNTS,
+  type CountRow,
+  countsOf,
+  RUN_COLUMNS,
+  type RunRow,
+  runOf,
+  whole,
+  written,
+} from './run-rows.ts'
+
+interface Moved {
+  seq: number
+  flow: number
+}
+
+const reason = (code: 'cancelled' | 'engine_restarted', message: string): string =>
+  JSON.stringify({ code, message, node: null, stack: null } satisfies RunError)
+
+/**
+ * The moves of a run, each one statement that names the status it starts from, so that of two that race one finds nothing:
+ *
+ *   queued --claim--> running --finish--> succeeded, failed, cancelled
+ *   queued --requestCancel--> cancelled
+ *   running --interrupt, at the next start--> failed
+ *
+ * `run_counts` follows in the same transaction. Each method runs inside the caller's.
+ */
+export class RunWriter {
+  readonly #clock: () => number
+  readonly #most_queued: number
+  readonly #progress: ProgressWriter
+  readonly #flow: Statement<number>
+  readonly #byKey: Statement<RunRow>
+  readonly #byId: Statement<RunRow>
+  readonly #insert: Statement
+  readonly #last: Statement<number | null>
+  readonly #claim: Statement<Moved>
+  readonly #finish: Statement<Moved>
+  readonly #cancel: Statement<Moved>
+  readonly #mark: Statement<Moved>
+  readonly #running: Statement<number>
+  readonly #interrupted: Statement<Moved>
+  readonly #failNodes: Statement
+  readonly #skipNodes: Statement
+  readonly #queued: Statement<RunRow>
+  readonly #counts: Statement<CountRow>
+  readonly #count: Statement<number>
+  readonly #countUp: Statement
+  readonly #countDown: Statement
+
+  constructor(db: Connection, clock: () => number, most_queued: number) {
+    this.#clock = clock
+    this.#most_queued = most_queued
+    this.#progress = new ProgressWriter(db)
+    const pluck = <Value>(sql: string): Statement<Value> => db.prepare(sql).pluck() as Statement<Value>
+    const select = `SELECT ${RUN_COLUMNS} FROM runs r JOIN flows f ON f.id = r.flow`
+    this.#flow = pluck('SELECT id FROM flows WHERE name = ? AND deleted = 0')
+    this.#byKey = db.prepare(`${select} WHERE r.flow = ? AND r.created_by = ? AND r.idempotency_key = ?`)
+    this.#byId = db.prepare(`${select} WHERE r.id = ?`)
+    this.#insert = db.prepare(
+      `INSERT INTO runs (id, flow, status, cause, created_by, seed, timeout, no_cache, grouped, idempotency_key, version, "commit", origin,
+       origin_commit, inputs, resolved, inputs_digest, retry_of, attempt, created_at)
+       VALUES (?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    )
+    this.#last = pluck('SELECT max(created_at) FROM runs')
+    this.#claim = db.prepare(
+      `UPDATE runs SET status = 'running', epoch = ?, code_digest = ?, origin_commit = coalesce(?, origin_commit), started_at = ?
+       WHERE id = ? AND status = 'queued' RETURNING seq, flow`,
+    )
+    this.#finish = db.prepare(
+      `UPDATE runs SET status = ?, result = ?, terminal = ?, error = ?, finished_at = ?
+       WHERE id = ? AND status = 'running' AND epoch = ? RETURNING seq, flow`,
+    )
+    this.#cancel = db.prepare(
+      `UPDATE runs SET status = 'cancelled', cancel_requested_at = ?, finished_at = ?, error = ?
+       WHERE id = ? AND status = 'queued' RETURNING seq, flow`,
+    )
+    this.#mark = db.prepare(
+      `UPDATE runs SET cancel_requested_at = coalesce(cancel_requested_at, ?) WHERE id = ? AND status = 'running' RETURNING seq, flow`,
+    )
+    this.#running = pluck(`SELECT seq FROM runs WHERE id = ? AND status = 'running'`)
+    // It ended at the last sign of life: of the engine, or of the run itself.
+    this.#interrupted = db.prepare(
+      `UPDATE runs SET status = 'failed', error = ?, finished_at = max(?, coalesce(started_at, 0), coalesce(
+         (SELECT max(coalesce(n.finished_at, n.started_at, n.queued_at)) FROM run_nodes n WHERE n.run = runs.seq), 0))
+       WHERE status = 'running' AND epoch < ? RETURNING seq, flow`,
+    )
+    this.#failNodes = db.prepare(
+      `UPDATE run_nodes SET status = 'failed', error = ?, finished_at = (SELECT finished_at FROM runs WHERE seq = run)
+       WHERE run = ? AND status = 'running'`,
+    )
+    this.#skipNodes = db.prepare(
+      `UPDATE run_nodes SET status = 'skipped' WHERE run = ? AND status IN ('pending', 'queued')`,
+    )
+    this.#queued = db.prepare(`${select} WHERE r.status = 'queued' ORDER BY r.created_at`)
+    this.#counts = db.prepare(COUNTS)
+    this.#count = pluck('SELECT count FROM run_counts WHERE flow = ? AND status = ?')
+    this.#countUp = db.prepare(
+      `INSERT INTO run_counts (flow, status, count) VALUES (@flow, @status, 1), (${ALL_FLOWS}, @status, 1) ON CONFLICT (flow, status) DO UPDATE SET count = count + 1`,
+    )
+    this.#countDown = db.prepare(
+      `UPDATE run_counts SET count = count - 1 WHERE flow IN (@flow, ${ALL_FLOWS}) AND status = @status`,
+    )
+  }
+
+  create(run: NewRun): CreatedRun {
+    const flow = this.#flow.get(run.flow)
+    if (flow === undefined) throw new ServiceError('flow_not_found', `There is no flow "${run.flow}".`)
+    if (run.idempotency_key !== null) {
+      const there = this.#byKey.get(flow, run.created_by, run.idempotency_key)
+      if (there) return { run: runOf(there), replayed: true }
+    }
+    if ((this.#count.get(ALL_FLOWS, 'queued') ?? 0) >= this.#most_queued) {
+      throw new ServiceError('too_many_runs', `${this.#most_queued} runs are queued.`)
+    }
+    this.#insert.run(
+      run.id,
+      flow,
+      run.cause,
+      run.created_by,
+      run.seed,
+      run.timeout,
+      run.no_cache ? 1 : 0,
+      run.group,
+      run.idempotency_key,
+      run.version,
+      run.commit,
+      written(run.origin),
+      run.origin_commit,
+      JSON.stringify(run.inputs),
+      JSON.stringify(run.resolved),
+      run.inputs_digest,
+      run.retry_of,
+      run.attempt,
+      // Strictly increasing, whatever the clock does: lists of runs are in this order.
+      Math.max(Math.floor(this.#clock()), (this.#last.get() ?? 0) + 1),
+    )
+    this.#moveCount(flow, null, 'queued')
+    return { run: this.#get(run.id), replayed: false }
+  }
+
+  claim({ id, epoch, code_digest, origin_commit, started_at }: ClaimRun): StoredRun | null {
+    const moved = this.#claim.get(epoch, code_digest, origin_commit, whole(started_at), id)
+    if (!moved) return null
+    this.#moveCount(moved.flow, 'queued', 'running')
+    return this.#get(id)
+  }
+
+  /** The progress of a run that is not running under this epoch is dropped with its end. */
+  finish(finish: FinishRun, progress: RunProgress | null, then: ClaimRun | null): FinishedRun {
+    const { id, epoch, status, result, terminal, error, finished_at } = finish
+    const moved = this.#finish.get(
+      status,
+      written(result),
+      JSON.stringify(terminal),
+      written(error),
+      whole(finished_at),
+      id,
+      epoch,
+    )
+    let finished: StoredRun | null = null
+    if (moved) {
+      if (progress !== null) this.#progress.write(moved.seq, progress)
+      this.#moveCount(moved.flow, 'running', status)
+      finished = this.#get(id)
+    }
+    return { finished, claimed: then === null ? null : this.claim(then) }
+  }
+
+  requestCancel(id: string, at: number): StoredRun | null {
+    const time = whole(at)
+    const moved = this.#cancel.get(time, time, reason('cancelled', 'Cancelled before it was started.'), id)
+    if (moved) this.#moveCount(moved.flow, 'queued', 'cancelled')
+    else if (!this.#mark.get(time, id)) return null
+    return this.#get(id)
+  }
+
+  progress(progress: RunProgress): null {
+    const seq = this.#running.get(progress.id)
+    if (seq !== undefined) this.#progress.write(seq, progress)
+    return null
+  }
+
+  /** Refuses with `flow_has_live_run` what must not happen to a flow with queued or running runs. */
+  refuseLive(name: string): void {
+    const flow = this.#flow.get(name)
+    if (flow === undefined) return
+    const [queued, running] = [this.#count.get(flow, 'queued') ?? 0, this.#count.get(flow, 'running') ?? 0]
+    if (queued + running === 0) return
+    throw new ServiceError('flow_has_live_run', `The flow "${name}" has ${queued} queued and ${running} running runs.`)
+  }
+
+  /** Runs that an earlier engine had claimed and not ended. Returns how many. */
+  interrupt(epoch: number, last_sign: number): number {
+    const error = reason('engine_restarted', 'The engine ended while it ran.')
+    const moved = this.#interrupted.all(error, last_sign, epoch)
+    for (const { seq, flow } of moved) {
+      this.#failNodes.run(error, seq)
+      this.#skipNodes.run(seq)
+      this.#moveCount(flow, 'running', 'failed')
+    }
+    return moved.length
+  }
+
+  loaded(interrupted: number): LoadedRuns {
+    return { queued: this.#queued.all().map(runOf), interrupted, counts: countsOf(this.#counts.all()) }
+  }
+
+  #get(id: string): StoredRun {
+    return runOf(this.#byId.get(id)!)
+  }
+
+  #moveCount(flow: number, from: RunStatus | null, to: RunStatus): void {
+    if (from !== null) this.#countDown.run({ flow, status: from })
+    this.#countUp.run({ flow, status: to })
+  }
+}
