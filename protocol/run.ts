@@ -150,17 +150,22 @@ export const RunNode = Type.Object({
 })
 export type RunNode = Static<typeof RunNode>
 
+const CACHE_OUTCOMES = ['hit', 'miss', 'off', 'not_cacheable'] as const
+export type CacheOutcome = (typeof CACHE_OUTCOMES)[number]
+
 /** `svc why`: how a node came by its outputs, against the nearest earlier run that has the same node. */
 export const RunNodeWhy = Type.Object({
   run: Type.String(),
   node: Type.String(),
   status: RunNodeStatus,
-  cache: Type.Union(
-    ['hit', 'miss', 'off', 'not_cacheable'].map(word => Type.Literal(word)),
-    {
-      description:
-        '`off`: the run or the node opted out. `not_cacheable`: a built-in type, or its inputs came in a stream.',
-    },
+  cache: Type.Unsafe<CacheOutcome>(
+    Type.Union(
+      CACHE_OUTCOMES.map(word => Type.Literal(word)),
+      {
+        description:
+          '`off`: the run or the node opted out. `not_cacheable`: a built-in type, or what it read was not known when it began.',
+      },
+    ),
   ),
   cached_from: orNull(Type.String()),
   nearest: orNull(Type.String({ description: 'The run that was compared with.' })),

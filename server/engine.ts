@@ -11,7 +11,15 @@ import type {
 } from '../protocol/flow.ts'
 import type { Message, MessageHistory, Published } from '../protocol/message.ts'
 import type { NodeError } from '../protocol/node-error.ts'
+import type { CreateRun, MetricSeries, Run, RunCounts, RunNode, RunNodeWhy } from '../protocol/run.ts'
 import type { Summary, TimeseriesPoint } from '../protocol/summary.ts'
+import type {
+  ExportMetricsRequest,
+  ExportRunsRequest,
+  RunExport,
+  RunSelection,
+  SeriesRequest,
+} from './store/runs/records.ts'
 
 /**
  * What the routes and the sockets ask of the live engine. Everything that a user can get wrong comes back as a thrown
@@ -22,6 +30,7 @@ export interface Engine {
   readonly messages: Messages
   readonly nodes: Nodes
   readonly observe: Observe
+  readonly runs: Runs
   /** Loads every body anew: lanes are replaced between turns, call threads get a fresh module cache. Resolves when it is done. */
   refreshModules(): Promise<void>
 }
@@ -86,7 +95,13 @@ export interface Observe {
     until_us: number | null
   }): Promise<TimeseriesPoint[]>
   events(
-    query: Page & { flow: string | null; type: string | null; since_us: number | null; until_us: number | null },
+    query: Page & {
+      flow: string | null
+      run?: string | null
+      type: string | null
+      since_us: number | null
+      until_us: number | null
+    },
   ): Promise<List<EngineEvent>>
   cascades(
     query: Page & { flow: string | null; status: string | null; since_us: number | null; before_us: number | null },
@@ -96,4 +111,30 @@ export interface Observe {
   health(): Promise<{ status: 'ok' }>
   /** Prometheus text. */
   prometheus(): string
+}
+
+export type RunsPage = Page & RunSelection
+
+export interface CreatedBatchRun {
+  run: Run
+  /** The key named a run that was there. */
+  replayed: boolean
+  /** Its inputs are others than those of the request. */
+  mismatch: boolean
+}
+
+/** Batch runs. */
+export interface Runs {
+  /** Resolves when the run is durable. */
+  create(flow: string, request: CreateRun, caller: string): Promise<CreatedBatchRun>
+  list(page: RunsPage): Promise<List<Run> & { counts: RunCounts }>
+  get(id: string): Promise<Run>
+  nodes(id: string): Promise<List<RunNode>>
+  cancel(id: string, by: string): Promise<Run>
+  retry(id: string, caller: string): Promise<Run>
+  why(id: string, node: string): Promise<RunNodeWhy>
+  metricNames(selection: RunSelection): Promise<List<string>>
+  series(request: SeriesRequest): Promise<List<MetricSeries>>
+  exportMetrics(request: ExportMetricsRequest): Promise<RunExport>
+  exportRuns(request: ExportRunsRequest): Promise<RunExport>
 }

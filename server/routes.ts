@@ -11,6 +11,7 @@ import { moduleRoutes } from './routes/modules.ts'
 import { nodeRoutes } from './routes/nodes.ts'
 import { observabilityRoutes } from './routes/observability.ts'
 import { openapiRoutes } from './routes/openapi.ts'
+import { runRoutes } from './routes/runs.ts'
 import { type UserServices, userRoutes } from './routes/users.ts'
 
 export interface Services extends LoginServices, UserServices {
@@ -24,6 +25,7 @@ export function allRoutes(services: Services): Route[] {
     ...messageRoutes(services),
     ...nodeRoutes(services),
     ...cascadeRoutes(services),
+    ...runRoutes(services),
     ...eventRoutes(services),
     ...observabilityRoutes(services),
     ...metricsRoutes(services),

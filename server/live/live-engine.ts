@@ -15,6 +15,9 @@ import type { Config } from '../config.ts'
 import type { Engine } from '../engine.ts'
 import { Fanout } from '../fanout.ts'
 import { JournalTap } from '../journal-tap.ts'
+import { BatchRuns } from '../runs/batch-runs.ts'
+import { Coordinator } from '../runs/coordinator.ts'
+import { StageCache } from '../runs/stage-cache.ts'
 import type { Log } from '../serve-log.ts'
 import type { Store } from '../store/client.ts'
 import type { Loaded, StoreHealth } from '../store/replies.ts'
@@ -39,7 +42,7 @@ import { Samples } from './samples.ts'
 import { ThreadNotes } from './thread-notes.ts'
 
 export interface LiveEngineOptions {
-  readonly config: Pick<Config, 'lanes' | 'max_cascades' | 'max_workers' | 'timezone'>
+  readonly config: Pick<Config, 'lanes' | 'max_cascades' | 'max_runs' | 'max_workers' | 'timezone'>
   readonly data_dir: string
   readonly log: Log
   /** The store when it is being opened already. */
@@ -52,6 +55,10 @@ export interface LiveEngineOptions {
 
 const WATCH_MS = 250
 
+const impossible = (): never => {
+  throw new RangeError('nothing is accounted for')
+}
+
 /**
  * The live engine: the one place where its parts are put together, and the order in which they start and end.
  *
@@ -63,6 +70,7 @@ export class LiveEngine implements Engine {
   readonly messages: LiveMessages
   readonly nodes: LiveNodes
   readonly observe: LiveObserve
+  readonly runs: BatchRuns
   readonly fanout: Fanout
   readonly map: MessageMap
   readonly store: Store
@@ -77,6 +85,8 @@ export class LiveEngine implements Engine {
   readonly #team: LaneTeam
   readonly #desk: CallDesk
   readonly #samples: Samples
+  readonly #cache: StageCache
+  readonly #coordinator: Coordinator
   readonly #timers: ToTimer[]
   #timer: Worker | null = null
   #timer_left: Promise<void> = Promise.resolve()
@@ -124,6 +134,11 @@ export class LiveEngine implements Engine {
       toLanes: message => this.#team.post(message),
       toTimer: message => this.#timer?.postMessage(message),
       announce,
+      assertNoLiveRun: flow => {
+        if (this.#coordinator.hasLive(flow))
+          throw new ServiceError('flow_has_live_run', `Runs of "${flow}" wait or run.`)
+      },
+      renamed: (from, to) => this.#coordinator.renamed(from, to),
       changed: (flow, removed) => this.fanout.flowChanged(flow, removed),
     })
     this.fanout = new Fanout({
@@ -179,6 +194,30 @@ export class LiveEngine implements Engine {
       onBlocked: node => this.#blocked(names.nodeName(node)),
       onDeath: death => this.#laneDied(death, names),
     })
+    this.#cache = new StageCache({ store: store.runs, hasArtifact: () => true })
+    this.#coordinator = new Coordinator({
+      store: store.runs,
+      cache: this.#cache,
+      desk: this.#desk,
+      resources: { asked: () => null, claim: () => impossible(), release: () => {} },
+      max_runs: config.max_runs,
+      epoch: loaded.engine_epoch,
+      runnable: (flow, commit) => this.flows.runnable(flow, commit),
+      codeDigest: async () => null,
+      note: note => notes.take(note),
+      announce,
+      onDefect,
+    })
+    this.#coordinator.load(loaded.runs)
+    this.runs = new BatchRuns({
+      store: store.runs,
+      coordinator: this.#coordinator,
+      flow: name => this.flows.existing(name),
+      dtypeOf: (flow, message) => this.flows.dtypeOf(flow, message),
+      fits,
+      hasArtifact: () => true,
+      announce,
+    })
     this.messages = new LiveMessages(front, map, names, store)
     this.nodes = new LiveNodes({ flows: this.flows, health: this.#health, store, announce })
     const parts = {
@@ -226,6 +265,8 @@ export class LiveEngine implements Engine {
     await this.#team.ready()
     this.flows.startTimers()
     for (const timer of this.#timers) this.#timer?.postMessage(timer)
+    await this.#cache.load()
+    this.#coordinator.start()
     this.#announce('engine_started', null, { version: VERSION, interrupted: this.loaded.interrupted })
   }
 
@@ -242,6 +283,7 @@ export class LiveEngine implements Engine {
     this.#ended.close()
     this.#timer?.postMessage({ type: 'stop' } satisfies ToTimer)
     await this.#timer_left
+    await this.#coordinator.close()
     await this.#team.close()
     await this.#desk.close()
     this.#strip.close()

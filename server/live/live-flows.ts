@@ -9,6 +9,7 @@ import { renameReferences } from '../../core/flow/rename.ts'
 import { Wiring } from '../../core/flow/wiring.ts'
 import { PLACEMENT } from '../../core/memory/counters.ts'
 import { newEncoded } from '../../protocol/codec.ts'
+import type { Dtype } from '../../protocol/dtype.ts'
 import { KIND } from '../../protocol/encoded.ts'
 import { errorTable, ServiceError } from '../../protocol/errors.ts'
 import type { EventType } from '../../protocol/event.ts'
@@ -56,6 +57,10 @@ export interface LiveFlowsParts {
   toTimer(message: ToTimer): void
   /** An engine event that is kept and sent to those that asked for events. */
   announce(type: EventType, flow: string, more?: Record<string, unknown>): void
+  /** Throws `flow_has_live_run` when batch runs of the flow wait or run. */
+  assertNoLiveRun(flow: string): void
+  /** Batch runs that wait or run have the new name. */
+  renamed(from: string, to: string): void
   /** Messages of the flow came or went. */
   changed(flow: string, removed: readonly number[]): void
 }
@@ -94,6 +99,24 @@ export class LiveFlows implements Flows {
     return this.#flows.get(name)
   }
 
+  /** What a batch run of the flow as of `commit` executes. */
+  async runnable(name: string, commit: string): Promise<{ plan: Plan; document: NormalDocument }> {
+    const flow = this.#flows.get(name)
+    if (flow?.commit === commit) return { plan: flow.plan, document: flow.document }
+    const { document } = await this.#parts.store.commit(name, commit)
+    if (document === null)
+      throw new ServiceError('commit_not_found', `Commit ${commit} of "${name}" holds no document.`)
+    this.#ensureBodies(document)
+    const plan = this.#compile({ name, version: flow?.version ?? 0, enabled: true, document })
+    this.#registerNames([plan])
+    return { plan, document }
+  }
+
+  /** The dtype of a message of any flow; null while nobody declares it. */
+  dtypeOf(flow: string, message: string): Dtype | null {
+    return this.#wiring.flow(flow)?.messages.get(message)?.dtype ?? null
+  }
+
   cyclesThrough(flow: string): string[][] {
     return this.#wiring.cyclesThrough(flow)
   }
@@ -116,7 +139,7 @@ export class LiveFlows implements Flows {
         seeded: new Set(),
         plan: null as never,
       }
-      this.#ensureBodies(live)
+      this.#ensureBodies(live.document)
       live.plan = this.#compile(live)
       this.#flows.set(flow.name, live)
       this.#parts.map.set(live)
@@ -140,7 +163,7 @@ export class LiveFlows implements Flows {
   }
 
   get(name: string): Flow {
-    const flow = this.#existing(name)
+    const flow = this.existing(name)
     const { flows, counters, queue, held } = this.#parts.front
     const oldest_us = queue.oldest(flow.index)
     const statuses = flow.plan.nodes.map((node): NodeStatus => {
@@ -214,7 +237,7 @@ export class LiveFlows implements Flows {
   }
 
   source(name: string, node: string): { source: string; missing: boolean } {
-    const found = this.#existing(name).document.nodes.find(one => one.id === node)
+    const found = this.existing(name).document.nodes.find(one => one.id === node)
     if (found === undefined) throw new ServiceError('node_not_found', `Flow "${name}" has no node "${node}".`)
     if (found.source !== null) return { source: found.source, missing: false }
     return { source: templateOf(found), missing: true }
@@ -330,7 +353,8 @@ export class LiveFlows implements Flows {
 
   remove(name: string, author: string): Promise<void> {
     return this.#inTurn(async () => {
-      const flow = this.#existing(name)
+      const flow = this.existing(name)
+      this.#parts.assertNoLiveRun(name)
       await this.#parts.store.deleteFlow({ name, author })
       this.#flows.delete(name)
       flow.enabled = false
@@ -351,7 +375,7 @@ export class LiveFlows implements Flows {
 
   setEnabled(name: string, enabled: boolean, author: string): Promise<SavedFlow> {
     return this.#inTurn(async () => {
-      const flow = this.#existing(name)
+      const flow = this.existing(name)
       const kept = flow.document.nodes.map(node => node.id)
       if (flow.enabled !== enabled) {
         const written = await this.#parts.store.setEnabled({ name, enabled, author })
@@ -368,7 +392,7 @@ export class LiveFlows implements Flows {
   /** References in other flows are rewritten in the same commit. */
   rename(from: string, to: string, author: string): Promise<SavedFlow> {
     return this.#inTurn(async () => {
-      const flow = this.#existing(from)
+      const flow = this.existing(from)
       if (!isName(to))
         throw new ServiceError('validation', `"${to}" is no flow name.`, {
           errors: [{ loc: 'body.to', msg: 'is no flow name' }],
@@ -410,6 +434,7 @@ export class LiveFlows implements Flows {
     health.rename(from, to, ids)
     flow.name = to
     this.#flows.set(to, flow)
+    this.#parts.renamed(from, to)
     this.#parts.changed(from, gone)
   }
 
@@ -435,7 +460,7 @@ export class LiveFlows implements Flows {
 
   #run(flow: LiveFlow, fire: boolean): void {
     const { front, map } = this.#parts
-    this.#ensureBodies(flow)
+    this.#ensureBodies(flow.document)
     flow.plan = this.#compile(flow)
     this.#registerNames([flow.plan])
     const removed = map.set(flow)
@@ -447,7 +472,7 @@ export class LiveFlows implements Flows {
     if (flow.enabled && front.queue.length(flow.index) > 0) front.ready.markReady(flow.index)
   }
 
-  #compile(flow: LiveFlow): Plan {
+  #compile(flow: Pick<LiveFlow, 'name' | 'version' | 'enabled' | 'document'>): Plan {
     const digests = new Map(flow.document.nodes.map(node => [node.id, Bodies.digest(node)]))
     return compilePlan({
       flow: flow.name,
@@ -471,9 +496,9 @@ export class LiveFlows implements Flows {
   }
 
   /** Bodies are written at the save; a file that went missing since is made again. */
-  #ensureBodies(flow: LiveFlow): void {
+  #ensureBodies(document: NormalDocument): void {
     const { bodies, rules } = this.#parts
-    for (const node of flow.document.nodes) {
+    for (const node of document.nodes) {
       const digest = Bodies.digest(node)
       if (digest === null || bodies.has(digest)) continue
       const body = rules.types[node.type]?.check(node, () => undefined)
@@ -548,7 +573,8 @@ export class LiveFlows implements Flows {
     }
   }
 
-  #existing(name: string): LiveFlow {
+  /** Throws `flow_not_found`. */
+  existing(name: string): LiveFlow {
     const flow = this.#flows.get(name)
     if (flow === undefined) throw new ServiceError('flow_not_found', `There is no flow "${name}".`)
     return flow

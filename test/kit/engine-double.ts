@@ -19,6 +19,7 @@ import type { Summary, TimeseriesPoint } from '../../protocol/summary.ts'
 import { formatTime, parseTime } from '../../protocol/time.ts'
 import { VERSION } from '../../protocol/version.ts'
 import type { Engine, Flows, HistoryQuery, List, Messages, Nodes, Observe, Page } from '../../server/engine.ts'
+import { RunsDouble } from './runs-double.ts'
 
 interface HeldCommit extends FlowCommit {
   document: FlowDocument | null
@@ -59,6 +60,7 @@ export class EngineDouble implements Engine {
   /** Flows whose ingress is refused. */
   readonly backlogged = new Set<string>()
   refreshed = 0
+  readonly runs = new RunsDouble(name => void this.#held(name))
 
   async refreshModules(): Promise<void> {
     this.#check()

@@ -1,0 +1,279 @@
+import Type from 'typebox'
+import { ServiceError } from '../../protocol/errors.ts'
+import { EngineEvent } from '../../protocol/event.ts'
+import { FlowName } from '../../protocol/flow.ts'
+import { limits } from '../../protocol/limits.ts'
+import { NAME_PATTERN } from '../../protocol/names.ts'
+import { CreateRun, MetricSeries, Run, RunCounts, RunId, RunNode, RunNodeWhy, RunStatus } from '../../protocol/run.ts'
+import type { Engine } from '../engine.ts'
+import { type Answer, existing, ok, type Route, route } from '../route.ts'
+import type { RunExport, RunSelection } from '../store/runs/records.ts'
+import { closed, listOf, microseconds, pageQuery, sinceQuery, untilQuery } from './queries.ts'
+
+const tag = 'runs'
+const id = existing(RunId, 'run_not_found')
+const MetricName = Type.String({ minLength: 1, maxLength: 256, description: '`<flow>.<node>.<name>`' })
+
+const selectionQuery = {
+  flow: Type.Optional(FlowName),
+  group: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+  status: Type.Optional(RunStatus),
+  since: sinceQuery,
+  before: untilQuery,
+}
+interface Selected {
+  flow?: string
+  group?: string
+  status?: Run['status']
+  since?: string
+  before?: string
+}
+const selectionOf = (query: Selected): RunSelection => ({
+  flow: query.flow ?? null,
+  group: query.group ?? null,
+  status: query.status ?? null,
+  since: microseconds('since', query.since),
+  before: microseconds('before', query.before),
+})
+
+const formQuery = {
+  format: Type.Optional(
+    Type.Unsafe<'csv' | 'jsonl'>(Type.Union([Type.Literal('csv'), Type.Literal('jsonl')], { default: 'csv' })),
+  ),
+  raw: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'csv: leave cells that a spreadsheet would take for a formula as they are.',
+    }),
+  ),
+}
+const stride = Type.Integer({
+  minimum: 1,
+  maximum: limits.EXPORT_STRIDE,
+  default: 1,
+  description: 'Every so manieth point of each series, its first among them.',
+})
+const MEDIA = { csv: 'text/csv; charset=utf-8', jsonl: 'application/jsonl; charset=utf-8' } as const
+
+function exported(name: string, format: 'csv' | 'jsonl', pages: RunExport): Answer {
+  return {
+    status: 200,
+    headers: {
+      'content-disposition': `attachment; filename="${name}.${format}"`,
+      ...(pages.truncated ? { 'x-truncated': `the newest ${limits.EXPORT_RUNS} runs` } : {}),
+    },
+    stream: { type: MEDIA[format], length: null, chunks: pages },
+  }
+}
+
+export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'> }): Route[] {
+  const { runs, observe } = engine
+  return [
+    route({
+      method: 'POST',
+      path: '/runs/flows/{name}',
+      who: 'user',
+      tag,
+      summary: 'Creates a batch run; a repeat with the same idempotency key answers the run that is there.',
+      params: { name: existing(FlowName, 'flow_not_found') },
+      body: CreateRun,
+      headers: ['idempotency-key'],
+      answers: { 200: Run, 201: Run },
+      refuses: ['flow_not_found', 'bad_input', 'too_many_runs'],
+      handle: async ({ params, body, user, headers }) => {
+        const request = withKey(body, headers['idempotency-key'] ?? '')
+        const { run, replayed, mismatch } = await runs.create(params.name, request, user.name)
+        const told: Record<string, string> = replayed
+          ? { 'idempotency-replayed': 'true' }
+          : { location: `/runs/${run.id}` }
+        if (mismatch) told['idempotency-mismatch'] = 'inputs'
+        return { status: replayed ? 200 : 201, body: run, headers: told }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/runs',
+      who: 'user',
+      tag,
+      summary: 'Runs, newest first, and how many each flow has.',
+      query: Type.Object({ ...pageQuery, ...selectionQuery }, closed),
+      answers: {
+        200: Type.Object({ items: Type.Array(Run), count: Type.Integer(), counts: RunCounts }),
+      },
+      handle: async ({ query }) =>
+        ok(await runs.list({ limit: query.limit, offset: query.offset, ...selectionOf(query as Selected) })),
+    }),
+    // Before `/runs/{id}`: a fixed word comes before a name.
+    route({
+      method: 'GET',
+      path: '/runs/metrics/names',
+      who: 'user',
+      tag,
+      summary: 'The metric names that the selected runs carry.',
+      query: Type.Object(selectionQuery, closed),
+      answers: { 200: listOf(Type.String()) },
+      handle: async ({ query }) => ok(await runs.metricNames(selectionOf(query as Selected))),
+    }),
+    route({
+      method: 'GET',
+      path: '/runs/metrics/series',
+      who: 'user',
+      tag,
+      summary: 'Curves of the selected runs, or of one; those of cached nodes come from the run that executed them.',
+      query: Type.Object(
+        { ...selectionQuery, run: Type.Optional(RunId), name: Type.Optional(MetricName), stride },
+        closed,
+      ),
+      answers: { 200: listOf(MetricSeries) },
+      refuses: ['run_not_found'],
+      handle: async ({ query }) =>
+        ok(
+          await runs.series({
+            ...selectionOf(query as Selected),
+            run: query.run ?? null,
+            name: query.name ?? null,
+            stride: query.stride,
+            limit: limits.SERIES_POINTS,
+          }),
+        ),
+    }),
+    route({
+      method: 'GET',
+      path: '/runs/metrics/export',
+      who: 'user',
+      tag,
+      summary: 'A row per run, metric and step, as a stream.',
+      query: Type.Object({ ...selectionQuery, ...formQuery, name: Type.Optional(MetricName), stride }, closed),
+      answers: { 200: { media: 'text/csv' } },
+      handle: async ({ query }) => {
+        const { format = 'csv', raw = false } = query as { format?: 'csv' | 'jsonl'; raw?: boolean }
+        const pages = await runs.exportMetrics({
+          ...selectionOf(query as Selected),
+          format,
+          raw,
+          name: query.name ?? null,
+          stride: query.stride,
+        })
+        return exported('metrics', format, pages)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/runs/export',
+      who: 'user',
+      tag,
+      summary: 'A row per run, with the inputs that vary and the numbers of its result, as a stream.',
+      query: Type.Object(
+        {
+          ...selectionQuery,
+          ...formQuery,
+          metrics: Type.Optional(
+            Type.String({ maxLength: 4096, description: 'Metric names, with commas between them: a column each.' }),
+          ),
+        },
+        closed,
+      ),
+      answers: { 200: { media: 'text/csv' } },
+      refuses: ['too_large'],
+      handle: async ({ query }) => {
+        const { format = 'csv', raw = false } = query as { format?: 'csv' | 'jsonl'; raw?: boolean }
+        const metrics = (query.metrics ?? '').split(',').filter(name => name !== '')
+        return exported(
+          'runs',
+          format,
+          await runs.exportRuns({ ...selectionOf(query as Selected), format, raw, metrics }),
+        )
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/runs/{id}',
+      who: 'user',
+      tag,
+      summary: 'One run.',
+      params: { id },
+      answers: { 200: Run },
+      handle: async ({ params }) => ok(await runs.get(params.id)),
+    }),
+    route({
+      method: 'GET',
+      path: '/runs/{id}/nodes',
+      who: 'user',
+      tag,
+      summary: 'The nodes of a run in the order of its waves.',
+      params: { id },
+      answers: { 200: listOf(RunNode) },
+      handle: async ({ params }) => ok(await runs.nodes(params.id)),
+    }),
+    route({
+      method: 'GET',
+      path: '/runs/{id}/nodes/{node}/why',
+      who: 'user',
+      tag,
+      summary: 'Whether the stage cache had the node, and what changed against the nearest run when it had not.',
+      params: { id, node: existing(Type.String({ pattern: NAME_PATTERN }), 'node_not_found') },
+      answers: { 200: RunNodeWhy },
+      handle: async ({ params }) => ok(await runs.why(params.id, params.node)),
+    }),
+    route({
+      method: 'GET',
+      path: '/runs/{id}/events',
+      who: 'user',
+      tag,
+      summary: 'What happened in a run, newest first.',
+      params: { id },
+      query: Type.Object(pageQuery, closed),
+      answers: { 200: listOf(EngineEvent) },
+      handle: async ({ params, query }) => {
+        await runs.get(params.id)
+        const all = { flow: null, type: null, since_us: null, until_us: null }
+        return ok(await observe.events({ ...all, run: params.id, limit: query.limit, offset: query.offset }))
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/runs/{id}/cancel',
+      who: 'user',
+      tag,
+      summary:
+        'A queued run is cancelled at once; a running one is told to end, and is cancelled when its bodies have.',
+      params: { id },
+      answers: { 200: Run },
+      refuses: ['run_ended'],
+      handle: async ({ params, user }) => ok(await runs.cancel(params.id, user.name)),
+    }),
+    route({
+      method: 'POST',
+      path: '/runs/{id}/retry',
+      who: 'user',
+      tag,
+      summary: 'A new run on the same inputs, of the flow as it stands now.',
+      params: { id },
+      answers: { 201: Run },
+      refuses: ['run_not_ended', 'flow_not_found', 'bad_input', 'too_many_runs'],
+      handle: async ({ params, user }) => {
+        const run = await runs.retry(params.id, user.name)
+        return { status: 201, body: run, headers: { location: `/runs/${run.id}` } }
+      },
+    }),
+  ]
+}
+
+/** The key may come in the body or in the header; two different ones are a mistake. */
+function withKey(request: CreateRun, header: string): CreateRun {
+  if (header === '') return request
+  const { idempotency_key } = request
+  if (header.length > limits.IDEMPOTENCY_KEY_CHARACTERS || (idempotency_key ?? header) !== header)
+    throw new ServiceError('validation', 'The idempotency key was refused.', {
+      errors: [
+        {
+          loc: 'header.idempotency-key',
+          msg:
+            header.length > limits.IDEMPOTENCY_KEY_CHARACTERS
+              ? `has more than ${limits.IDEMPOTENCY_KEY_CHARACTERS} characters`
+              : 'differs from the idempotency_key of the body',
+        },
+      ],
+    })
+  return { ...request, idempotency_key: header }
+}

@@ -1,0 +1,256 @@
+import { createHash } from 'node:crypto'
+import { v7 as uuidv7 } from 'uuid'
+import { changedParts } from '../../core/runs/fingerprint.ts'
+import { checkInputs, inputsOf, placeOf } from '../../core/runs/inputs.ts'
+import { type Reference, referencesIn, replaceReferences } from '../../core/runs/references.ts'
+import { canonical } from '../../core/runs/rfc8785.ts'
+import type { Dtype } from '../../protocol/dtype.ts'
+import { type ErrorPlace, ServiceError } from '../../protocol/errors.ts'
+import type { EventType } from '../../protocol/event.ts'
+import type { NormalDocument } from '../../protocol/flow-document.ts'
+import {
+  type CreateRun,
+  isLive,
+  type MetricSeries,
+  type Run,
+  type RunNode,
+  type RunNodeWhy,
+} from '../../protocol/run.ts'
+import type { CreatedBatchRun, List, Runs, RunsPage } from '../engine.ts'
+import { nowUs } from '../live/live-messages.ts'
+import type {
+  ExportMetricsRequest,
+  ExportRunsRequest,
+  NewRun,
+  RunExport,
+  RunSelection,
+  RunStore,
+  SeriesRequest,
+  StoredRun,
+  StoredRunNode,
+} from '../store/runs/records.ts'
+import type { Coordinator } from './coordinator.ts'
+import { shownNode, shownRun } from './run-view.ts'
+
+/** What of a flow a new run is made of. */
+export interface RunnableFlow {
+  readonly name: string
+  readonly version: number
+  readonly commit: string
+  readonly origin: Record<string, unknown> | null
+  readonly document: NormalDocument
+}
+
+export interface BatchRunsParts {
+  readonly store: RunStore
+  readonly coordinator: Coordinator
+  /** Throws `flow_not_found`. */
+  flow(name: string): RunnableFlow
+  dtypeOf(flow: string, message: string): Dtype | null
+  fits(value: unknown, dtype: Dtype): { text: string } | null
+  hasArtifact(digest: string): boolean
+  announce(type: EventType, flow: string | null, more: Record<string, unknown>): void
+}
+
+/** Batch runs as routes ask for them: everything that a user can get wrong is refused here, before anything is written. */
+export class BatchRuns implements Runs {
+  readonly #parts: BatchRunsParts
+
+  constructor(parts: BatchRunsParts) {
+    this.#parts = parts
+  }
+
+  async create(name: string, request: CreateRun, caller: string): Promise<CreatedBatchRun> {
+    const flow = this.#parts.flow(name)
+    const inputs = request.inputs ?? {}
+    const seed = request.seed ?? null
+    const resolved = await this.#resolve(flow, inputs, seed)
+    const inputs_digest = sha256(canonical({ inputs: resolved, seed }))
+    return this.#create({
+      id: uuidv7(),
+      flow: name,
+      cause: request.cause ?? 'api',
+      created_by: caller,
+      seed,
+      timeout: request.timeout ?? null,
+      no_cache: request.no_cache ?? false,
+      group: request.group ?? null,
+      idempotency_key: request.idempotency_key ?? null,
+      version: flow.version,
+      commit: flow.commit,
+      origin: flow.origin,
+      origin_commit: request.origin_commit ?? null,
+      inputs,
+      resolved,
+      inputs_digest,
+      retry_of: null,
+      attempt: 1,
+    })
+  }
+
+  /** As the flow stands now, on the inputs as they were given then. */
+  async retry(id: string, caller: string): Promise<Run> {
+    const before = await this.#existing(id)
+    if (isLive(before.status)) throw new ServiceError('run_not_ended', `Run ${id} is ${before.status}.`)
+    const flow = this.#parts.flow(before.flow)
+    const resolved = await this.#resolve(flow, before.inputs, before.seed)
+    const { run } = await this.#create({
+      id: uuidv7(),
+      flow: flow.name,
+      cause: before.cause,
+      created_by: caller,
+      seed: before.seed,
+      timeout: before.timeout,
+      no_cache: before.no_cache,
+      group: before.group,
+      idempotency_key: null,
+      version: flow.version,
+      commit: flow.commit,
+      origin: flow.origin,
+      origin_commit: before.origin_commit,
+      inputs: before.inputs,
+      resolved,
+      inputs_digest: sha256(canonical({ inputs: resolved, seed: before.seed })),
+      retry_of: id,
+      attempt: before.attempt + 1,
+    })
+    return run
+  }
+
+  async #create(run: NewRun): Promise<CreatedBatchRun> {
+    const created = await this.#parts.store.create(run)
+    if (!created.replayed) {
+      const { id, group, cause } = created.run
+      this.#parts.announce('run_created', created.run.flow, { run: id, group, cause, by: created.run.created_by })
+      this.#parts.coordinator.queued(created.run)
+    }
+    return {
+      run: shownRun(created.run, nowUs()),
+      replayed: created.replayed,
+      mismatch: created.run.inputs_digest !== run.inputs_digest,
+    }
+  }
+
+  async list({ limit, offset, ...selection }: RunsPage) {
+    const { items, count, counts } = await this.#parts.store.list({ ...selection, limit, offset })
+    const now = nowUs()
+    return { items: items.map(run => shownRun(run, now)), count, counts }
+  }
+
+  async get(id: string): Promise<Run> {
+    return shownRun(await this.#existing(id), nowUs())
+  }
+
+  async nodes(id: string): Promise<List<RunNode>> {
+    const run = await this.#existing(id)
+    const rows = await this.#rows(run)
+    return { items: rows.map(row => shownNode(run, row)), count: rows.length }
+  }
+
+  /** Of a run that is going on those in memory, which are newer. */
+  async #rows(run: StoredRun): Promise<StoredRunNode[]> {
+    const rows = this.#parts.coordinator.nodes(run.id) ?? (await this.#parts.store.nodes(run.id))
+    return rows.sort((a, b) => a.position - b.position)
+  }
+
+  async cancel(id: string, by: string): Promise<Run> {
+    const marked = await this.#parts.store.requestCancel(id, nowUs())
+    if (marked === null) {
+      const run = await this.#existing(id)
+      throw new ServiceError('run_ended', `Run ${id} is ${run.status}.`)
+    }
+    this.#parts.coordinator.cancel(marked, by)
+    this.#parts.announce('run_cancel_requested', marked.flow, { run: id, by })
+    if (!isLive(marked.status)) this.#parts.announce('run_finished', marked.flow, { run: id, status: marked.status })
+    return shownRun(marked, nowUs())
+  }
+
+  async why(id: string, node: string): Promise<RunNodeWhy> {
+    const run = await this.#existing(id)
+    const row = (await this.#rows(run)).find(one => one.node === node)
+    if (row === undefined) throw new ServiceError('node_not_found', `Run ${id} has no node "${node}".`)
+    const { status, cached_from, parts } = row
+    const told = { run: id, node, status, cached_from }
+    if (status === 'cached') return { ...told, cache: 'hit', nearest: cached_from, changed: [] }
+    if (run.no_cache) return { ...told, cache: 'off', nearest: null, changed: [] }
+    if (parts === null) return { ...told, cache: 'not_cacheable', nearest: null, changed: [] }
+    const nearest = await this.#parts.store.nearest(id, node)
+    const changed = nearest?.row.parts ? changedParts(nearest.row.parts, parts) : []
+    return { ...told, cache: 'miss', nearest: nearest?.run ?? null, changed }
+  }
+
+  async metricNames(selection: RunSelection): Promise<List<string>> {
+    const items = await this.#parts.store.metricNames(selection)
+    return { items, count: items.length }
+  }
+
+  async series(request: SeriesRequest): Promise<List<MetricSeries>> {
+    const items = await this.#parts.store.series(request)
+    return { items, count: items.length }
+  }
+
+  exportMetrics(request: ExportMetricsRequest): Promise<RunExport> {
+    return this.#parts.store.exportMetrics(request)
+  }
+
+  exportRuns(request: ExportRunsRequest): Promise<RunExport> {
+    return this.#parts.store.exportRuns(request)
+  }
+
+  async #existing(id: string): Promise<StoredRun> {
+    const run = await this.#parts.store.get(id)
+    if (run === null) throw new ServiceError('run_not_found', `There is no run ${id}.`)
+    return run
+  }
+
+  // ---- inputs
+
+  async #resolve(
+    flow: RunnableFlow,
+    given: Readonly<Record<string, unknown>>,
+    seed: number | null,
+  ): Promise<Record<string, unknown>> {
+    const world = (message: string): Dtype | null => {
+      const dot = message.indexOf('.')
+      return this.#parts.dtypeOf(message.slice(0, dot), message.slice(dot + 1))
+    }
+    const inputs = inputsOf(flow.document, world)
+    const found = referencesIn(given)
+    refuse(flow.name, found.errors)
+    const values = await this.#valuesOf(flow.name, found.references)
+    const replaced = replaceReferences(given, found.references, inputs, reference => values.get(reference.text))
+    const fits = (value: unknown, dtype: Dtype): string | null => this.#parts.fits(value, dtype)?.text ?? null
+    const { resolved, errors } = checkInputs(inputs, replaced, seed, fits)
+    refuse(flow.name, errors)
+    return resolved
+  }
+
+  /** What the results of other runs hold, by the text of the reference. */
+  async #valuesOf(flow: string, references: readonly Reference[]): Promise<Map<string, unknown>> {
+    const values = new Map<string, unknown>()
+    const errors: ErrorPlace[] = []
+    for (const reference of references) {
+      const loc = placeOf(reference.input)
+      if (reference.kind === 'artifact') {
+        const dtype = this.#parts.flow(flow).document.inputs.find(one => one.message === reference.input)?.dtype
+        if (dtype !== 'str' && !this.#parts.hasArtifact(reference.digest))
+          errors.push({ loc, msg: `names ${reference.digest}, which is not stored` })
+        continue
+      }
+      const run = await this.#parts.store.get(reference.run)
+      if (run === null) errors.push({ loc, msg: `names run ${reference.run}, which there is not` })
+      else if (run.result === null) errors.push({ loc, msg: `names run ${reference.run}, which is ${run.status}` })
+      else if (!Object.hasOwn(run.result, reference.output))
+        errors.push({ loc, msg: `names ${reference.output}, which is not in the result of run ${reference.run}` })
+      else values.set(reference.text, run.result[reference.output])
+    }
+    refuse(flow, errors)
+    return values
+  }
+}
+
+function refuse(flow: string, errors: readonly ErrorPlace[]): void {
+  if (errors.length > 0) throw new ServiceError('bad_input', `A run of "${flow}" cannot have these inputs.`, { errors })
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')

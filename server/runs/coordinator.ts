@@ -1,0 +1,340 @@
+import { createHash } from 'node:crypto'
+import type { Plan } from '../../core/flow/plan.ts'
+import { isCacheable, StageFingerprint } from '../../core/runs/fingerprint.ts'
+import { type Codec, createCodec } from '../../protocol/codec.ts'
+import type { ErrorCode } from '../../protocol/errors.ts'
+import { ServiceError } from '../../protocol/errors.ts'
+import type { EventType } from '../../protocol/event.ts'
+import type { NormalDocument } from '../../protocol/flow-document.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { RunError } from '../../protocol/run.ts'
+import type { Note } from '../../threads/lane-messages.ts'
+import { injectPlan } from '../../threads/nodes/inject.ts'
+import type { CallDesk } from '../live/call-desk.ts'
+import { nowUs } from '../live/live-messages.ts'
+import type { LoadedRuns, RunStore, StoredRun, StoredRunNode } from '../store/runs/records.ts'
+import { type Resources, RunExecution } from './run-execution.ts'
+import type { StageCache } from './stage-cache.ts'
+
+export interface CoordinatorParts {
+  readonly store: RunStore
+  readonly cache: StageCache
+  readonly desk: Pick<CallDesk, 'run'>
+  readonly resources: Resources
+  readonly max_runs: number
+  /** Counts the starts of the engine. */
+  readonly epoch: number
+  /** What a run of the flow as of the commit executes. */
+  runnable(flow: string, commit: string): Promise<{ plan: Plan; document: NormalDocument }>
+  /** Of the repository around the installation, as it stands now; null without one. */
+  codeDigest(): Promise<{ digest: string; commit: string } | null>
+  note(note: Note): void
+  announce(type: EventType, flow: string | null, more: Record<string, unknown>): void
+  onDefect(error: unknown): void
+}
+
+interface Queued {
+  readonly id: string
+  readonly flow: string
+}
+
+interface Running {
+  readonly run: StoredRun
+  readonly execution: RunExecution
+  limit: NodeJS.Timeout | null
+  flush: NodeJS.Timeout | null
+  /** The writes of its progress, in order. */
+  written: Promise<unknown>
+}
+
+/** A run's progress is written this often; with its end in any case. */
+const PROGRESS_MS = 500
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/** What of a plan is the same in all its runs. */
+interface Stages {
+  readonly fingerprints: (StageFingerprint | null)[]
+  readonly expected_s: (number | null)[]
+  readonly given: Map<string, unknown>
+}
+
+/**
+ * Takes queued runs, oldest first, runs at most `max_runs` of them at once, and writes what becomes of them.
+ *
+ *   queued --claim (synced)--> executing --over--> finish, and the next claim, in one write
+ *
+ * What is claimed under this engine's epoch is run by this engine, once; the store turns what a dead engine left `running`
+ * into failures at the next start.
+ */
+export class Coordinator {
+  readonly #parts: CoordinatorParts
+  readonly #codec: Codec = createCodec()
+  readonly #queue = new Map<string, Queued>()
+  readonly #running = new Map<string, Running>()
+  /** Claims on their way, and those whose cancellation was asked for meanwhile. */
+  readonly #claiming = new Map<string, { cancelled_by: string | null }>()
+  readonly #stages = new WeakMap<Plan, Stages>()
+  #closing = false
+  #idle: (() => void) | null = null
+
+  constructor(parts: CoordinatorParts) {
+    this.#parts = parts
+  }
+
+  /** What the engine before left. */
+  load(loaded: LoadedRuns): void {
+    for (const { id, flow } of loaded.queued) this.#queue.set(id, { id, flow })
+  }
+
+  start(): void {
+    this.#claimNext()
+  }
+
+  get inFlight(): number {
+    return this.#running.size + this.#claiming.size
+  }
+
+  hasLive(flow: string): boolean {
+    for (const queued of this.#queue.values()) if (queued.flow === flow) return true
+    for (const { run } of this.#running.values()) if (run.flow === flow) return true
+    return false
+  }
+
+  renamed(from: string, to: string): void {
+    for (const [id, { flow }] of this.#queue) if (flow === from) this.#queue.set(id, { id, flow: to })
+    for (const { run } of this.#running.values()) if (run.flow === from) run.flow = to
+  }
+
+  /** It is durable already. */
+  queued(run: StoredRun): void {
+    this.#queue.set(run.id, { id: run.id, flow: run.flow })
+    this.#claimNext()
+  }
+
+  /** Rows of a run that is going on, newer than those that are written; null when it is not. */
+  nodes(id: string): StoredRunNode[] | null {
+    const running = this.#running.get(id)
+    return running?.execution.records.map(record => record.stored(running.run.attempt)) ?? null
+  }
+
+  /** The store has marked it. */
+  cancel(run: StoredRun, by: string): void {
+    this.#queue.delete(run.id)
+    const claiming = this.#claiming.get(run.id)
+    if (claiming !== undefined) claiming.cancelled_by = by
+    this.#running.get(run.id)?.execution.end('cancelled', `Cancelled by ${by}.`)
+  }
+
+  /** Nothing more is claimed; what runs is told to end and recorded as interrupted by the engine's end. */
+  async close(): Promise<void> {
+    this.#closing = true
+    for (const { execution } of this.#running.values())
+      execution.end('engine_restarted', 'The engine ended while it ran.')
+    while (this.inFlight > 0) await new Promise<void>(resolve => (this.#idle = resolve))
+  }
+
+  // ---- claims
+
+  #claimNext(): void {
+    while (!this.#closing && this.inFlight < this.#parts.max_runs) {
+      const next = this.#takeNext()
+      if (next === null) return
+      void this.#claim(next)
+    }
+  }
+
+  #takeNext(): Queued | null {
+    for (const queued of this.#queue.values()) {
+      this.#queue.delete(queued.id)
+      this.#claiming.set(queued.id, { cancelled_by: null })
+      return queued
+    }
+    return null
+  }
+
+  async #claim(queued: Queued): Promise<void> {
+    try {
+      const run = await this.#parts.store.claim(await this.#claimOf(queued.id))
+      await this.#claimed(queued.id, run)
+    } catch (error) {
+      // The store refused the write: the run stays queued, for the next start.
+      this.#claiming.delete(queued.id)
+      this.#parts.onDefect(error)
+      this.#told()
+    }
+  }
+
+  async #claimOf(id: string) {
+    const code = await this.#parts.codeDigest()
+    return {
+      id,
+      epoch: this.#parts.epoch,
+      code_digest: code?.digest ?? null,
+      origin_commit: code?.commit ?? null,
+      started_at: nowUs(),
+    }
+  }
+
+  async #claimed(id: string, run: StoredRun | null): Promise<void> {
+    if (run === null) {
+      this.#claiming.delete(id)
+      this.#claimNext()
+      return this.#told()
+    }
+    let execution: RunExecution
+    try {
+      const { plan, document } = await this.#parts.runnable(run.flow, run.commit)
+      execution = this.#execution(run, plan, document)
+    } catch (error) {
+      const code: ErrorCode = error instanceof ServiceError ? error.code : 'internal'
+      if (!(error instanceof ServiceError)) this.#parts.onDefect(error)
+      const message = error instanceof ServiceError ? error.detail : 'Look into serve.log.'
+      return this.#finish(run, null, { code, message, node: null, stack: null })
+    }
+    const cancelled = this.#claiming.get(id)?.cancelled_by ?? null
+    this.#claiming.delete(id)
+    const running: Running = { run, execution, limit: null, flush: null, written: Promise.resolve() }
+    this.#running.set(id, running)
+    this.#parts.announce('run_started', run.flow, { run: id })
+    if (run.timeout !== null) {
+      const text = `The run went past its timeout of ${run.timeout} s.`
+      running.limit = setTimeout(() => execution.end('timeout', text), Math.min(run.timeout * 1000, 2 ** 31 - 1))
+    }
+    execution.start()
+    if (cancelled !== null) execution.end('cancelled', `Cancelled by ${cancelled}.`)
+    else if (this.#closing) execution.end('engine_restarted', 'The engine ended while it ran.')
+  }
+
+  #execution(run: StoredRun, plan: Plan, document: NormalDocument): RunExecution {
+    const { desk, cache, resources, note } = this.#parts
+    const stages = this.#stagesOf(plan, document)
+    return new RunExecution({
+      id: run.id,
+      plan,
+      ...stages,
+      resolved: run.resolved,
+      code_digest: run.code_digest,
+      no_cache: run.no_cache,
+      attempt: run.attempt,
+      desk,
+      cache,
+      resources,
+      codec: this.#codec,
+      sha256,
+      now_us: nowUs,
+      note,
+      progressed: () => this.#progressed(run.id),
+      ended: () => queueMicrotask(() => this.#ended(run.id)),
+    })
+  }
+
+  #stagesOf(plan: Plan, document: NormalDocument): Stages {
+    const known = this.#stages.get(plan)
+    if (known !== undefined) return known
+    const byId = new Map(document.nodes.map(node => [node.id, node]))
+    const given = new Map<string, unknown>()
+    for (const node of document.nodes) {
+      const [output] = node.ports.outputs
+      if (node.type === 'inject' && output !== undefined)
+        given.set(output.message, injectPlan(node.settings, output.dtype).value)
+    }
+    const stages: Stages = {
+      fingerprints: plan.nodes.map(({ id, digest }) => {
+        const node = byId.get(id)!
+        return digest !== null && isCacheable(node) ? new StageFingerprint(node, digest, sha256) : null
+      }),
+      expected_s: plan.nodes.map(({ id }) => byId.get(id)!.duration_s),
+      given,
+    }
+    this.#stages.set(plan, stages)
+    return stages
+  }
+
+  // ---- progress
+
+  #progressed(id: string): void {
+    const running = this.#running.get(id)
+    if (running === undefined || running.execution.isOver) return
+    if (running.execution.waitingMetrics >= limits.METRIC_BATCH_POINTS) return this.#flush(running)
+    running.flush ??= setTimeout(() => this.#flush(running), PROGRESS_MS)
+  }
+
+  #flush(running: Running): void {
+    if (running.flush !== null) clearTimeout(running.flush)
+    running.flush = null
+    const { run, execution } = running
+    if (execution.isOver) return
+    const progress = execution.takeProgress()
+    const names = [...new Set(progress.metrics.map(point => `${run.flow}.${point.name}`))]
+    const write = this.#parts.store.progress(progress).then(
+      () => {
+        if (names.length > 0) this.#parts.announce('run_metric', run.flow, { run: run.id, names })
+      },
+      error => this.#parts.onDefect(error),
+    )
+    running.written = Promise.all([running.written, write])
+  }
+
+  // ---- ends
+
+  #ended(id: string): void {
+    const running = this.#running.get(id)
+    if (running === undefined) return
+    if (running.limit !== null) clearTimeout(running.limit)
+    if (running.flush !== null) clearTimeout(running.flush)
+    void this.#finish(running.run, running, running.execution.error)
+  }
+
+  async #finish(run: StoredRun, running: Running | null, error: RunError | null): Promise<void> {
+    const execution = running?.execution ?? null
+    const progress = execution?.takeProgress() ?? null
+    const result = execution?.result() ?? null
+    const status = error === null ? 'succeeded' : error.code === 'cancelled' ? 'cancelled' : 'failed'
+    const next = this.#closing ? null : this.#takeNext()
+    const names = [...new Set((progress?.metrics ?? []).map(point => `${run.flow}.${point.name}`))]
+    try {
+      const { finished, claimed } = await this.#parts.store.finish(
+        {
+          id: run.id,
+          epoch: this.#parts.epoch,
+          status,
+          result,
+          terminal: result === null ? [] : terminalOf(execution!, result),
+          error,
+          finished_at: nowUs(),
+        },
+        progress,
+        next === null ? null : await this.#claimOf(next.id),
+      )
+      if (names.length > 0) this.#parts.announce('run_metric', run.flow, { run: run.id, names })
+      if (finished !== null) {
+        const more = error === null ? {} : { error: error.code, node: error.node }
+        this.#parts.announce('run_finished', run.flow, { run: run.id, status, ...more })
+      }
+      if (next !== null) void this.#claimed(next.id, claimed)
+    } catch (failed) {
+      // The end could not be written: the next start finds the run interrupted.
+      this.#parts.onDefect(failed)
+      if (next !== null) {
+        this.#claiming.delete(next.id)
+        this.#queue.set(next.id, next)
+      }
+    } finally {
+      this.#running.delete(run.id)
+      this.#claiming.delete(run.id)
+      this.#claimNext()
+      this.#told()
+    }
+  }
+
+  #told(): void {
+    const idle = this.#idle
+    this.#idle = null
+    idle?.()
+  }
+}
+
+/** Messages of the result that no node of the flow reads. */
+function terminalOf(execution: RunExecution, result: Record<string, unknown>): string[] {
+  return execution.terminal.filter(message => Object.hasOwn(result, message))
+}

@@ -1,0 +1,114 @@
+import { limits } from '../../protocol/limits.ts'
+import type { CacheOrigin, RunStore } from '../store/runs/records.ts'
+
+export interface StageCacheParts {
+  store: Pick<RunStore, 'cached' | 'cacheIndex'>
+  /** Are the bytes behind the digest (`sha256:...`) still there? */
+  hasArtifact(digest: string): boolean
+}
+
+interface Entry {
+  origin: CacheOrigin
+  bytes: number
+}
+
+/**
+ * Which nodes have run before on the same values: the newest origins in memory, the others in the store. Key by key, whoever
+ * asks for one that is being computed waits for the run that computes it.
+ *
+ *   free --lead--> led --settled, or given up--> free
+ */
+export class StageCache {
+  readonly #parts: StageCacheParts
+  /** In the order of their last use. */
+  readonly #entries = new Map<string, Entry>()
+  readonly #led = new Map<string, PromiseWithResolvers<void>>()
+  #bytes = 0
+  /** The store holds no origin that is not in memory: a key that is not found here is a miss. */
+  #complete = false
+
+  constructor(parts: StageCacheParts) {
+    this.#parts = parts
+  }
+
+  async load(): Promise<void> {
+    const { origins, complete } = await this.#parts.store.cacheIndex(
+      limits.CACHE_INDEX_ENTRIES / 2,
+      limits.CACHE_INDEX_BYTES / 2,
+    )
+    for (const origin of origins.reverse()) this.#keep(origin)
+    this.#complete = complete
+  }
+
+  /** The origin of a key whose artifacts still exist; at once when memory knows. */
+  find(key: string): CacheOrigin | null | Promise<CacheOrigin | null> {
+    const entry = this.#entries.get(key)
+    if (entry !== undefined) {
+      this.#entries.delete(key)
+      this.#entries.set(key, entry)
+      return this.#isWhole(entry.origin) ? entry.origin : null
+    }
+    return this.#complete ? null : this.#ask(key)
+  }
+
+  async #ask(key: string): Promise<CacheOrigin | null> {
+    const [origin] = await this.#parts.store.cached([key])
+    if (origin === undefined) return null
+    this.#keep(origin)
+    return this.#isWhole(origin) ? origin : null
+  }
+
+  /** Its run has recorded it, or is about to: it stands in the order of the store's writes before whoever takes it. */
+  add(origin: CacheOrigin): void {
+    this.#keep(origin)
+  }
+
+  /** Null: the caller computes the key, and says `settle` when that is over. Else somebody does: look again afterwards. */
+  lead(key: string): Promise<void> | null {
+    const led = this.#led.get(key)
+    if (led !== undefined) return led.promise
+    this.#led.set(key, Promise.withResolvers<void>())
+    return null
+  }
+
+  settle(key: string): void {
+    this.#led.get(key)?.resolve()
+    this.#led.delete(key)
+  }
+
+  #isWhole(origin: CacheOrigin): boolean {
+    return origin.outputs.every(({ value }) => artifactsIn(value).every(digest => this.#parts.hasArtifact(digest)))
+  }
+
+  #keep(origin: CacheOrigin): void {
+    const before = this.#entries.get(origin.key)
+    if (before !== undefined) {
+      this.#bytes -= before.bytes
+      this.#entries.delete(origin.key)
+    }
+    const bytes = JSON.stringify(origin.outputs).length * 2 + 512
+    this.#entries.set(origin.key, { origin, bytes })
+    this.#bytes += bytes
+    for (const [key, entry] of this.#entries) {
+      if (this.#entries.size <= limits.CACHE_INDEX_ENTRIES && this.#bytes <= limits.CACHE_INDEX_BYTES) break
+      this.#entries.delete(key)
+      this.#bytes -= entry.bytes
+      this.#complete = false
+    }
+  }
+}
+
+const DIGEST = /^sha256:[0-9a-f]{64}$/
+
+/** The digests of all artifact references in a value, however deep. */
+export function artifactsIn(value: unknown, found: string[] = []): string[] {
+  if (typeof value !== 'object' || value === null) return found
+  if (Array.isArray(value)) {
+    for (const item of value) artifactsIn(item, found)
+    return found
+  }
+  const { digest, media_type } = value as Record<string, unknown>
+  if (typeof digest === 'string' && typeof media_type === 'string' && DIGEST.test(digest)) found.push(digest)
+  for (const item of Object.values(value)) artifactsIn(item, found)
+  return found
+}
