@@ -1,18 +1,17 @@
 import { ServiceError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
+import { AnswerStream, type StreamChannel } from './answer-stream.ts'
 import type { Admission, Admissions } from './auth/gatekeeper.ts'
 import { mayCall, type Principal } from './auth/principal.ts'
 import { refusalOf } from './problem.ts'
-import { bytesOf, type Responder, writeAnswer, writeRefusal } from './respond.ts'
-import type { Answer } from './route.ts'
+import { bytesOf, writeAnswer, writeRefusal } from './respond.ts'
+import type { Answer, StreamContent } from './route.ts'
 import type { Log } from './serve-log.ts'
 import type { ServedRoute } from './served-route.ts'
+import { type Tap, Upload } from './upload.ts'
 
 /** What an exchange needs of the socket library's response, besides writing to it. */
-export interface Channel extends Responder {
-  cork(work: () => void): unknown
-  /** Ends the connection at once. */
-  close(): unknown
+export interface Channel extends StreamChannel, Tap {
   onAborted(handler: () => void): unknown
   onData(handler: (chunk: ArrayBuffer, isLast: boolean) => void): unknown
 }
@@ -20,6 +19,8 @@ export interface Channel extends Responder {
 /** Bytes of bodies that are kept while the rest of them is on its way, over all exchanges of a front. */
 export interface BodyBudget {
   bytes: number
+  /** Uploads under way. */
+  uploads: number
 }
 
 export interface ExchangeServices {
@@ -40,6 +41,7 @@ export interface Opening {
   readonly content_type: string
   readonly content_length: number
   readonly has_body: boolean
+  readonly headers: Readonly<Record<string, string>>
 }
 
 /** With no body to wait for, `#body` is set to this at once. */
@@ -50,6 +52,9 @@ const NO_BODY = new Uint8Array(0)
  * handler runs:
  *
  *   opened -> admitted -> (body complete) -> handled -> answered
+ *
+ * The handler of an upload runs as soon as the caller is admitted, and reads the body as it comes. A streamed answer keeps the
+ * exchange open until its last byte is taken.
  *
  * `#channel` is null from the moment the exchange is answered or aborted; nothing touches the library's response after that.
  * Each callback that the library calls ends in a `try`, so none of them throws into it and none leaves a request hanging.
@@ -67,6 +72,9 @@ export class Exchange {
   #received = 0
   /** The whole body, once it is there. */
   #body: Uint8Array | null = null
+  #upload: Upload | null = null
+  #is_uploading = false
+  #stream: AnswerStream | null = null
   #handled = false
 
   constructor(services: ExchangeServices, opening: Opening, channel: Channel) {
@@ -98,7 +106,8 @@ export class Exchange {
     }
     if (this.#channel === null) return
     if (this.#opening.content_length > served.body_limit) throw this.#tooLarge()
-    if (!has_body || served.route.body === null) this.#body = NO_BODY
+    if (served.route.upload) this.#openUpload(this.#channel)
+    else if (!has_body || served.route.body === null) this.#body = NO_BODY
     else this.#receive(this.#channel)
     this.#proceed()
     if (this.#channel !== null) this.#hearAbort(this.#channel)
@@ -120,6 +129,31 @@ export class Exchange {
       this.#corked = true
       try {
         this.#take(chunk, isLast)
+      } catch (error) {
+        this.#refuse(error)
+      }
+      this.#corked = false
+    })
+  }
+
+  /** The library drops what comes before anybody has asked for it, so this is done before the caller is admitted. */
+  #openUpload(channel: Channel): void {
+    const { has_body, content_length, served } = this.#opening
+    const { budget } = this.#services
+    if (budget.uploads >= limits.UPLOADS_AT_ONCE)
+      throw new ServiceError('too_many_connections', 'Too many uploads are under way.', { retry_after_s: 5 })
+    budget.uploads++
+    this.#is_uploading = true
+    const length = !has_body ? 0 : content_length < 0 ? null : content_length
+    const upload = new Upload(channel, length, served.body_limit)
+    this.#upload = upload
+    this.#body = NO_BODY
+    if (!has_body) return
+    channel.onData((chunk, isLast) => {
+      if (this.#channel === null) return
+      this.#corked = true
+      try {
+        upload.take(chunk, isLast)
       } catch (error) {
         this.#refuse(error)
       }
@@ -151,13 +185,24 @@ export class Exchange {
   #proceed(): void {
     if (!this.#admitted || this.#body === null || this.#handled || this.#channel === null) return
     this.#handled = true
-    const { served, params, address, path, content_type } = this.#opening
+    const { served, params, address, path, content_type, headers } = this.#opening
     const { route } = served
     const body = route.body === null ? undefined : served.readBody(this.#body, content_type)
     this.#forgetBody()
     this.#body = NO_BODY
     const user = this.#principal
-    const answer = route.handle({ params, query: this.#query, body, user, address, path } as never)
+    const answer = route.handle({
+      params,
+      query: this.#query,
+      body,
+      user,
+      address,
+      path,
+      content_type,
+      headers,
+      upload: this.#upload,
+      head_only: this.#isHead,
+    } as never)
     if (answer instanceof Promise) this.#later(answer, (late: Answer) => this.#answer(late))
     else this.#answer(answer)
   }
@@ -175,16 +220,36 @@ export class Exchange {
   #hearAbort(channel: Channel): void {
     channel.onAborted(() => {
       this.#channel = null
+      this.#upload?.abort()
+      this.#closeUpload()
+      this.#stream?.abort()
       this.#forgetBody()
     })
   }
 
   #answer(answer: Answer): void {
+    if (answer.stream) return this.#answerStream(answer, answer.stream)
     const bytes = bytesOf(answer)
     const head = this.#isHead
     const channel = this.#finish()
     if (channel === null) return
     this.#write(channel, () => writeAnswer(channel, answer, bytes, head))
+  }
+
+  /** The channel stays ours until the stream is over, so that an abort reaches it. */
+  #answerStream(answer: Answer, stream: StreamContent): void {
+    const { log } = this.#services
+    const { method, path } = this.#opening
+    this.#closeUpload()
+    this.#stream = new AnswerStream(this.#channel!, answer, stream, {
+      over: () => this.#finish(),
+      refused: error => this.#refuse(error),
+      broken: error => {
+        this.#finish()
+        log.error('answer_broken_off', { method, path, error })
+      },
+    })
+    this.#stream.run(this.#isHead).catch(error => log.error('stream_not_closed', { method, path, error }))
   }
 
   #refuse(error: unknown): void {
@@ -202,6 +267,7 @@ export class Exchange {
   /** Takes the channel: from here on the exchange is over, and whoever took it writes. */
   #finish(): Channel | null {
     const channel = this.#channel
+    this.#closeUpload()
     this.#channel = null
     this.#forgetBody()
     return channel
@@ -229,13 +295,22 @@ export class Exchange {
   /** May the connection go on? Yes when the rest of the body is known to be short: the library reads and drops it. */
   get #isDrained(): boolean {
     const { has_body, content_length } = this.#opening
-    return !has_body || this.#body !== null || (content_length >= 0 && content_length <= limits.BODY_DRAIN_BYTES)
+    const isComplete = this.#upload === null ? this.#body !== null : this.#upload.isComplete
+    return !has_body || isComplete || (content_length >= 0 && content_length <= limits.BODY_DRAIN_BYTES)
   }
 
   #forgetBody(): void {
     if (this.#chunks.length === 0) return
     for (const chunk of this.#chunks) this.#services.budget.bytes -= chunk.length
     this.#chunks = []
+  }
+
+  /** Its reader, when there is still one, hears that nothing more comes. */
+  #closeUpload(): void {
+    if (!this.#is_uploading) return
+    this.#is_uploading = false
+    this.#services.budget.uploads--
+    this.#upload?.fail(new ServiceError('upload_incomplete'))
   }
 
   #tooLarge(): ServiceError {

@@ -50,6 +50,8 @@ const UNSUPPORTED_DATA = 1003
 /** Another process may take a free port between the look and the listen. */
 const FREE_PORT_TRIES = 5
 
+const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({})
+
 type Library = typeof import('uWebSockets.js') & { readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number }
 /** The listen of the binary, which takes options after the host; the types know of it only without a host. */
 type Listen = (host: string, port: number, options: number, done: (socket: us_listen_socket | false) => void) => void
@@ -84,7 +86,7 @@ export class Front implements Publisher {
   constructor(library: Library, options: FrontOptions) {
     this.#library = library
     this.#options = options
-    this.#services = { admissions: options.admissions, log: options.log, budget: { bytes: 0 } }
+    this.#services = { admissions: options.admissions, log: options.log, budget: { bytes: 0, uploads: 0 } }
     this.#tree = new RouteTree(options.routes.map(route => new ServedRoute(route)))
     this.#app = library.App()
     const most = options.connections ?? limits.CONNECTIONS
@@ -175,6 +177,12 @@ export class Front implements Publisher {
       else refuse(res, new ServiceError('method_not_allowed'), path, head, cut, { allow: leaf.allow })
       return
     }
+    const { headers } = served.route
+    const carried = headers.length === 0 ? NO_HEADERS : headersOf(req, headers)
+    if (carried === null) {
+      refuse(res, new ServiceError('malformed_request', 'A header field stands there twice.'), path, head, true)
+      return
+    }
     const exchange = new Exchange(
       this.#services,
       {
@@ -188,6 +196,7 @@ export class Front implements Publisher {
         content_type: gate.content_type,
         content_length: gate.content_length,
         has_body: gate.has_body,
+        headers: carried,
       },
       res as Channel,
     )
@@ -321,6 +330,18 @@ export class Front implements Publisher {
       admissions.admit(live.token).catch(() => live.end(TOKEN_ENDED, 'the token has ended; sign in again'))
     }
   }
+}
+
+/** Those of the names that the request carries; null when it carries one of them twice. */
+function headersOf(req: HttpRequest, names: readonly string[]): Record<string, string> | null {
+  const carried: Record<string, string> = {}
+  let isTwice = false
+  req.forEach((name, value) => {
+    if (!names.includes(name)) return
+    isTwice ||= Object.hasOwn(carried, name)
+    carried[name] = value
+  })
+  return isTwice ? null : carried
 }
 
 function refuse(

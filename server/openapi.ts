@@ -145,6 +145,7 @@ export function openapiOf(all: readonly Route[]): Json {
 
 function operationOf(route: Route): Json {
   const parameters = [
+    ...route.headers.map(name => ({ name, in: 'header', required: false, schema: { type: 'string' } })),
     ...Object.entries(route.params).map(([name, { schema }]) => ({
       name,
       in: 'path',
@@ -167,7 +168,7 @@ function operationOf(route: Route): Json {
     'x-who': route.who,
     ...(route.who === 'nobody' ? { security: [] } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(route.body === null ? {} : { requestBody: { required: true, content: bodyOf(route) } }),
+    ...(route.body === null && !route.upload ? {} : { requestBody: { required: true, content: bodyOf(route) } }),
     responses: responsesOf(route),
   }
 }
@@ -181,6 +182,7 @@ const described = (schema: TSchema): Json =>
   'description' in schema ? { description: (schema as { description: string }).description } : {}
 
 function bodyOf(route: Route): Json {
+  if (route.upload) return { '*/*': { schema: { type: 'string', format: 'binary' } } }
   const media = { schema: written(route.body) }
   return {
     'application/json': media,
@@ -214,6 +216,7 @@ export function refusalsOf(route: Route): ErrorCode[] {
   if (route.who === 'superuser') codes.add('forbidden')
   for (const { missing } of Object.values(route.params)) if (missing !== null) codes.add(missing)
   if (route.body !== null) for (const code of ['malformed_json', 'too_deep', 'too_large'] as const) codes.add(code)
+  if (route.upload) for (const code of ['too_large', 'upload_incomplete'] as const) codes.add(code)
   return [...codes]
 }
 

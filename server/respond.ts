@@ -1,5 +1,5 @@
 import { PROBLEM_TYPE, type Refusal, statusLine } from './problem.ts'
-import type { Answer } from './route.ts'
+import type { Answer, StreamContent } from './route.ts'
 
 /** What writing an answer needs of the socket library's response. */
 export interface Responder {
@@ -50,13 +50,20 @@ function writeHead(to: Responder, status: number, headers: Readonly<Record<strin
 export const bytesOf = (answer: Answer): string | Uint8Array | null =>
   answer.content ? answer.content.bytes : answer.body === undefined ? null : JSON.stringify(answer.body)
 
+/** The head of a streamed answer, less its length. */
+export function writeStreamHead(to: Responder, { status, headers }: Answer, stream: StreamContent): void {
+  writeHead(to, status, headers)
+  const cache = clean(headers?.['cache-control'] ?? 'no-store')
+  to.writeHeader('content-type', block(clean(stream.type), DATA_POLICY, cache))
+}
+
 /** Writes an answer whose bytes are `bytesOf(answer)`; `headOnly` leaves them out and keeps their length. */
 export function writeAnswer(to: Responder, answer: Answer, bytes: string | Uint8Array | null, headOnly: boolean): void {
   const { status, content, headers } = answer
   writeHead(to, status, headers)
   if (bytes === null) {
     to.writeHeader('cache-control', EMPTY_BLOCK)
-    if (status === 204) to.endWithoutBody()
+    if (status === 204 || status === 304) to.endWithoutBody()
     else to.end('')
     return
   }

@@ -1,6 +1,7 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import type { ErrorCode } from '../protocol/errors.ts'
 import type { Principal, Who } from './auth/principal.ts'
+import type { Upload } from './upload.ts'
 
 /**
  * What a route is: one declaration from which come the check of who may call it, the checks of path, query and body, and its
@@ -24,8 +25,18 @@ export interface Answer {
   readonly body?: unknown
   /** Sent as it is, with the media type given. */
   readonly content?: { readonly type: string; readonly bytes: string | Uint8Array; readonly page?: boolean }
+  /** Sent as it is made, in place of `body` and `content`. */
+  readonly stream?: StreamContent
   /** Names in lower case. Carriage returns, line feeds and NUL are taken out of the values. */
   readonly headers?: Readonly<Record<string, string>>
+}
+/** Bytes that are made while they are sent: one chunk is asked for when the socket has taken the one before it. */
+export interface StreamContent {
+  readonly type: string
+  /** Bytes of all chunks together; null when nobody knows: the answer is sent chunked then. */
+  readonly length: number | null
+  /** Its iterator's `return` is called in every case, also when no chunk was asked for. A chunk's memory may be used again for the next. */
+  readonly chunks: AsyncIterable<Uint8Array>
 }
 export const ok = (body: unknown): Answer => ({ status: 200, body })
 export const accepted = (body: unknown): Answer => ({ status: 202, body })
@@ -39,6 +50,14 @@ export interface RouteRequest<Params = Record<string, string>, Query = unknown, 
   readonly query: Query
   readonly body: Body
   readonly user: User
+  /** The body as it comes, of a route with `upload: true`; else null. */
+  readonly upload: Upload | null
+  /** The header fields that the route declares and the request carries. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The header field Content-Type as it came; empty when there is none. */
+  readonly content_type: string
+  /** A HEAD request: of the answer only the head is sent. */
+  readonly head_only: boolean
   /** The client's address as the trusted proxies tell it; only for routes with `address: true`, else empty. */
   readonly address: string
   /** The path as it came, without the query. */
@@ -62,6 +81,13 @@ interface Declaration<P extends Record<string, Parameter>, Q extends TObject, B 
   readonly body_limit?: number
   /** Takes `application/x-www-form-urlencoded` as well as JSON. */
   readonly form?: boolean
+  /**
+   * The body is no JSON: the handler reads it as it comes, up to `body_limit`. A handler that answers before it has read all of
+   * it gets no more.
+   */
+  readonly upload?: boolean
+  /** Names, in lower case, of further header fields that the handler needs. One that a request carries twice is refused. */
+  readonly headers?: readonly string[]
   /** Does the handler need the client's address? */
   readonly address?: boolean
   /** Left out of OpenAPI: files that belong to a page. */
@@ -91,6 +117,8 @@ export interface Route {
   readonly body: TSchema | null
   readonly body_limit: number | null
   readonly form: boolean
+  readonly upload: boolean
+  readonly headers: readonly string[]
   readonly address: boolean
   readonly hidden: boolean
   readonly answers: Readonly<Record<number, AnswerShape>>
@@ -115,6 +143,8 @@ export function route<
     body: declaration.body ?? null,
     body_limit: declaration.body_limit ?? null,
     form: declaration.form ?? false,
+    upload: declaration.upload ?? false,
+    headers: declaration.headers ?? [],
     address: declaration.address ?? false,
     hidden: declaration.hidden ?? false,
     answers: declaration.answers,

@@ -42,8 +42,24 @@ export class RawClient {
     })
   }
 
-  write(text: string): this {
-    this.#socket.write(Buffer.from(text, 'latin1'))
+  write(text: string | Buffer): this {
+    this.#socket.write(typeof text === 'string' ? Buffer.from(text, 'latin1') : text)
+    return this
+  }
+
+  /** Bytes that were written here and that the other side's buffers have not taken. */
+  get unsent(): number {
+    return this.#socket.writableLength
+  }
+
+  /** Reads nothing until `resume`: what comes stays in the socket, and when that is full with the sender. */
+  pause(): this {
+    this.#socket.pause()
+    return this
+  }
+
+  resume(): this {
+    this.#socket.resume()
     return this
   }
 
