@@ -4,6 +4,7 @@
  * small integers.
  */
 import { limits } from '../../protocol/limits.ts'
+import { booksBytes } from '../books/rows.ts'
 import { arenaBytes } from './arena.ts'
 import { BEGUN_ROW } from './begun.ts'
 import { NODE_ROW } from './counters.ts'
@@ -28,6 +29,9 @@ export interface MemorySizes {
   queue_segments: number
   /** Rounded up to whole blocks. */
   arena_bytes: number
+  /** Live claims and waiters that the resource books have room for; multiples of 32. */
+  book_claims: number
+  book_waiting: number
 }
 
 export const productionSizes: MemorySizes = {
@@ -40,6 +44,8 @@ export const productionSizes: MemorySizes = {
   ring_bytes: limits.JOURNAL_RING_BYTES,
   queue_segments: limits.QUEUE_SEGMENTS,
   arena_bytes: limits.ARENA_BYTES,
+  book_claims: limits.BOOK_CLAIMS,
+  book_waiting: limits.BOOK_WAITING,
 }
 
 /** What core/cascade may use; its layouts are held against these when its tables are built. */
@@ -62,6 +68,7 @@ const NAMES = [
   'nodes',
   'begun',
   'ready',
+  'books',
   'queue',
   'arena',
   'journals',
@@ -77,6 +84,8 @@ const SIZE_NAMES = [
   'ring_bytes',
   'queue_segments',
   'arena_bytes',
+  'book_claims',
+  'book_waiting',
 ] as const
 
 export interface Region {
@@ -101,8 +110,8 @@ export const CONTROL = layout(
   [
     ['magic', 'i32', 'MAGIC once the directory is whole'],
     ['format', 'i32', 'FORMAT'],
-    ['directory', `bytes:${(NAMES.length * 8) as 88}`, 'offset and size of each region, i32 pairs'],
-    ['sizes', `bytes:${(SIZE_NAMES.length * 4) as 36}`, 'MemorySizes in order, i32'],
+    ['directory', `bytes:${(NAMES.length * 8) as 96}`, 'offset and size of each region, i32 pairs'],
+    ['sizes', `bytes:${(SIZE_NAMES.length * 4) as 44}`, 'MemorySizes in order, i32'],
     ['engine_epoch', 'f64', 'number of this engine start, from the store'],
     ['started_us', 'f64', 'when the engine started, microseconds since 1970'],
     ['stopping', 'i32', '1 once the engine ends'],
@@ -143,6 +152,8 @@ function bytesOf(name: RegionName, sizes: Readonly<MemorySizes>): number {
       return Math.max(0, sizes.rings - SLOT.lane) * sizes.begun_rows * BEGUN_ROW.size
     case 'ready':
       return (sizes.threads + 1) * readySetBytes(sizes.flows)
+    case 'books':
+      return booksBytes(sizes)
     case 'queue':
       return queueHeadBytes(sizes) + sizes.queue_segments * limits.QUEUE_SEGMENT_BYTES
     case 'arena':
@@ -155,6 +166,7 @@ function bytesOf(name: RegionName, sizes: Readonly<MemorySizes>): number {
 export function createMemory(sizes: MemorySizes): Memory {
   if (!Number.isInteger(Math.log2(sizes.ring_bytes)) || sizes.ring_bytes < PAGE)
     throw new RangeError('ring_bytes is a power of two, at least a page')
+  if (sizes.book_claims % 32 !== 0 || sizes.book_waiting % 32 !== 0) throw new RangeError('the books have whole words')
   if (sizes.threads > limits.THREADS || sizes.rings > sizes.threads) throw new RangeError('more slots than owner words')
   let at = 0
   const cut = NAMES.map(name => {

@@ -20,6 +20,8 @@ export const smallSizes: MemorySizes = {
   ring_bytes: 64 * 1024,
   queue_segments: 64,
   arena_bytes: 8 * 1024 * 1024,
+  book_claims: 32,
+  book_waiting: 32,
 }
 
 /** Any word that no part uses in these tests; the publishers' lock. */

@@ -13,6 +13,8 @@ export const smallSizes: MemorySizes = {
   ring_bytes: 64 * 1024,
   queue_segments: 32,
   arena_bytes: 4 * 1024 * 1024,
+  book_claims: 64,
+  book_waiting: 96,
 }
 
 /** So small that the interleaving search can restore it tens of thousands of times. */
@@ -26,6 +28,8 @@ export const tinySizes: MemorySizes = {
   ring_bytes: 4096,
   queue_segments: 4,
   arena_bytes: 128 * 1024,
+  book_claims: 32,
+  book_waiting: 32,
 }
 
 export const smallMemory = (sizes: Partial<MemorySizes> = {}): Memory => createMemory({ ...smallSizes, ...sizes })
