@@ -4,6 +4,8 @@ import type { FromCall, FromSlot, ToCall, ToSlot } from './lane-messages.ts'
 /** Where a call in a slot sends what happens, and from where it is told to go on or to stop. */
 export interface CallLine {
   send(message: FromCall): void
+  /** Messages so far. */
+  readonly sent: number
   close(): void
 }
 
@@ -16,6 +18,7 @@ export interface CallListener {
 /** To the lane that a live node belongs to, over a port that goes with the call. */
 export class LaneLine implements CallLine {
   readonly #port: MessagePort
+  sent = 0
 
   constructor(port: MessagePort, listener: CallListener) {
     this.#port = port
@@ -25,6 +28,7 @@ export class LaneLine implements CallLine {
 
   send(message: FromCall): void {
     this.#port.postMessage(message)
+    this.sent++
   }
 
   close(): void {
@@ -60,6 +64,7 @@ const front_end = new FrontEnd()
 /** To the front, which runs batch runs. */
 export class FrontLine implements CallLine {
   readonly #call: number
+  sent = 0
 
   constructor(call: number, listener: CallListener) {
     this.#call = call
@@ -68,6 +73,7 @@ export class FrontLine implements CallLine {
 
   send(message: FromCall): void {
     parentPort!.postMessage({ type: 'call', call: this.#call, message } satisfies FromSlot)
+    this.sent++
   }
 
   close(): void {

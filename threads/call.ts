@@ -51,7 +51,6 @@ class NodeCallTask implements ContextHost, CallListener {
   readonly #before: Buffer
   readonly #check: OutputCheck
   #points: CallMetric[] = []
-  #emitted = 0
   #over = false
   #unprocessed = 0
   #unawaited = 0
@@ -71,7 +70,7 @@ class NodeCallTask implements ContextHost, CallListener {
     if (node.timeout_s !== null) parentPort?.postMessage({ type: 'call_started', call } satisfies FromSlot)
     const outcome = await this.#outcome(performance.now())
     try {
-      if (this.#task.port === null) return { outcome: this.#sendable(outcome), emitted: this.#emitted }
+      if (this.#task.port === null) return { outcome: this.#sendable(outcome), sent: this.#line.sent }
       this.#send(outcome)
       return undefined
     } finally {
@@ -145,7 +144,7 @@ class NodeCallTask implements ContextHost, CallListener {
       )
     }
     this.#unprocessed++
-    this.#emit(outputs)
+    this.#send({ type: 'emit', outputs })
     if (this.#unprocessed < WINDOW) {
       // The turn of the event loop that an await gives is what lets acknowledgements in.
       return new Promise(resolve => setImmediate(() => this.#awaited(resolve)))
@@ -156,11 +155,6 @@ class NodeCallTask implements ContextHost, CallListener {
 
   signal(): AbortSignal {
     return this.#controller.signal
-  }
-
-  #emit(outputs: unknown): void {
-    this.#send({ type: 'emit', outputs })
-    this.#emitted++
   }
 
   note(note: Note): void {
@@ -234,7 +228,7 @@ class NodeCallTask implements ContextHost, CallListener {
 
   /** As on a lane: the outputs are published, the state stays what it was, and the node shows why. */
   #keptNot(outputs: unknown, refusal: ServiceError, from: number): CallEnd['outcome'] {
-    if (outputs !== undefined && outputs !== null) this.#emit(outputs)
+    if (outputs !== undefined && outputs !== null) this.#send({ type: 'emit', outputs })
     const state = this.#stateBefore()
     return { type: 'threw', failure: failureOf(refusal), state, ms: performance.now() - from }
   }

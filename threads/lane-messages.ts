@@ -58,10 +58,10 @@ export interface RunCallRequest {
   readonly inputs: Record<string, unknown>
 }
 
-/** How a call of a batch run ended, and how many emissions it sent before: they come another way, and may come later. */
+/** How a call of a batch run ended, and how many messages it sent before: they come another way, and may come later. */
 export interface CallEnd {
   readonly outcome: Extract<FromCall, { ms: number }>
-  readonly emitted: number
+  readonly sent: number
 }
 
 /** Call slot to lane, over the call's own port; in a batch run to the front, see `FromSlot`. */

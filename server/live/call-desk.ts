@@ -47,7 +47,7 @@ interface Call {
   tell: ((message: ToCall) => void) | null
   listener: CallListener | null
   received: number
-  /** A result that came ahead of emissions which were sent before it. */
+  /** A result that came ahead of what was sent before it. */
   result: CallEnd | null
   readonly pool: ThreadPool
 }
@@ -154,9 +154,9 @@ export class CallDesk {
     return id
   }
 
-  /** Emissions come over another port than the result: it waits for those that were sent before it. */
+  /** What the body sent comes over another port than the result, which waits for it. */
   #returned(id: number, call: Call, result: CallEnd): void {
-    if (call.received < result.emitted) {
+    if (call.received < result.sent) {
       call.result = result
       return
     }
@@ -250,9 +250,9 @@ export class CallDesk {
 
   #heard(id: number, call: Call, message: FromCall): void {
     const listener = call.listener!
+    call.received++
     switch (message.type) {
       case 'emit':
-        call.received++
         listener.emitted(message.outputs, () => call.tell!({ type: 'processed' }))
         break
       case 'note':

@@ -141,8 +141,8 @@ export class LiveObserve implements Observe {
   }
 
   events(query: Parameters<Observe['events']>[0]): Promise<List<EngineEvent>> {
-    const { limit, offset, flow, type, since_us, until_us } = query
-    return this.#parts.store.events({ limit, offset, flow, type, since: since_us, until: until_us })
+    const { limit, offset, flow, run = null, type, since_us, until_us } = query
+    return this.#parts.store.events({ limit, offset, flow, run, type, since: since_us, until: until_us })
   }
 
   cascades(query: Parameters<Observe['cascades']>[0]): Promise<List<Cascade>> {

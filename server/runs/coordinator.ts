@@ -223,6 +223,7 @@ export class Coordinator {
       sha256,
       now_us: nowUs,
       note,
+      onDefect: error => this.#parts.onDefect(error),
       progressed: () => this.#progressed(run.id),
       ended: () => queueMicrotask(() => this.#ended(run.id)),
     })

@@ -1,24 +1,39 @@
 import type { Plan, PlanNode } from '../../core/flow/plan.ts'
 import { type Fingerprint, SequenceDigest, type Sha256 } from '../../core/runs/fingerprint.ts'
 import type { ResourceAmounts, RunError, RunNodeStatus } from '../../protocol/run.ts'
-import type { StoredOutput, StoredRunNode } from '../store/runs/records.ts'
+import type { CacheOrigin, StoredOutput, StoredRunNode } from '../store/runs/records.ts'
 
 /** What an output port gave so far: the last value, and all of them by digest. */
 export class PortOutput {
   readonly port: string
   readonly message: string
-  readonly sequence: SequenceDigest
   value: unknown = undefined
+  readonly #sequence: SequenceDigest
+  /** Of a node that was found in the cache: what it gave when it ran. */
+  #restored: { count: number; digest: string } | null = null
 
   constructor(port: string, message: string, sha256: Sha256) {
     this.port = port
     this.message = message
-    this.sequence = new SequenceDigest(sha256)
+    this.#sequence = new SequenceDigest(sha256)
+  }
+
+  get count(): number {
+    return (this.#restored ?? this.#sequence).count
+  }
+
+  get digest(): string {
+    return (this.#restored ?? this.#sequence).digest
   }
 
   add(value: unknown, digest: string): void {
     this.value = value
-    this.sequence.addDigest(digest)
+    this.#sequence.addDigest(digest)
+  }
+
+  restore({ value, count, digest }: StoredOutput): void {
+    this.value = value
+    this.#restored = { count, digest }
   }
 }
 
@@ -41,6 +56,8 @@ export class NodeRecord {
   fingerprint: Fingerprint | null = null
   cached_from: string | null = null
   error: RunError | null = null
+  /** It is a hit as soon as it is woken: what it reads came from nodes whose many emissions are not replayed. */
+  covered: CacheOrigin | null = null
   /** `ctx.state`: begins empty and ends with the run. */
   state: Record<string, unknown> = {}
   /** Steps of metrics that were given none, by name. */
@@ -70,14 +87,8 @@ export class NodeRecord {
 
   storedOutputs(): StoredOutput[] {
     return this.outputs
-      .filter(({ sequence }) => sequence.count > 0)
-      .map(({ port, message, value, sequence }) => ({
-        port,
-        message,
-        value,
-        count: sequence.count,
-        digest: sequence.digest,
-      }))
+      .filter(({ count }) => count > 0)
+      .map(({ port, message, value, count, digest }) => ({ port, message, value, count, digest }))
   }
 
   stored(attempt: number): StoredRunNode {

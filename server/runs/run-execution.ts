@@ -4,7 +4,7 @@ import { asRead, type Packed } from '../../core/cascade/plan-run.ts'
 import { newItem } from '../../core/cascade/queue.ts'
 import { type Execution, Seat } from '../../core/cascade/seat.ts'
 import { isUpstream, type Plan } from '../../core/flow/plan.ts'
-import { itemDigest, type Sha256, type StageFingerprint } from '../../core/runs/fingerprint.ts'
+import { type Fingerprint, itemDigest, type Sha256, type StageFingerprint } from '../../core/runs/fingerprint.ts'
 import { type Codec, newEncoded } from '../../protocol/codec.ts'
 import type { EncodedValue } from '../../protocol/encoded.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
@@ -55,6 +55,7 @@ export interface RunExecutionParts {
   readonly sha256: Sha256
   now_us(): number
   note(note: Note): void
+  onDefect(error: unknown): void
   /** Something is to be written; at most once until `takeProgress`. */
   progressed(): void
   ended(): void
@@ -132,7 +133,7 @@ export class RunExecution {
     }
     for (const record of this.records) {
       if (record.node.digest !== null) continue
-      record.emissions = record.outputs.some(output => output.sequence.count > 0) ? 1 : 0
+      record.emissions = record.outputs.some(output => output.count > 0) ? 1 : 0
       record.executions = 1
       record.started_at = record.finished_at = this.#parts.now_us()
       this.#conclude(record, 'succeeded')
@@ -168,8 +169,7 @@ export class RunExecution {
   /** The last value of every message that it produced. */
   result(): Record<string, unknown> {
     const result: Record<string, unknown> = {}
-    for (const output of this.#outputs)
-      if (output !== null && output.sequence.count > 0) result[output.message] = output.value
+    for (const output of this.#outputs) if (output !== null && output.count > 0) result[output.message] = output.value
     return result
   }
 
@@ -311,13 +311,13 @@ export class RunExecution {
     return { key, run: id, flow: plan.flow, node: record.node.id, emissions: record.emissions, outputs }
   }
 
-  /** Everything that the node can still read is known: each node above it gave one item at most, and has ended. */
+  /** Everything that the node can read is known: each node above it gave one item at most and has ended, or was a hit. */
   #isComplete(record: NodeRecord): boolean {
     if (this.#open === 1 && !this.#many) return !isUpstream(record.node.upstream, record.node.position)
     const { upstream } = record.node
     for (const other of this.records) {
       if (!isUpstream(upstream, other.node.position)) continue
-      if (other.open > 0 || other.emissions > 1) return false
+      if (other.open > 0 || (other.emissions > 1 && other.status !== 'cached')) return false
       const { mailbox } = this.#seatOf(other)
       if (mailbox.waiting.size > 0 || mailbox.reserved !== null) return false
     }
@@ -328,13 +328,13 @@ export class RunExecution {
     return this.#flow.run.seats[record.node.position]!
   }
 
-  #fingerprint(record: NodeRecord) {
+  #fingerprint(record: NodeRecord, digests: ReadonlyMap<number, string> | null = null): Fingerprint | null {
     const { fingerprints, code_digest } = this.#parts
     const stage = fingerprints[record.node.position] ?? null
     if (stage === null) return null
     const values: Record<string, string> = {}
     for (const { port, message } of record.node.inputs)
-      values[port] = this.#digests.get(message) ?? this.#outputs[message]?.sequence.digest ?? ''
+      values[port] = digests?.get(message) ?? this.#digests.get(message) ?? this.#outputs[message]?.digest ?? ''
     return stage.key(code_digest ?? '', values)
   }
 
@@ -344,6 +344,7 @@ export class RunExecution {
     const record = this.records[this.#position.get(execution.seat.node)!]!
     record.open++
     this.#open++
+    if (record.covered !== null) return this.#restore(record, execution, record.covered)
     if (record.executions++ === 0 && !this.#parts.no_cache && this.#isComplete(record)) {
       record.fingerprint = this.#fingerprint(record)
       if (record.fingerprint !== null) return this.#lookUp(record, execution, record.fingerprint.key)
@@ -358,6 +359,7 @@ export class RunExecution {
     const decide = (origin: CacheOrigin | null): void => {
       if (this.#mode !== 'running') return this.#endHere(record)
       if (origin !== null && origin.emissions <= 1) return this.#restore(record, execution, origin)
+      if (origin !== null) return this.#restoreMany(record, execution, origin)
       const led = cache.lead(key)
       if (led === null) {
         this.#led.add(key)
@@ -376,13 +378,63 @@ export class RunExecution {
     else decide(found)
   }
 
+  /** Many emissions are not replayed: this is a hit when all that read them are, down to those that gave one item at most. */
+  #restoreMany(record: NodeRecord, execution: Execution, origin: CacheOrigin): void {
+    this.#coverBelow(record, origin)
+      .then(covered => {
+        if (this.#mode !== 'running') return this.#endHere(record)
+        if (covered === null) return this.#claim(record, execution)
+        for (const [below, found] of covered) below.covered = found
+        this.#restore(record, execution, origin)
+      })
+      .catch(this.#parts.onDefect)
+  }
+
+  async #coverBelow(first: NodeRecord, origin: CacheOrigin): Promise<Map<NodeRecord, CacheOrigin> | null> {
+    const covered = new Map([[first, origin]])
+    const digests = new Map<number, string>()
+    const readers = new Set<NodeRecord>()
+    const cover = (record: NodeRecord, { outputs, emissions }: CacheOrigin): void => {
+      for (const { port, message } of record.node.outputs) {
+        digests.set(message, outputs.find(output => output.port === port)?.digest ?? '')
+        if (emissions <= 1) continue
+        for (const reader of this.records)
+          if (reader.node.inputs.some(input => input.message === message)) readers.add(reader)
+      }
+    }
+    cover(first, origin)
+    // In wave order, so that what a reader reads is covered before it.
+    for (const record of this.records) {
+      if (!readers.has(record) || covered.has(record)) continue
+      if (record.executions > 0) return null
+      const known = record.node.inputs.every(({ message }) => digests.has(message) || this.#isKnown(message))
+      const fingerprint = known ? this.#fingerprint(record, digests) : null
+      const found = fingerprint === null ? null : await this.#parts.cache.find(fingerprint.key)
+      if (found === null) return null
+      record.fingerprint = fingerprint
+      covered.set(record, found)
+      cover(record, found)
+    }
+    return readers.size === [...readers].filter(reader => covered.has(reader)).length ? covered : null
+  }
+
+  /** No more items of the message will come. */
+  #isKnown(message: number): boolean {
+    const { producer } = this.#parts.plan.messages[message]!
+    return producer < 0 || this.records[producer]!.hasEnded
+  }
+
   #restore(record: NodeRecord, execution: Execution, origin: CacheOrigin): void {
     record.cached_from = origin.run
     record.executions = 0
     record.finished_at = this.#parts.now_us()
     this.#conclude(record, 'cached')
     const outputs: Record<string, unknown> = {}
-    for (const { port, value } of origin.outputs) outputs[port] = value
+    record.emissions = origin.emissions
+    for (const output of origin.outputs) {
+      outputs[output.port] = output.value
+      record.outputs.find(one => one.port === output.port)?.restore(output)
+    }
     for (const digest of artifactsIn(outputs)) this.#artifacts.add(digest)
     this.#close(record)
     this.#flow.arrive(execution, { type: 'returned', value: origin.outputs.length > 0 ? outputs : undefined })
@@ -509,13 +561,13 @@ export class RunExecution {
     const { codec, plan, sha256 } = this.#parts
     const value = codec.decode(encoded.kind, encoded.number, encoded.bytes, 0, encoded.length)
     const output = this.#outputs[position]!
-    output.add(value, itemDigest(value, sha256))
     const message = plan.messages[position]!
     this.#newest.set(message.index, asRead(encoded, value))
     const record = this.records[message.producer]!
-    const { count } = output.sequence
+    if (record.status !== 'cached') output.add(value, itemDigest(value, sha256))
+    const { count } = output
     if (count > record.emissions) record.emissions = count
-    if (count > 1) this.#many = true
+    if (count > 1 && record.status !== 'cached') this.#many = true
     for (const digest of artifactsIn(value)) this.#artifacts.add(digest)
     return count
   }
