@@ -16,6 +16,7 @@ import type { Engine } from '../engine.ts'
 import { Fanout } from '../fanout.ts'
 import { JournalTap } from '../journal-tap.ts'
 import { BatchRuns } from '../runs/batch-runs.ts'
+import { CodeDigest } from '../runs/code-digest.ts'
 import { Coordinator } from '../runs/coordinator.ts'
 import { StageCache } from '../runs/stage-cache.ts'
 import type { Log } from '../serve-log.ts'
@@ -194,6 +195,7 @@ export class LiveEngine implements Engine {
       onBlocked: node => this.#blocked(names.nodeName(node)),
       onDeath: death => this.#laneDied(death, names),
     })
+    const code = new CodeDigest(options.data_dir, onDefect)
     this.#cache = new StageCache({ store: store.runs, hasArtifact: () => true })
     this.#coordinator = new Coordinator({
       store: store.runs,
@@ -203,7 +205,7 @@ export class LiveEngine implements Engine {
       max_runs: config.max_runs,
       epoch: loaded.engine_epoch,
       runnable: (flow, commit) => this.flows.runnable(flow, commit),
-      codeDigest: async () => null,
+      codeDigest: () => code.read(),
       note: note => notes.take(note),
       announce,
       onDefect,

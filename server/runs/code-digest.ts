@@ -1,0 +1,130 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { type BigIntStats, existsSync, lstatSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { limits } from '../../protocol/limits.ts'
+
+/** The code that node bodies may import, as it stands in a repository. */
+export interface Code {
+  /** SHA-256 over path and content of each tracked source, by path. */
+  readonly digest: string
+  /** `<commit>`, or `<commit>-dirty` when a tracked file differs from it. */
+  readonly commit: string
+}
+
+const SOURCES = ['*.ts', '*.mts', '*.js', '*.mjs', '*.json', '*.py']
+/** A file that was written this shortly before it was read may have been written again within one tick of its clock. */
+const RACY_NS = 50_000_000n
+const GIT_MS = 10_000
+
+const run = promisify(execFile)
+
+interface Known {
+  readonly stamp: string
+  readonly digest: string
+}
+
+/**
+ * Reads the digest of a repository again each time it is asked. What has not changed since the last time, by size and times,
+ * is not read again; claims that come while one read is under way share the next one.
+ */
+export class CodeDigest {
+  /** Where to look: the repository is the one that holds this folder. */
+  readonly #folder: string
+  readonly #onDefect: (error: unknown) => void
+  readonly #files = new Map<string, Known>()
+  #now: Promise<Code | null> | null = null
+  #next: Promise<Code | null> | null = null
+
+  constructor(folder: string, onDefect: (error: unknown) => void) {
+    this.#folder = folder
+    this.#onDefect = onDefect
+  }
+
+  /** Null without a repository, without git, before the first commit, or past `limits.CODE_DIGEST_BYTES`. */
+  read(): Promise<Code | null> {
+    if (this.#now === null) return this.#begin()
+    this.#next ??= this.#now.then(() => this.#begin())
+    return this.#next
+  }
+
+  #begin(): Promise<Code | null> {
+    this.#next = null
+    const reading = this.#read()
+      .catch(error => {
+        this.#onDefect(error)
+        return null
+      })
+      .finally(() => {
+        if (this.#now === reading) this.#now = null
+      })
+    this.#now = reading
+    return reading
+  }
+
+  async #read(): Promise<Code | null> {
+    const root = repositoryOf(this.#folder)
+    if (root === null) return null
+    const [commit, listed, changed] = await Promise.all([
+      this.#git(root, 'rev-parse', '--verify', 'HEAD'),
+      this.#git(root, 'ls-files', '-z', '--', ...SOURCES),
+      this.#git(root, 'status', '--porcelain', '--untracked-files=no'),
+    ])
+    if (commit === null || listed === null) return null
+    const paths = listed.split('\0').filter(path => path !== '')
+    const digest = await this.#digestOf(root, paths.sort())
+    if (digest === null) return null
+    return { digest, commit: changed === '' ? commit.trim() : `${commit.trim()}-dirty` }
+  }
+
+  async #digestOf(root: string, paths: readonly string[]): Promise<string | null> {
+    const whole = createHash('sha256')
+    const gone = new Set(this.#files.keys())
+    let bytes = 0n
+    for (const path of paths) {
+      gone.delete(path)
+      const stats = lstatSync(join(root, path), { bigint: true, throwIfNoEntry: false })
+      // A tracked file that was deleted is no content; that it is gone shows in the digest of those that are there.
+      if (stats === undefined || !stats.isFile()) continue
+      bytes += stats.size
+      if (bytes > limits.CODE_DIGEST_BYTES) return null
+      whole.update(`${path}\0${await this.#fileDigest(root, path, stats)}\n`)
+    }
+    for (const path of gone) this.#files.delete(path)
+    return whole.digest('hex')
+  }
+
+  async #fileDigest(root: string, path: string, stats: BigIntStats): Promise<string> {
+    const stamp = `${stats.ino} ${stats.size} ${stats.mtimeNs} ${stats.ctimeNs}`
+    const known = this.#files.get(path)
+    if (known?.stamp === stamp) return known.digest
+    const read_ns = BigInt(Date.now()) * 1_000_000n
+    const digest = createHash('sha256')
+      .update(await readFile(join(root, path)))
+      .digest('hex')
+    const youngest = stats.mtimeNs > stats.ctimeNs ? stats.mtimeNs : stats.ctimeNs
+    if (read_ns - youngest > RACY_NS) this.#files.set(path, { stamp, digest })
+    else this.#files.delete(path)
+    return digest
+  }
+
+  /** Null when git says no, or is not there. */
+  async #git(folder: string, ...words: string[]): Promise<string | null> {
+    const options = { cwd: folder, timeout: GIT_MS, maxBuffer: 64 * 1024 * 1024, env: { ...process.env, LC_ALL: 'C' } }
+    try {
+      return (await run('git', words, options)).stdout
+    } catch {
+      return null
+    }
+  }
+}
+
+/** Looked up without git: most installations that have none are asked at every claim, too. */
+function repositoryOf(folder: string): string | null {
+  for (let at = resolve(folder); ; at = dirname(at)) {
+    if (existsSync(join(at, '.git'))) return at
+    if (dirname(at) === at) return null
+  }
+}
