@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { changedParts } from '../../core/runs/fingerprint.ts'
 import { checkInputs, inputsOf, placeOf } from '../../core/runs/inputs.ts'
 import { type Reference, referencesIn, replaceReferences } from '../../core/runs/references.ts'
-import { canonical } from '../../core/runs/rfc8785.ts'
+import { keyText } from '../../core/runs/rfc8785.ts'
 import type { Dtype } from '../../protocol/dtype.ts'
 import { type ErrorPlace, ServiceError } from '../../protocol/errors.ts'
 import type { EventType } from '../../protocol/event.ts'
@@ -65,7 +65,7 @@ export class BatchRuns implements Runs {
     const inputs = request.inputs ?? {}
     const seed = request.seed ?? null
     const resolved = await this.#resolve(flow, inputs, seed)
-    const inputs_digest = sha256(canonical({ inputs: resolved, seed }))
+    const inputs_digest = sha256(keyText({ inputs: resolved, seed }))
     return this.#create({
       id: uuidv7(),
       flow: name,
@@ -110,7 +110,7 @@ export class BatchRuns implements Runs {
       origin_commit: before.origin_commit,
       inputs: before.inputs,
       resolved,
-      inputs_digest: sha256(canonical({ inputs: resolved, seed: before.seed })),
+      inputs_digest: sha256(keyText({ inputs: resolved, seed: before.seed })),
       retry_of: id,
       attempt: before.attempt + 1,
     })

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Run } from '../../protocol/run.ts'
+import { code, flow, input, output } from '../kit/live-story.ts'
+import { randomFrom, seed } from '../kit/random.ts'
+import { RealEngine } from '../kit/real-engine.ts'
+import { directoryFor, Endings, eventually, isAlive } from '../kit/spawned.ts'
+
+const ROUNDS = 3
+const CALLERS = 4
+
+/** Each execution leaves a line in a file that no kill takes back. */
+const noted = (file: string) =>
+  flow(
+    [
+      code(
+        'note',
+        `import { appendFileSync } from 'node:fs'
+        export default async ({ key }, ctx) => {
+          appendFileSync(${JSON.stringify(file)}, ctx.run.id + '\\n')
+          await new Promise(go => setTimeout(go, 5))
+          return { kept: key }
+        }`,
+        [input('key', 'str')],
+        [output('kept', 'str')],
+        { cache: false },
+      ),
+    ],
+    { message: 'key', dtype: 'str' },
+  )
+
+test(`runs that were acknowledged survive kill -9, none stays running, and none is executed twice (SEED=${seed})`, async t => {
+  const folder = directoryFor(t)
+  const executed = join(folder, 'executed')
+  appendFileSync(executed, '')
+  const data_dir = join(folder, 'data')
+  const random = randomFrom(seed)
+  /** Run id by key. */
+  const acknowledged = new Map<string, string>()
+  let life = new Endings()
+  t.after(() => life.end())
+  let engine = await RealEngine.start(life, { data_dir })
+  await engine.save('noted', noted(executed))
+  for (let round = 0; round < ROUNDS; round++) {
+    let killed = false
+    const callers = Array.from({ length: CALLERS }, async (_, caller) => {
+      for (let at = 0; !killed; at++) {
+        const key = `${round}-${caller}-${at}`
+        const answer = await engine
+          .ask('POST', '/runs/flows/noted', { inputs: { key }, idempotency_key: key })
+          .catch(() => null)
+        if (answer === null) return
+        assert.ok(answer.status === 201, JSON.stringify(answer.json))
+        acknowledged.set(key, answer.json.id)
+      }
+    })
+    await sleep(150 + random() * 400)
+    const { pid } = engine
+    process.kill(pid, 'SIGKILL')
+    engine.process.child.kill('SIGKILL')
+    killed = true
+    await engine.process.ended
+    await eventually('the engine process is gone', () => !isAlive(pid))
+    await Promise.all(callers)
+    await life.end()
+    life = new Endings()
+    engine = await RealEngine.start(life, { data_dir })
+    await check(engine, acknowledged, executed)
+  }
+  assert.ok(acknowledged.size > ROUNDS, 'the load got through')
+})
+
+async function check(engine: RealEngine, acknowledged: ReadonlyMap<string, string>, executed: string): Promise<void> {
+  await eventually('every run has ended', async () => {
+    const live = await Promise.all(
+      ['queued', 'running'].map(async status => (await engine.ask('GET', `/runs?status=${status}&limit=1`)).json.count),
+    )
+    return live.every(count => count === 0)
+  })
+  const runs = new Map<string, Run>()
+  for (let offset = 0; ; offset += 1000) {
+    const { items } = (await engine.ask('GET', `/runs?limit=1000&offset=${offset}`)).json as { items: Run[] }
+    for (const run of items) runs.set(run.id, run)
+    if (items.length < 1000) break
+  }
+  const times = new Map<string, number>()
+  if (existsSync(executed))
+    for (const id of readFileSync(executed, 'utf8').split('\n')) times.set(id, (times.get(id) ?? 0) + 1)
+  times.delete('')
+  for (const [key, id] of acknowledged) {
+    const run = runs.get(id)
+    assert.ok(run !== undefined, `run ${id} was acknowledged and is lost`)
+    assert.equal(run.idempotency_key, key)
+    if (run.status === 'succeeded') assert.deepEqual([run.result, times.get(id)], [{ kept: key }, 1])
+    else assert.deepEqual([run.status, run.error!.code], ['failed', 'engine_restarted'])
+  }
+  for (const [id, count] of times) assert.ok(count === 1 && runs.has(id), `run ${id} was executed ${count} times`)
+  const { items } = (await engine.ask('GET', '/runs?limit=1')).json
+  const again = await engine.ask('POST', '/runs/flows/noted', {
+    inputs: items[0].inputs,
+    idempotency_key: items[0].idempotency_key,
+  })
+  assert.deepEqual([again.status, again.json.id], [200, items[0].id])
+}
