@@ -5,6 +5,8 @@ import type { SelectedRun } from './run-selection.ts'
 
 /** Runs that are looked at before an empty page says that it goes on. */
 const LOOK_RUNS = 200
+/** Rows that are written before the length of the page is looked at again. */
+const PIECE_ROWS = 256
 
 /** The pages of a metrics export: a row per run, curve and step. Between two of them it holds nothing of the database. */
 export function* metricPages(
@@ -20,11 +22,14 @@ export function* metricPages(
     for (const curve of curves.of(run, request.name)) {
       const row = text.numbersAfter([run.id, curve.name])
       for (const { steps, values, first } of curves.chunks(curve, request.stride)) {
-        page += rows(row, steps, values, first, request.stride)
-        if (page.length < page_characters) continue
-        yield page
-        page = ''
-        looked = 0
+        const piece = PIECE_ROWS * request.stride
+        for (let from = first; from < steps.length; from += piece) {
+          page += rows(row, steps, values, from, Math.min(from + piece, steps.length), request.stride)
+          if (page.length < page_characters) continue
+          yield page
+          page = ''
+          looked = 0
+        }
       }
     }
     if (++looked < LOOK_RUNS) continue
@@ -39,10 +44,11 @@ function rows(
   { before, between, after }: { before: string; between: string; after: string },
   steps: Float64Array,
   values: Float64Array,
-  first: number,
+  from: number,
+  to: number,
   stride: number,
 ): string {
   let text = ''
-  for (let i = first; i < steps.length; i += stride) text += before + steps[i]! + between + values[i]! + after
+  for (let i = from; i < to; i += stride) text += before + steps[i]! + between + values[i]! + after
   return text
 }

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { formatTime } from '../../../protocol/time.ts'
+import { Blobs } from '../../../server/store/blobs.ts'
 import { databaseFile, openWriter } from '../../../server/store/database.ts'
 import { migrate, migrations, schemaVersion } from '../../../server/store/migrations.ts'
-import { startStore, temporaryDirectory } from '../../kit/stored.ts'
+import { emptyDocument, startStore, temporaryDirectory } from '../../kit/stored.ts'
+import { newRun, ranRun } from '../../kit/stored-runs.ts'
 
 const schema = (db: ReturnType<typeof openWriter>): unknown =>
   db.prepare('SELECT type, name, sql FROM sqlite_schema ORDER BY type, name').all()
@@ -22,6 +25,39 @@ test('a file of any earlier schema, the empty one too, ends with the newest', t 
     assert.equal(db.pragma('integrity_check', { simple: true }), 'ok')
     db.close()
   }
+})
+
+test('a directory of the first schema keeps its flows, events and settings, and takes runs', async t => {
+  const data_dir = temporaryDirectory(t)
+  const db = openWriter(databaseFile(data_dir))
+  migrate(db, migrations.slice(0, 1))
+  const digest = new Blobs(db).put(JSON.stringify(emptyDocument))
+  db.prepare(
+    `INSERT INTO flows (name, enabled, version, head, document, updated_at, updated_by) VALUES ('boiler', 1, 3, 'c1', ?, 5, 'ada')`,
+  ).run(digest)
+  db.prepare(
+    `INSERT INTO commits (hash, flow, name, version, document, enabled, author, message, at, action) VALUES ('c1', 1, 'boiler', 3, ?, 1, 'ada', '', 5, 'save')`,
+  ).run(digest)
+  db.prepare(`INSERT INTO settings (name, value) VALUES ('engine_epoch', '4')`).run()
+  db.prepare(`INSERT INTO events (ts, type, flow, body) VALUES (7, 'flow_saved', 'boiler', ?)`).run(
+    JSON.stringify({ run: null, version: 3 }),
+  )
+  db.close()
+
+  const { store, loaded } = await startStore(t, data_dir)
+  assert.equal(loaded.engine_epoch, 5)
+  assert.deepEqual(
+    loaded.flows.map(({ name, version, commit }) => [name, version, commit]),
+    [['boiler', 3, 'c1']],
+  )
+  assert.deepEqual(loaded.runs, { queued: [], interrupted: 0, counts: {} })
+  const nobody = { flow: null, type: null, since: null, until: null, limit: 10, offset: 0 }
+  assert.deepEqual((await store.events(nobody)).items, [
+    { type: 'flow_saved', ts: formatTime(7), flow: 'boiler', run: null, version: 3 },
+  ])
+  assert.equal((await store.commits('boiler', { limit: 10, offset: 0 })).count, 1)
+  const run = await ranRun(store.runs, newRun('boiler'))
+  assert.deepEqual(await store.runs.get(run.id), run)
 })
 
 test('a migration that fails leaves the schema before it, and the next start takes it further', t => {

@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { formatTime } from '../../../../protocol/time.ts'
+import { type Connection, databaseFile, openReader } from '../../../../server/store/database.ts'
+import type { RunPage, RunSelection } from '../../../../server/store/runs/records.ts'
+import { RunSelections } from '../../../../server/store/runs/run-selection.ts'
+import { opened } from '../../../kit/opened-store.ts'
+import { saving, startStore, temporaryDirectory } from '../../../kit/stored.ts'
+import { claimOf, everyRun, newRun, nodeRow, ranRun } from '../../../kit/stored-runs.ts'
+
+const page = (more: Partial<RunPage> = {}): RunPage => ({ ...everyRun, limit: 100, offset: 0, ...more })
+
+test('runs are listed newest first, by flow, group, status and times, in pages', async t => {
+  const { store } = await startStore(t, temporaryDirectory(t))
+  for (const flow of ['boiler', 'kettle']) await store.saveFlow(saving(flow))
+  const ids: string[] = []
+  const times: number[] = []
+  for (let i = 0; i < 8; i++) {
+    const run = newRun(i % 2 === 0 ? 'boiler' : 'kettle', { group: i < 4 ? 'sweep' : null })
+    const { created_at } = (await store.runs.create(run)).run
+    ids.push(run.id)
+    times.push(created_at)
+  }
+  for (const i of [0, 1, 4]) await store.runs.claim(claimOf(ids[i]!))
+  const listed = async (more: Partial<RunPage>): Promise<[number[], number]> => {
+    const { items, count } = await store.runs.list(page(more))
+    return [items.map(({ id }) => ids.indexOf(id)), count]
+  }
+  assert.deepEqual(await listed({}), [[7, 6, 5, 4, 3, 2, 1, 0], 8])
+  assert.deepEqual(await listed({ limit: 2, offset: 1 }), [[6, 5], 8])
+  assert.deepEqual(await listed({ flow: 'kettle' }), [[7, 5, 3, 1], 4])
+  assert.deepEqual(await listed({ status: 'running' }), [[4, 1, 0], 3])
+  assert.deepEqual(await listed({ flow: 'boiler', status: 'running', limit: 1 }), [[4], 2])
+  assert.deepEqual(await listed({ group: 'sweep' }), [[3, 2, 1, 0], 4])
+  assert.deepEqual(await listed({ group: 'sweep', flow: 'boiler', status: 'running' }), [[0], 1])
+  assert.deepEqual(await listed({ since: times[2]!, before: times[5]!, limit: 2 }), [[4, 3], 3])
+  assert.deepEqual(await listed({ flow: 'kettle', before: times[5]! }), [[3, 1], 2])
+  assert.deepEqual(await listed({ flow: 'boiler', status: 'queued', since: times[3]! }), [[6], 1])
+  assert.deepEqual(await listed({ status: 'queued', since: times[3]!, offset: 3 }), [[3], 4])
+  assert.deepEqual(await listed({ flow: 'nowhere' }), [[], 0])
+  assert.deepEqual(await listed({ group: 'nothing' }), [[], 0])
+  assert.deepEqual(await listed({ offset: 8 }), [[], 8])
+  assert.deepEqual((await store.runs.list(page({ limit: 1 }))).counts, {
+    boiler: { total: 4, live: 4 },
+    kettle: { total: 4, live: 4 },
+  })
+})
+
+/** What SQLite does for each statement that is run from now on. */
+function watchPlans(db: Connection): string[] {
+  const plans: string[] = []
+  const prepare = db.prepare.bind(db)
+  db.prepare = ((sql: string) => {
+    const statement = prepare(sql)
+    const explained = prepare(`EXPLAIN QUERY PLAN ${sql}`)
+    for (const method of ['all', 'get'] as const) {
+      const run = statement[method].bind(statement)
+      statement[method] = ((...values: unknown[]) => {
+        for (const { detail } of explained.all(...values) as { detail: string }[]) plans.push(detail)
+        return run(...values)
+      }) as never
+    }
+    return statement
+  }) as never
+  return plans
+}
+
+test('a page of runs is read off an index, and what is not counted as it changes is counted within one', t => {
+  const data_dir = temporaryDirectory(t)
+  opened(data_dir).close()
+  const db = openReader(databaseFile(data_dir))
+  t.after(() => db.close())
+  const plans = watchPlans(db)
+  const selected = new RunSelections(db)
+  const times = [
+    [null, null],
+    [1, null],
+    [1, 2],
+  ] as const
+  for (const flow of [null, 'boiler']) {
+    for (const status of [null, 'queued'] as const) {
+      for (const group of [null, 'sweep']) {
+        for (const [since, before] of times) {
+          const selection: RunSelection = { flow, status, group, since, before }
+          plans.length = 0
+          selected.page(selection, 50, 0)
+          const paging = plans.splice(0).filter(plan => / r /.test(plan))
+          selected.count(selection)
+          const counting = plans.filter(plan => /^(SCAN|SEARCH) (r|run_counts) /.test(plan))
+          const told = `${JSON.stringify(selection)}: ${[...paging, '|', ...plans].join('; ')}`
+          assert.equal(paging.length, 2, told)
+          assert.match(paging.join(), /r USING COVERING INDEX runs_/, told)
+          assert.match(paging.join(), /SEARCH r USING INTEGER PRIMARY KEY/, told)
+          assert.equal(counting.length, 1, told)
+          const isKept = group === null && since === null
+          assert.match(
+            counting[0]!,
+            isKept ? /^SEARCH run_counts USING PRIMARY KEY/ : /^SEARCH r USING COVERING INDEX runs_/,
+            told,
+          )
+          assert.doesNotMatch(told, /TEMP B-TREE/)
+        }
+      }
+    }
+  }
+})
+
+test('a stage-cache key is found in the newest run that executed it, also one that has failed since', async t => {
+  const { store } = await startStore(t, temporaryDirectory(t))
+  await store.saveFlow(saving('boiler'))
+  const outputs = (value: number) => [{ port: 'y', message: 'y', value, count: 1, digest: `d${value}` }]
+  const origin = (key: string, value: number) => nodeRow('smooth', { cache_key: key, outputs: outputs(value) })
+  await ranRun(store.runs, newRun('boiler'), { nodes: [origin('k1', 1)] })
+  const second = await ranRun(
+    store.runs,
+    newRun('boiler'),
+    { nodes: [origin('k1', 2), nodeRow('plain', { position: 1 })] },
+    { status: 'failed' },
+  )
+  await ranRun(store.runs, newRun('boiler'), {
+    nodes: [
+      { ...origin('k1', 3), status: 'cached', cached_from: second.id },
+      { ...origin('k2', 4), node: 'b', status: 'failed' },
+    ],
+  })
+  const third = await ranRun(store.runs, newRun('boiler'), {
+    nodes: [origin('k3', 5), { ...origin('k4', 6), node: 'other', emissions: 2, executions: 1 }],
+  })
+  const found = (key: string, run: string, node: string, value: number, emissions = 1) => ({
+    key,
+    run,
+    flow: 'boiler',
+    node,
+    emissions,
+    outputs: outputs(value),
+  })
+  const k1 = found('k1', second.id, 'smooth', 2)
+  const k3 = found('k3', third.id, 'smooth', 5)
+  const k4 = found('k4', third.id, 'other', 6, 2)
+  assert.deepEqual(await store.runs.cached(['k4', 'k2', 'none', 'k1']), [k4, k1])
+  assert.deepEqual(await store.runs.cached([]), [])
+  assert.deepEqual(await store.runs.cacheIndex(10, 1e6), { origins: [k3, k4, k1], complete: true })
+  assert.deepEqual(await store.runs.cacheIndex(2, 1e6), { origins: [k3, k4], complete: false })
+  assert.deepEqual(await store.runs.cacheIndex(10, 1), { origins: [k3], complete: false })
+  await store.renameFlow({ from: 'boiler', to: 'kettle', rewritten: [], author: 'ada' })
+  assert.equal((await store.runs.cached(['k1']))[0]!.flow, 'kettle')
+})
+
+test('an index of many keys comes whole, whatever the pages that it is read in', async t => {
+  const { store } = await startStore(t, temporaryDirectory(t))
+  await store.saveFlow(saving('boiler'))
+  const keys = (run: number) =>
+    Array.from({ length: 900 }, (_, i) =>
+      nodeRow(`n${String(i).padStart(3, '0')}`, { position: i, cache_key: `k${i % 700}-${run % 4}` }),
+    )
+  for (let run = 0; run < 6; run++) await ranRun(store.runs, newRun('boiler'), { nodes: keys(run) })
+  const { origins, complete } = await store.runs.cacheIndex(100_000, 1e9)
+  assert.equal(complete, true)
+  assert.equal(origins.length, 2800)
+  assert.equal(new Set(origins.map(({ key }) => key)).size, 2800)
+  assert.deepEqual(
+    await store.runs.cached(origins.map(({ key }) => key)),
+    origins,
+    'each is the newest of its key, as when it is asked for alone',
+  )
+})
+
+test('the nearest run is the newest before it in which the same node left parts', async t => {
+  const { store } = await startStore(t, temporaryDirectory(t))
+  for (const flow of ['boiler', 'kettle']) await store.saveFlow(saving(flow))
+  const withParts = (settings: string) => ({ nodes: [nodeRow('smooth', { parts: { settings } })] })
+  await ranRun(store.runs, newRun('boiler'), withParts('1'))
+  const near = await ranRun(store.runs, newRun('boiler'), withParts('2'))
+  await ranRun(store.runs, newRun('boiler'), { nodes: [nodeRow('smooth'), nodeRow('raw', { parts: {} })] })
+  await ranRun(store.runs, newRun('kettle'), withParts('3'))
+  const run = await ranRun(store.runs, newRun('boiler'), withParts('4'))
+  await ranRun(store.runs, newRun('boiler'), withParts('5'))
+  const found = await store.runs.nearest(run.id, 'smooth')
+  assert.deepEqual(found, { run: near.id, row: nodeRow('smooth', { parts: { settings: '2' } }) })
+  assert.equal(await store.runs.nearest(run.id, 'none'), null)
+  assert.equal(await store.runs.nearest('none', 'smooth'), null)
+})
+
+test('events that happened in a run are found by it', async t => {
+  const { store } = await startStore(t, temporaryDirectory(t))
+  const at = (n: number) => formatTime(1.7e15 + n)
+  store.event({ type: 'run_started', ts: at(0), flow: 'boiler', run: 'r1', attempt: 1 })
+  store.event({ type: 'run_started', ts: at(1), flow: 'boiler', run: 'r2' })
+  store.event({ type: 'flow_saved', ts: at(2), flow: 'boiler', run: null })
+  store.event({ type: 'run_finished', ts: at(3), flow: 'boiler', run: 'r1' })
+  const nobody = { flow: null, type: null, since: null, until: null, limit: 100, offset: 0 }
+  const of = await store.events({ ...nobody, run: 'r1' })
+  assert.deepEqual(of, {
+    count: 2,
+    items: [
+      { type: 'run_finished', ts: at(3), flow: 'boiler', run: 'r1' },
+      { type: 'run_started', ts: at(0), flow: 'boiler', run: 'r1', attempt: 1 },
+    ],
+  })
+  assert.deepEqual(
+    (await store.events(nobody)).items.map(({ run }) => run),
+    ['r1', null, 'r2', 'r1'],
+  )
+})
