@@ -10,6 +10,7 @@ import type { World } from './facts.ts'
 import { issuesOf } from './issues.ts'
 import { normalize } from './normalize.ts'
 import { Refusals } from './refusals.ts'
+import { dropRepeated, type FlavorLookUp, flavorConflicts, refuseRam } from './resources.ts'
 
 /** What a type of node allows. */
 export interface NodeType {
@@ -33,6 +34,8 @@ export interface Rules {
   types: NodeTypes
   /** May a message of the dtype carry the value? */
   fits(value: unknown, dtype: Dtype): Refusal | null
+  /** A stored flavor; without the look-up no flavor is known. */
+  flavor?: FlavorLookUp
 }
 
 export interface CheckedDocument {
@@ -181,21 +184,30 @@ function checkNodes(document: NormalDocument, rules: Rules, refusals: Refusals):
       refusals.add('unknown_node_type', `${at}.type`, `${describe(node.type)} is no node type; known are ${known}`)
       return
     }
-    checkResources(node, at, refusals)
+    checkResources(node, at, rules, refusals)
     const body = type.check(node, (code, loc, msg) => refusals.add(code, `${at}.${loc}`, `node "${node.id}": ${msg}`))
     if (body !== null) bodies.set(node.id, body)
   })
   return bodies
 }
 
-/** Node rule 1: a flavor and a number for the same dimension. */
-function checkResources(node: NormalNode, at: string, refusals: Refusals): void {
-  if (node.resources.flavor === null) return
-  for (const dimension of ['cpus', 'gpus', 'ram'] as const)
-    if (node.resources[dimension] !== null)
-      refusals.add(
-        'flavor_conflict',
-        `${at}.resources.${dimension}`,
-        `node "${node.id}" names the flavor "${node.resources.flavor}" and a number for ${dimension}`,
-      )
+/** Node rules 1 and 2: a flavor that is stored, and no other number beside it for the same dimension. */
+function checkResources(node: NormalNode, at: string, rules: Rules, refusals: Refusals): void {
+  const refusal = refuseRam(node.resources.ram)
+  if (refusal !== null) refusals.add('bad_resources', `${at}.resources.ram`, `node "${node.id}": ${refusal}`)
+  const name = node.resources.flavor
+  if (name === null) return
+  const flavor = rules.flavor?.(name) ?? null
+  if (flavor === null) {
+    refusals.add('unknown_flavor', `${at}.resources.flavor`, `node "${node.id}": there is no flavor "${name}"`)
+    return
+  }
+  const conflicts = flavorConflicts(node, flavor)
+  for (const { place, dimension, flavor: given, node: own } of conflicts)
+    refusals.add(
+      'flavor_conflict',
+      `${at}.${place}`,
+      `node "${node.id}" asks for ${own} of ${dimension}, and its flavor "${name}" gives ${given}`,
+    )
+  if (conflicts.length === 0) dropRepeated(node, flavor)
 }

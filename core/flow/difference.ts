@@ -1,5 +1,6 @@
 import type { NormalDocument, NormalNode } from '../../protocol/flow-document.ts'
 import { keyText } from '../runs/rfc8785.ts'
+import { ramMb } from './resources.ts'
 
 /** What a save does to the nodes, by id in document order. */
 export interface Difference {
@@ -7,14 +8,6 @@ export interface Difference {
   restarted: string[]
   kept: string[]
   removed: string[]
-}
-
-/** MB from `2048`, `"2048"`, `"512M"` or `"2G"`; null stays null. */
-export function ramMb(ram: number | string | null): number | null {
-  if (ram === null || typeof ram === 'number') return ram
-  const unit = ram.charAt(ram.length - 1)
-  const factor = { K: 1 / 1024, M: 1, G: 1024, T: 1024 * 1024 }[unit]
-  return factor === undefined ? Number(ram) : Number(ram.slice(0, -1)) * factor
 }
 
 /**

@@ -32,6 +32,7 @@ const document_refusals = [
   'no_default_export',
   'unknown_flavor',
   'flavor_conflict',
+  'bad_resources',
   'language_unavailable',
   'too_many_messages',
   'disk_full',

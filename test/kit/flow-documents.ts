@@ -4,6 +4,7 @@ import { type FlowFacts, factsOf, type World } from '../../core/flow/facts.ts'
 import { compilePlan, type FlowWiring, type Indexer, type Plan } from '../../core/flow/plan.ts'
 import { createCodec, newEncoded } from '../../protocol/codec.ts'
 import { DTYPES, type Dtype } from '../../protocol/dtype.ts'
+import type { Flavor } from '../../protocol/flavor.ts'
 import type { FlowDocument, FlowNode, NormalDocument } from '../../protocol/flow-document.ts'
 import { nodeTypes } from '../../threads/nodes/index.ts'
 import { stripHere } from '../../threads/nodes/strip.ts'
@@ -32,10 +33,16 @@ export function code(id: string, reads: string, makes: string, dtype: Dtype = 'f
 const codec = createCodec()
 const scratch = newEncoded()
 
+/** The flavors that the rules know. */
+export const flavors: Readonly<Record<string, Flavor>> = {
+  small: { name: 'small', cpus: 2, gpus: null, ram: 2048, duration_s: null },
+  timed: { name: 'timed', cpus: null, gpus: 1, ram: null, duration_s: 60 },
+}
+
 /** The rules of the real node types, cron in UTC, types stripped in this thread. */
 export const rules: Rules = (() => {
   const fits: Rules['fits'] = (value, dtype) => codec.encode(value, dtype, scratch)
-  return { types: nodeTypes({ timezone: 'UTC', strip: stripHere, fits }), fits }
+  return { types: nodeTypes({ timezone: 'UTC', strip: stripHere, fits }), fits, flavor: name => flavors[name] ?? null }
 })()
 
 export const noWorld: World = { flow: () => null }

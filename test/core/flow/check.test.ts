@@ -4,7 +4,7 @@ import { checkDocument } from '../../../core/flow/check.ts'
 import { type ErrorCode, ServiceError } from '../../../protocol/errors.ts'
 import type { FlowDocument, FlowNode } from '../../../protocol/flow-document.ts'
 import { limits } from '../../../protocol/limits.ts'
-import { BODY, code, noWorld, rules, worldOf } from '../../kit/flow-documents.ts'
+import { BODY, checked, code, noWorld, rules, worldOf } from '../../kit/flow-documents.ts'
 
 /** The refusal as `[code, place: sentence, ...]`. */
 function refusal(raw: unknown, world = noWorld): [ErrorCode, ...string[]] {
@@ -212,12 +212,33 @@ describe('the parts of a node', () => {
       ])
   })
 
-  test('a flavor together with a number for the same dimension', () => {
-    assert.deepEqual(refusedNode({ ...a, resources: { flavor: 'small', cpus: 2, ram: '2G' } }), [
+  test('a flavor together with another number for the same dimension', () => {
+    assert.deepEqual(refusedNode({ ...a, resources: { flavor: 'small', cpus: 3, gpus: 1, ram: '1G' } }), [
       'flavor_conflict',
-      'nodes[0].resources.cpus: node "a" names the flavor "small" and a number for cpus',
-      'nodes[0].resources.ram: node "a" names the flavor "small" and a number for ram',
+      'nodes[0].resources.cpus: node "a" asks for 3 of cpus, and its flavor "small" gives 2',
+      'nodes[0].resources.ram: node "a" asks for 1024 of ram, and its flavor "small" gives 2048',
     ])
+    assert.deepEqual(refusedNode({ ...a, resources: { flavor: 'timed' }, duration_s: 61 }), [
+      'flavor_conflict',
+      'nodes[0].duration_s: node "a" asks for 61 of duration_s, and its flavor "timed" gives 60',
+    ])
+  })
+
+  test('but not with the same number, which is its flavor again, nor with one that the flavor leaves open', () => {
+    const resources = { flavor: 'small', cpus: 2, gpus: 1, ram: '2G', env: {} }
+    const [node] = checked({ nodes: [{ ...a, resources, duration_s: 5 }] }).nodes
+    assert.deepEqual(node!.resources, { cpus: null, gpus: 1, ram: null, env: {}, flavor: 'small' })
+    assert.equal(node!.duration_s, 5)
+    assert.deepEqual(checked({ nodes: [node!] }).nodes, [node], 'what was read is written back')
+  })
+
+  test('a flavor that nothing stores, and memory that is none', () => {
+    assert.deepEqual(refusedNode({ ...a, resources: { flavor: 'huge', cpus: 2 } }), [
+      'unknown_flavor',
+      'nodes[0].resources.flavor: node "a": there is no flavor "huge"',
+    ])
+    for (const ram of ['0', '0G', '0.0', '99999T'])
+      assert.equal(refusedNode({ ...a, resources: { ram } })[0], 'bad_resources', ram)
   })
 
   test("a flow input's default fits its dtype", () => {
