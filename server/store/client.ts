@@ -210,6 +210,11 @@ export class Store {
     return this.#reader.call({ type: 'timeseries', query })
   }
 
+  /** Those of the digests that a run records. */
+  async recordedArtifacts(digests: readonly string[]): Promise<Set<string>> {
+    return new Set(await this.#readCommitted<string[]>({ type: 'recorded_artifacts', digests }))
+  }
+
   disk(): Promise<Summary['disk']> {
     return this.#reader.call({ type: 'disk' })
   }

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { createCodec } from '../../protocol/codec.ts'
 import { limits } from '../../protocol/limits.ts'
+import { recordedArtifacts } from './artifact-records.ts'
 import { Blobs } from './blobs.ts'
 import { CascadeReader } from './cascade-reader.ts'
 import { databaseFile, openReader } from './database.ts'
@@ -54,6 +55,8 @@ function read(request: ReadRequest): unknown {
       return readTimeseries(db, request.query, clock())
     case 'disk':
       return readDisk(db, data_dir)
+    case 'recorded_artifacts':
+      return recordedArtifacts(db, request.digests)
     case 'runs':
       return runs.list(request.page)
     case 'run':

@@ -174,6 +174,7 @@ export type ReadRequest =
   | { type: 'node_errors'; node: string }
   | { type: 'timeseries'; query: TimeseriesRequest }
   | { type: 'disk' }
+  | { type: 'recorded_artifacts'; digests: readonly string[] }
   | { type: 'runs'; page: RunPage }
   | { type: 'run'; id: string }
   | { type: 'run_nodes'; id: string }

@@ -1,0 +1,98 @@
+import { closeSync } from 'node:fs'
+import { join } from 'node:path'
+import { digestOf, hexOf, type StoredArtifact, type VerifyLine } from '../../protocol/artifact.ts'
+import { ServiceError } from '../../protocol/errors.ts'
+import { formatTime } from '../../protocol/time.ts'
+import { type ArtifactPlace, openArtifact, tooLarge, type WrittenArtifact } from '../../threads/artifact-files.ts'
+import type { List, Page } from '../engine.ts'
+import type { Answer } from '../route.ts'
+import { type ArtifactAsked, artifactAnswer } from './artifact-answer.ts'
+import { ChunkMemory } from './file-chunks.ts'
+import { ArtifactFolder } from './folder.ts'
+import type { ArtifactPage, VerifyStep } from './messages.ts'
+import { ArtifactThread } from './thread-client.ts'
+
+export interface StoredBytes {
+  readonly digest: string
+  /** Bytes. */
+  readonly size: number
+  /** Nobody had stored the same bytes. */
+  readonly is_new: boolean
+}
+
+/**
+ * The artifacts of an engine, from the front. Writes and walks are done on the artifact thread; a read opens its file here and
+ * reads it in the thread pool, so the front waits for no disk but for a name that is looked up.
+ */
+export class ArtifactStore {
+  readonly place: ArtifactPlace
+  readonly thread: ArtifactThread
+  readonly #memory = new ChunkMemory()
+
+  constructor(data_dir: string, max_bytes: number) {
+    this.place = { folder: join(data_dir, 'artifacts'), max_bytes }
+    ArtifactFolder.prepare(this.place.folder)
+    this.thread = new ArtifactThread(this.place)
+  }
+
+  has(digest: string): boolean {
+    const hex = hexOf(digest)
+    const file = hex === null ? null : openArtifact(this.place.folder, hex)
+    if (file !== null) closeSync(file.file)
+    return file !== null
+  }
+
+  /**
+   * Stores bytes as they come; a piece is done with before the next one is asked for. On disk when it resolves. Rejects with
+   * `too_large`, `disk_full`, or what the source rejects with: then nothing is left of it.
+   */
+  async put(bytes: AsyncIterable<Uint8Array>, length: number | null): Promise<StoredBytes> {
+    const { max_bytes } = this.place
+    if (max_bytes > 0 && length !== null && length > max_bytes) throw tooLarge(max_bytes)
+    const upload = await this.thread.call<number>({ type: 'begin', length })
+    try {
+      for await (const piece of bytes) await this.thread.call({ type: 'write', upload, bytes: piece })
+      const { hex, size, is_new } = await this.thread.call<WrittenArtifact>({ type: 'finish', upload })
+      return { digest: digestOf(hex), size, is_new }
+    } catch (error) {
+      await this.thread.call({ type: 'drop', upload }).catch(() => {})
+      throw error
+    }
+  }
+
+  /** Throws `artifact_not_found`. */
+  answer(asked: ArtifactAsked): Answer {
+    const file = openArtifact(this.place.folder, hexOf(asked.digest) ?? '')
+    if (file === null) throw new ServiceError('artifact_not_found', `Nothing is stored under ${asked.digest}.`)
+    return artifactAnswer(file, asked, this.#memory)
+  }
+
+  /** Newest first. Every file is looked at. */
+  async list({ limit, offset }: Page): Promise<List<StoredArtifact>> {
+    const { items, count } = await this.thread.call<ArtifactPage>({ type: 'list', limit, offset })
+    return {
+      items: items.map(({ hex, size, written_ms }) => ({
+        digest: digestOf(hex),
+        size,
+        written_at: formatTime(Math.floor(written_ms * 1000)),
+      })),
+      count,
+    }
+  }
+
+  /** Reads every artifact; a line about every second, and one at the end. */
+  async *verify(): AsyncGenerator<VerifyLine> {
+    let [verified, bytes] = [0, 0]
+    for (let after: string | null = ''; after !== null; ) {
+      const step: VerifyStep = await this.thread.call<VerifyStep>({ type: 'verify', after })
+      verified += step.verified
+      bytes += step.bytes
+      after = step.after
+      yield { done: after === null, verified, bytes, damaged: step.damaged }
+    }
+  }
+
+  close(): Promise<void> {
+    return this.thread.close()
+  }
+}
