@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 import type { Cascade } from '../../protocol/cascade.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import type { EngineEvent } from '../../protocol/event.ts'
+import type { Flavor } from '../../protocol/flavor.ts'
 import type { FlowCommit } from '../../protocol/flow.ts'
 import type { MessageHistory } from '../../protocol/message.ts'
 import type { NodeError } from '../../protocol/node-error.ts'
@@ -149,6 +150,12 @@ export class Store {
     request => this.#control(request),
     request => this.#reader.call(request),
   )
+
+  readonly flavors = {
+    put: (flavor: Flavor): Promise<Flavor> => this.#control({ type: 'put_flavor', flavor }),
+    /** Was there one? */
+    delete: (name: string): Promise<boolean> => this.#control({ type: 'delete_flavor', name }),
+  }
 
   putSetting(name: string, value: string): Promise<null> {
     return this.#control({ type: 'put_setting', name, value })

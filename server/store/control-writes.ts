@@ -1,4 +1,5 @@
 import type { Connection, Statement } from './database.ts'
+import type { Flavors } from './flavors.ts'
 import type { FlowStore } from './flow-store.ts'
 import type { HistoryWriter } from './history-writer.ts'
 import type { LiveState } from './live-state.ts'
@@ -11,6 +12,7 @@ import type { Users } from './users.ts'
 interface Parts {
   db: Connection
   flows: FlowStore
+  flavors: Flavors
   users: Users
   errors: NodeErrors
   history: HistoryWriter
@@ -56,7 +58,7 @@ export class ControlWrites {
   }
 
   apply(request: ControlRequest, after: AfterCommit[]): unknown {
-    const { flows, users, errors, live, runs } = this.#parts
+    const { flows, flavors, users, errors, live, runs } = this.#parts
     switch (request.type) {
       case 'save_flow':
         return flows.save(request.save)
@@ -81,6 +83,10 @@ export class ControlWrites {
       case 'put_setting':
         this.#setting.run(request.name, request.value)
         return null
+      case 'put_flavor':
+        return flavors.put(request.flavor)
+      case 'delete_flavor':
+        return flavors.delete(request.name)
       case 'acknowledge':
         return errors.acknowledge(request.node)
       case 'drop_states':

@@ -7,6 +7,7 @@ import { ControlWrites } from './control-writes.ts'
 import { type Connection, databaseFile, openWriter } from './database.ts'
 import { DiskUse } from './disk-use.ts'
 import { EventWriter } from './events.ts'
+import { Flavors } from './flavors.ts'
 import { FlowStore } from './flow-store.ts'
 import { GroupCommit } from './group-commit.ts'
 import { HistoryWriter } from './history-writer.ts'
@@ -58,6 +59,7 @@ export class EngineStore {
       const disk = new DiskUse(db)
       const blobs = new Blobs(db)
       const flows = new FlowStore(db, blobs, clock)
+      const flavors = new Flavors(db)
       const users = new Users(db, clock)
       const registry = new Registry(db)
       const history = new HistoryWriter(db, registry, disk, bounds)
@@ -67,7 +69,7 @@ export class EngineStore {
       const live = new LiveState(db, registry)
       const samples = new Samples(db)
       const runs = new RunWriter(db, clock, bounds.runs_queued)
-      const controls = new ControlWrites({ db, flows, users, errors, history, live, registry, runs })
+      const controls = new ControlWrites({ db, flows, flavors, users, errors, history, live, registry, runs })
       const parts = {
         db,
         data_dir,
@@ -95,11 +97,12 @@ export class EngineStore {
         const last_sign = lastSign(db)
         const interrupted = cascades.interrupt(last_sign)
         const interrupted_runs = runs.interrupt(engine_epoch, last_sign)
+        flavors.seed()
         const now_us = clock()
         errors.dropOlderThan(now_us - limits.NODE_ERROR_KEPT_MS * 1000)
         const loaded = readLoaded(
           db,
-          { flows, users, registry, runs, codec },
+          { flows, flavors, users, registry, runs, codec },
           { engine_epoch, interrupted, interrupted_runs, now_us },
         )
         db.prepare('UPDATE flows SET not_run = 0 WHERE not_run <> 0').run()

@@ -1,6 +1,7 @@
 import type { Codec } from '../../protocol/codec.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { Connection, Statement } from './database.ts'
+import { type Flavors, SEEDED } from './flavors.ts'
 import type { FlowStore } from './flow-store.ts'
 import { readHeld, readStates } from './live-state.ts'
 import { newestNodeErrors } from './node-errors.ts'
@@ -11,6 +12,8 @@ import { hasPayload } from './series.ts'
 import type { Users } from './users.ts'
 
 const EPOCH = 'engine_epoch'
+/** Settings of the store's own. */
+const OWN: ReadonlySet<string> = new Set([EPOCH, SEEDED])
 
 /** Counts this start. Inside the start's transaction. */
 export function nextEpoch(db: Connection): number {
@@ -36,7 +39,7 @@ function valuesOf(db: Connection, registry: Registry, flows: ReadonlySet<string>
 /** What the front needs to go on where the engine ended. The history must be loaded. */
 export function readLoaded(
   db: Connection,
-  parts: { flows: FlowStore; users: Users; registry: Registry; runs: RunWriter; codec: Codec },
+  parts: { flows: FlowStore; flavors: Flavors; users: Users; registry: Registry; runs: RunWriter; codec: Codec },
   start: { engine_epoch: number; interrupted: number; interrupted_runs: number; now_us: number },
 ): Loaded {
   const flows = parts.flows.list()
@@ -48,8 +51,9 @@ export function readLoaded(
     states: readStates(db),
     held: readHeld(db),
     node_errors: newestNodeErrors(db, parts.codec, start.now_us - limits.NODE_ERROR_KEPT_MS * 1000),
-    settings: Object.fromEntries(settings.filter(({ name }) => name !== EPOCH).map(({ name, value }) => [name, value])),
+    settings: Object.fromEntries(settings.filter(({ name }) => !OWN.has(name)).map(({ name, value }) => [name, value])),
     users: parts.users.count(),
+    flavors: parts.flavors.list(),
     interrupted: start.interrupted,
     runs: parts.runs.loaded(start.interrupted_runs),
   }

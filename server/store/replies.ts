@@ -1,4 +1,5 @@
 import type { Problem } from '../../protocol/errors.ts'
+import type { Flavor } from '../../protocol/flavor.ts'
 import type { FlowCommit } from '../../protocol/flow.ts'
 import type { NormalDocument } from '../../protocol/flow-document.ts'
 import type { NodeError } from '../../protocol/node-error.ts'
@@ -62,6 +63,7 @@ export interface Loaded {
   node_errors: NodeError[]
   settings: Record<string, string>
   users: number
+  flavors: Flavor[]
   /** Cascades that an earlier engine had begun and not ended; they are recorded `interrupted`. */
   interrupted: number
   runs: LoadedRuns

@@ -1,4 +1,5 @@
 import type { EngineEvent } from '../../protocol/event.ts'
+import type { Flavor } from '../../protocol/flavor.ts'
 import type { NormalDocument } from '../../protocol/flow-document.ts'
 import type { StoreBounds } from './bounds.ts'
 import type {
@@ -98,6 +99,8 @@ export type ControlRequest =
   | { type: 'put_user'; user: PutUser }
   | { type: 'delete_user'; name: string }
   | { type: 'put_setting'; name: string; value: string }
+  | { type: 'put_flavor'; flavor: Flavor }
+  | { type: 'delete_flavor'; name: string }
   | { type: 'acknowledge'; node: string }
   | { type: 'drop_states'; nodes: string[] }
   | { type: 'create_run'; run: NewRun }
