@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { Connection } from './connection.ts'
-import { findEngine } from './find-engine.ts'
+import { Client } from '../client/client.ts'
+import { type FoundEngine, findEngine } from './find-engine.ts'
 import type { Output } from './output.ts'
 
 /** What a command works with. */
@@ -20,15 +20,15 @@ export interface EngineOptions {
   readonly global?: boolean
 }
 
-export function connect(context: Context, command: Command): Connection {
+export function engineOf(context: Context, command: Command): FoundEngine {
   const { url, dataDir, global } = command.optsWithGlobals<EngineOptions>()
-  return new Connection(
-    findEngine({
-      environment: context.environment,
-      cwd: context.cwd,
-      ...(url === undefined ? {} : { url }),
-      ...(dataDir === undefined ? {} : { dataDir }),
-      ...(global === undefined ? {} : { global }),
-    }),
-  )
+  return findEngine({
+    environment: context.environment,
+    cwd: context.cwd,
+    ...(url === undefined ? {} : { url }),
+    ...(dataDir === undefined ? {} : { dataDir }),
+    ...(global === undefined ? {} : { global }),
+  })
 }
+
+export const connect = (context: Context, command: Command): Client => new Client(engineOf(context, command))

@@ -1,8 +1,8 @@
 import type { ErrorCode, ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { EXIT, type ExitCode } from '../../protocol/settings.ts'
+import { problemText } from '../client/problem-text.ts'
 import type { FromEngine } from './engine-channel.ts'
-import { problemText } from './problem-text.ts'
 
 /** What `server/main.ts` offers, as far as this side of the import direction needs it. */
 export type Serve = (options: {

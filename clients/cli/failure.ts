@@ -1,4 +1,5 @@
 import { EXIT, type ExitCode } from '../../protocol/settings.ts'
+import type { ClientError } from '../client/client-error.ts'
 
 /** Ends a command: a text for stderr that says what to do next, further lines, and the exit code. */
 export class Failure extends Error {
@@ -20,3 +21,15 @@ export const noEngine = (text: string): Failure =>
 
 export const notSignedIn = (text: string): Failure =>
   new Failure(EXIT.not_signed_in, `${text} Sign in with "svc login <address>", or give SVC_TOKEN.`)
+
+/** How a command ends that the client library could not serve. */
+export function failureOf(error: ClientError): Failure {
+  const { kind, status, code, problem, message } = error
+  if (kind === 'unreached') return noEngine(message)
+  if (kind !== 'refused') return new Failure(EXIT.failed, message)
+  if (status === 401 && code !== 'wrong_credentials') return notSignedIn(message)
+  if (status === 401) return new Failure(EXIT.not_signed_in, message)
+  const places = (problem?.errors ?? []).map(({ loc, msg }) => `${loc}: ${msg}`)
+  const isRefused = status === null || status < 500 || status === 503 || status === 507
+  return new Failure(isRefused ? EXIT.refused : EXIT.failed, message, places)
+}

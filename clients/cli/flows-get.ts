@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import type { Flow } from '../../protocol/flow.ts'
 import { type Context, connect } from './context.ts'
 
 export function addFlowsGet(flows: Command, context: Context): void {
@@ -9,7 +8,7 @@ export function addFlowsGet(flows: Command, context: Context): void {
     .argument('<name>', 'the flow')
     .option('--json', 'print the whole flow: document, version, issues, backlog, counters')
     .action(async (name: string, options: { json?: boolean }, command: Command) => {
-      const flow = await connect(context, command).get<Flow>(`/flows/${encodeURIComponent(name)}`)
+      const flow = await connect(context, command).flows.get(name)
       context.output.json(options.json ? flow : flow.document)
     })
 }

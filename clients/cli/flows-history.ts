@@ -2,12 +2,12 @@ import type { Command } from 'commander'
 import type { Static } from 'typebox'
 import type { FlowCommit, FlowCommitDetail, FlowDifference } from '../../protocol/flow.ts'
 import { EXIT } from '../../protocol/settings.ts'
-import type { Connection } from './connection.ts'
+import type { Client } from '../client/client.ts'
 import { type Context, connect } from './context.ts'
+import { countOf } from './counts.ts'
 import { Failure } from './failure.ts'
 import { shortTime } from './figures.ts'
 import type { Output } from './output.ts'
-import { countOf, readPages } from './pages.ts'
 import { table } from './table.ts'
 import { printable } from './text.ts'
 
@@ -30,24 +30,22 @@ export function addFlowsHistory(flows: Command, context: Context): void {
     .option('--json', 'print JSON')
     .action(async (name: string, commit: string | undefined, options: HistoryOptions, command: Command) => {
       const { output } = context
-      const connection = connect(context, command)
+      const client = connect(context, command)
       if (commit === undefined) {
-        const list = await readPages<FlowCommit>(connection, historyPath(name), {}, options.limit ?? SHOWN)
+        const list = await client.flows.history(name, options.limit ?? SHOWN)
         return options.json ? output.json(list) : output.table(commits(list.items, output.width))
       }
-      const whole = await findCommit(connection, name, commit)
-      const detail = await connection.get<Static<typeof FlowCommitDetail>>(`${historyPath(name)}/${whole}`)
+      const whole = await findCommit(client, name, commit)
+      const detail = await client.flows.commit(name, whole)
       if (options.json) return output.json(detail)
       printDetail(output, detail)
     })
 }
 
-const historyPath = (name: string): string => `/flows/${encodeURIComponent(name)}/history`
-
 /** The whole commit that begins with `start`. */
-export async function findCommit(connection: Connection, name: string, start: string): Promise<string> {
-  if (start.length >= WHOLE_COMMIT) return encodeURIComponent(start)
-  const { items } = await readPages<FlowCommit>(connection, historyPath(name), {}, Number.MAX_SAFE_INTEGER)
+export async function findCommit(client: Client, name: string, start: string): Promise<string> {
+  if (start.length >= WHOLE_COMMIT) return start
+  const { items } = await client.flows.history(name)
   const matches = items.filter(({ commit }) => commit.startsWith(start))
   if (matches.length === 1) return matches[0]!.commit
   const problem = matches.length === 0 ? 'No commit' : `${matches.length} commits`

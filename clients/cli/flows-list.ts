@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
-import type { FlowSummary } from '../../protocol/flow.ts'
 import { type Context, connect } from './context.ts'
+import { countOf } from './counts.ts'
 import { shortTime } from './figures.ts'
-import { countOf, readPages } from './pages.ts'
 import { table } from './table.ts'
 
 export function addFlowsList(flows: Command, context: Context): void {
@@ -13,8 +12,7 @@ export function addFlowsList(flows: Command, context: Context): void {
     .option('--json', 'print JSON')
     .action(async (options: { limit?: number; json?: boolean }, command: Command) => {
       const { output } = context
-      const most = options.limit ?? Number.MAX_SAFE_INTEGER
-      const list = await readPages<FlowSummary>(connect(context, command), '/flows', {}, most)
+      const list = await connect(context, command).flows.list(options.limit)
       if (options.json) return output.json(list)
       if (list.items.length === 0) return output.note('there are no flows; save one with "svc flows put <name> <file>"')
       output.table(

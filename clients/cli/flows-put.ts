@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
-import type { SavedFlow } from '../../protocol/flow.ts'
+import type { SavedFlow, SaveFlow } from '../../protocol/flow.ts'
 import { type Context, connect } from './context.ts'
+import { countOf } from './counts.ts'
 import { usage } from './failure.ts'
 import type { Output } from './output.ts'
-import { countOf } from './pages.ts'
 
 interface PutOptions {
   readonly message?: string
@@ -25,13 +25,12 @@ export function addFlowsPut(flows: Command, context: Context): void {
     .option('--json', 'print JSON')
     .action(async (name: string, file: string, options: PutOptions, command: Command) => {
       const document = documentOf(parseFile(file, await readWhole(context, file)))
-      const connection = connect(context, command)
-      const { message, baseVersion: base_version } = options
-      const saved = await connection.put<SavedFlow>(
-        `/flows/${encodeURIComponent(name)}`,
-        { document, ...(message === undefined ? {} : { message }), ...(base_version ? { base_version } : {}) },
-        { once: base_version !== undefined },
-      )
+      const { message, baseVersion } = options
+      const saved = await connect(context, command).flows.save(name, {
+        document,
+        ...(message === undefined ? {} : { message }),
+        ...(baseVersion === undefined ? {} : { base_version: baseVersion }),
+      } as SaveFlow)
       if (options.json) return context.output.json(saved)
       printSaved(context.output, saved)
     })

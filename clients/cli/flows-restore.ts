@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import type { SavedFlow } from '../../protocol/flow.ts'
 import { type Context, connect } from './context.ts'
 import { findCommit } from './flows-history.ts'
 import { printSaved } from './flows-put.ts'
@@ -12,9 +11,8 @@ export function addFlowsRestore(flows: Command, context: Context): void {
     .argument('<commit>', 'the commit, or the first characters of it')
     .option('--json', 'print JSON')
     .action(async (name: string, start: string, options: { json?: boolean }, command: Command) => {
-      const connection = connect(context, command)
-      const commit = await findCommit(connection, name, start)
-      const saved = await connection.post<SavedFlow>(`/flows/${encodeURIComponent(name)}/restore`, { commit })
+      const client = connect(context, command)
+      const saved = await client.flows.restore(name, await findCommit(client, name, start))
       if (options.json) return context.output.json(saved)
       printSaved(context.output, saved)
     })

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
-import { Connection } from './connection.ts'
+import { Client } from '../client/client.ts'
 import type { Context } from './context.ts'
 import { usage } from './failure.ts'
 import { engineAddress } from './find-engine.ts'
@@ -12,12 +12,6 @@ import { ask, askHidden } from './prompt.ts'
 interface LoginOptions {
   readonly username?: string
   readonly passwordFile?: string
-}
-
-interface AccessToken {
-  readonly access_token: string
-  /** Seconds. */
-  readonly expires_in: number
 }
 
 export function addLogin(program: Command, context: Context): void {
@@ -34,8 +28,7 @@ export function addLogin(program: Command, context: Context): void {
         options.passwordFile === undefined
           ? await askFor(context, '--password-file', 'password: ', askHidden)
           : await readPassword(context, options.passwordFile)
-      const connection = new Connection({ url, token: null, by: '--url' })
-      const answer = await connection.postForm<AccessToken>('/login/access-token', { username, password })
+      const answer = await new Client({ url }).login(username, password)
       const logins = new KeptLogins(context.environment)
       const expires_at = new Date(Date.now() + answer.expires_in * 1000).toISOString()
       logins.keep({ url, token: answer.access_token, expires_at })

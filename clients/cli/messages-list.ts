@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
-import type { Message } from '../../protocol/message.ts'
 import { type Context, connect } from './context.ts'
+import { countOf } from './counts.ts'
 import { shortTime } from './figures.ts'
-import { countOf, readPages } from './pages.ts'
 import { table } from './table.ts'
 
 export function addMessagesList(messages: Command, context: Context): void {
@@ -14,8 +13,10 @@ export function addMessagesList(messages: Command, context: Context): void {
     .option('--json', 'print JSON')
     .action(async (flow: string | undefined, options: { limit?: number; json?: boolean }, command: Command) => {
       const { output } = context
-      const most = options.limit ?? Number.MAX_SAFE_INTEGER
-      const list = await readPages<Message>(connect(context, command), '/messages', { flow }, most)
+      const list = await connect(context, command).messages.list({
+        ...(flow === undefined ? {} : { flow }),
+        ...(options.limit === undefined ? {} : { most: options.limit }),
+      })
       if (options.json) return output.json(list)
       if (list.items.length === 0) return output.note('there are no messages; a flow that is saved declares them')
       output.table(

@@ -1,8 +1,9 @@
 import { Command, CommanderError } from 'commander'
 import { EXIT } from '../../protocol/settings.ts'
 import { VERSION } from '../../protocol/version.ts'
+import { ClientError } from '../client/client-error.ts'
 import type { Context } from './context.ts'
-import { Failure } from './failure.ts'
+import { Failure, failureOf } from './failure.ts'
 import { addFlows } from './flows.ts'
 import { addLogin } from './login.ts'
 import { addMessages } from './messages.ts'
@@ -42,8 +43,9 @@ export async function runCommand(argv: readonly string[]): Promise<number> {
     return EXIT.ok
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
-    if (!(error instanceof Failure)) throw error
-    output.note([error.message, ...error.places.map(place => `  ${place}`)].join('\n'))
-    return error.exit_code
+    const failure = error instanceof ClientError ? failureOf(error) : error
+    if (!(failure instanceof Failure)) throw failure
+    output.note([failure.message, ...failure.places.map(place => `  ${place}`)].join('\n'))
+    return failure.exit_code
   }
 }

@@ -1,6 +1,5 @@
 import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
-import type { Published } from '../../protocol/message.ts'
 import { type Context, connect } from './context.ts'
 import { usage } from './failure.ts'
 
@@ -18,10 +17,10 @@ export function addPublish(program: Command, context: Context): void {
     .option('--string', 'take the value as a string even when it reads as JSON')
     .option('--json', 'print JSON')
     .action(async (name: string, given: string, options: PublishOptions, command: Command) => {
-      const connection = connect(context, command)
+      const client = connect(context, command)
       const content = given === '-' ? await readStandardInput(context) : given
       const value = options.string ? content : parseValue(content)
-      const published = await connection.post<Published>(`/messages/${encodeURIComponent(name)}`, { value })
+      const published = await client.messages.publish(name, value)
       if (options.json) return context.output.json(published)
       context.output.lines([`${published.name} version ${published.version}`])
     })

@@ -4,7 +4,6 @@ import type { Summary } from '../../protocol/summary.ts'
 import { type Context, connect } from './context.ts'
 import { bytes, duration } from './figures.ts'
 import type { Output } from './output.ts'
-import { readPages } from './pages.ts'
 import { table } from './table.ts'
 
 /** Pairing with a portal comes with its own commands; until then no installation has ever been paired. */
@@ -17,10 +16,10 @@ export function addStatus(program: Command, context: Context): void {
     .description('how the engine is: version, uptime, threads, backlog, issues')
     .option('--json', 'print JSON')
     .action(async (options: { json?: boolean }, command: Command) => {
-      const connection = connect(context, command)
+      const client = connect(context, command)
       const { output } = context
-      const summary = await connection.get<Summary>('/observability/summary')
-      const { url } = connection.engine
+      const summary = await client.status()
+      const { url } = client
       if (options.json) return output.json({ ...summary, address: url, link: { state: LINK } })
       output.lines(figures(output, summary, url))
       if (summary.threads.length > 0) {
@@ -32,7 +31,7 @@ export function addStatus(program: Command, context: Context): void {
         output.table(backlog(summary, output.width))
       }
       if (summary.flows.with_issues === 0) return
-      const flows = await readPages<FlowSummary>(connection, '/flows', {}, FLOWS_READ)
+      const flows = await client.flows.list(FLOWS_READ)
       output.lines([''])
       output.table(issues(flows.items, output.width))
     })

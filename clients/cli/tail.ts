@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import type { FlowSummary } from '../../protocol/flow.ts'
 import { isName, isQualified } from '../../protocol/names.ts'
-import type { Connection } from './connection.ts'
-import { type Context, connect } from './context.ts'
+import { Client, followLive } from '../client/client.ts'
+import type { ValueFrame } from '../client/live-socket.ts'
+import { type Context, engineOf } from './context.ts'
+import { countOf } from './counts.ts'
 import { usage } from './failure.ts'
-import type { LiveSocket, ValueFrame } from './live-socket.ts'
-import { countOf, readPages } from './pages.ts'
+import type { FoundEngine } from './find-engine.ts'
 import { Screen, type ScreenSize } from './screen.ts'
 import { Series } from './series.ts'
 import { tailTable } from './tail-table.ts'
@@ -35,35 +35,35 @@ export function addTail(program: Command, context: Context): void {
     .action(async (names: string[], options: TailOptions, command: Command) => {
       const bad = names.find(name => !isName(name) && !isQualified(name))
       if (bad !== undefined) throw usage(`${bad} is neither a flow nor a <flow>.<message>.`)
-      const connection = connect(context, command)
+      const find = (): FoundEngine => engineOf(context, command)
+      const client = new Client(find())
       const { output } = context
       const isTable = output.isTerminal && !options.json && context.environment['TERM'] !== 'dumb'
       const view = isTable ? tableView(context) : options.json ? jsonView(context) : lineView(context)
-      await follow(view, connection, names, options, () => connect(context, command).engine)
+      await follow(view, client, names, options, find)
     })
 }
 
 /** Ends only by `--count`, Ctrl-C or a failure. */
 async function follow(
   view: View,
-  connection: Connection,
+  client: Client,
   given: readonly string[],
   options: TailOptions,
-  find: () => Connection['engine'],
+  find: () => FoundEngine,
 ): Promise<void> {
   const names = given.filter(isQualified)
-  const flows = given.length > 0 ? given.filter(isName) : await everyFlow(connection)
-  const { LiveSocket: Live } = await import('./live-socket.ts')
+  const flows = given.length > 0 ? given.filter(isName) : await everyFlow(client)
   let left = options.count ?? Number.POSITIVE_INFINITY
   const ended = Promise.withResolvers<void>()
-  const socket: LiveSocket = new Live({
+  const socket = await followLive({
     find,
     names,
     flows,
     newFlows: given.length === 0,
     onLink: url => view.link(url),
     onNotice: text => view.notice(text),
-    onFailure: failure => ended.reject(failure),
+    onFailure: ended.reject,
     onValue: frame => {
       if (left <= 0) return
       view.value(frame)
@@ -74,8 +74,8 @@ async function follow(
   socket.close()
 }
 
-async function everyFlow(connection: Connection): Promise<string[]> {
-  const { items } = await readPages<FlowSummary>(connection, '/flows', {}, Number.MAX_SAFE_INTEGER)
+async function everyFlow(client: Client): Promise<string[]> {
+  const { items } = await client.flows.list()
   return items.map(({ name }) => name)
 }
 

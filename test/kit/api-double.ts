@@ -25,6 +25,8 @@ export class ApiDouble {
   /** Text frames that sockets sent, in order. */
   readonly frames: Record<string, unknown>[] = []
   readonly sockets = new Set<WebSocket>()
+  /** No websocket is let in. */
+  refuseSockets = false
   url = ''
   #onFrame: (frame: Record<string, unknown>, socket: WebSocket) => void = () => {}
   readonly #script: Record<string, Scripted>
@@ -46,6 +48,10 @@ export class ApiDouble {
     const server = createServer((request, response) => void double.#serve(request, response))
     const sockets = new WebSocketServer({ noServer: true })
     server.on('upgrade', (request, stream, head) => {
+      if (double.refuseSockets) {
+        stream.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+        return
+      }
       if (token !== null && request.headers.authorization !== `Bearer ${token}`) {
         stream.end('HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
         return

@@ -1,9 +1,7 @@
 import { WebSocket } from 'ws'
 import type { Problem } from '../../protocol/errors.ts'
-import { EXIT } from '../../protocol/settings.ts'
-import { SUBPROTOCOL } from '../../protocol/socket-frames.ts'
-import { Failure, noEngine, notSignedIn } from './failure.ts'
-import type { FoundEngine } from './find-engine.ts'
+import type { EngineEvent } from '../../protocol/event.ts'
+import { ClientError } from './client-error.ts'
 import { problemText } from './problem-text.ts'
 
 /** A value as it arrives, `{type: 'message_value', …}`. */
@@ -17,20 +15,30 @@ export interface ValueFrame {
   missed?: number
 }
 
+export interface Address {
+  readonly url: string
+  readonly token: string | null
+}
+
 export interface LiveSocketOptions {
   /** Asked again for each connection: a restarted engine may be elsewhere and have another token. */
-  readonly find: () => FoundEngine
-  readonly names: readonly string[]
+  readonly find: () => Address
+  readonly names?: readonly string[]
   /** Every message of these flows. */
-  readonly flows: readonly string[]
+  readonly flows?: readonly string[]
   /** Follow flows that are made or renamed later, too. */
-  readonly newFlows: boolean
-  onValue(frame: ValueFrame): void
+  readonly newFlows?: boolean
+  onValue?(frame: ValueFrame): void
+  /** Given, engine events are followed too. */
+  onEvent?(event: EngineEvent): void
   /** `url` of the engine that answers; null while there is none. */
-  onLink(url: string | null): void
+  onLink?(url: string | null): void
+  /** The engine follows for us from here on; after each connection. */
+  onFollowing?(): void
   /** Something to know that ends nothing, such as a followed message that was removed. */
-  onNotice(text: string): void
-  onFailure(failure: Failure): void
+  onNotice?(text: string): void
+  /** The end: a ClientError, or what `find` threw. */
+  onFailure(error: unknown): void
 }
 
 const HANDSHAKE_TIMEOUT_MS = 5_000
@@ -39,16 +47,20 @@ const RETRY_MS_MIN = 250
 const RETRY_MS_MAX = 5_000
 const FLOW_EVENTS = ['flow_saved', 'flow_renamed']
 const FRAME_BYTES = 64 * 1024 * 1024
+/** As protocol/socket-frames.ts has it, which is not loaded for it: its schemas cost more than all of this. */
+const SUBPROTOCOL: typeof import('../../protocol/socket-frames.ts').SUBPROTOCOL = 'svc.v1'
 
 /**
- * Follows messages for as long as it lives. The first connection has to work; one that is lost later is made again (after
- * 0.25 s, doubling to 5 s) and goes on from the versions that are already here.
+ * Follows messages and events for as long as it lives. The first connection has to work; one that is lost later is made again
+ * (after 0.25 s, doubling to 5 s) and goes on from the versions that are already here.
  */
 export class LiveSocket {
   readonly #options: LiveSocketOptions
   readonly #versions = new Map<string, number>()
   readonly #flows: Set<string>
+  readonly #wantsEvents: boolean
   #socket: WebSocket | null = null
+  #retrying: NodeJS.Timeout | null = null
   #retry_ms = RETRY_MS_MIN
   #wasLive = false
   #isLive = false
@@ -58,21 +70,23 @@ export class LiveSocket {
   constructor(options: LiveSocketOptions) {
     this.#options = options
     this.#flows = new Set(options.flows)
+    this.#wantsEvents = options.onEvent !== undefined || options.newFlows === true
     this.#connect()
   }
 
   close(): void {
     this.#isClosed = true
+    if (this.#retrying !== null) clearTimeout(this.#retrying)
     this.#socket?.terminate()
   }
 
   #connect(): void {
     if (this.#isClosed) return
-    let engine: FoundEngine
+    let engine: Address
     try {
       engine = this.#options.find()
     } catch (error) {
-      if (!this.#wasLive) return this.#options.onFailure(error as Failure)
+      if (!this.#wasLive) return this.#options.onFailure(error)
       return this.#retry()
     }
     const url = `${engine.url.replace(/^http/, 'ws')}/ws/flows`
@@ -94,7 +108,7 @@ export class LiveSocket {
     socket.on('pong', () => (hasPonged = true))
     socket.on('open', () => this.#open(socket, engine))
     socket.on('message', (data, isBinary) => {
-      if (!isBinary) this.#hear(String(data))
+      if (!isBinary && !this.#isClosed) this.#hear(String(data))
     })
     socket.on('unexpected-response', (_request, response) => {
       response.resume()
@@ -104,48 +118,61 @@ export class LiveSocket {
     socket.on('error', error => {
       // Once an answer with another status came, the refusal has been dealt with.
       if (this.#wasLive || this.#isClosed) return
-      this.#fail(noEngine(`No engine answers at ${engine.url} (${error.message || 'no connection'}).`))
+      const text = `No engine answers at ${engine.url} (${error.message || 'no connection'}).`
+      this.#fail(new ClientError('unreached', text, { cause: error }))
     })
     socket.on('close', () => {
       clearInterval(pinging)
       if (this.#isClosed) return
-      if (this.#isLive) this.#options.onLink(null)
+      if (this.#isLive) this.#options.onLink?.(null)
       this.#isLive = false
       this.#retry()
     })
   }
 
-  #open(socket: WebSocket, engine: FoundEngine): void {
+  #open(socket: WebSocket, engine: Address): void {
+    if (this.#isClosed) return
     this.#wasLive = true
     this.#isLive = true
     this.#retry_ms = RETRY_MS_MIN
-    this.#options.onLink(engine.url)
+    this.#options.onLink?.(engine.url)
     // First what is here already: a subscription would bring its newest value once more.
     if (this.#versions.size > 0) {
       socket.send(JSON.stringify({ type: 'have', versions: Object.fromEntries(this.#versions) }))
     }
-    const names = this.#options.names.filter(name => !this.#versions.has(name))
-    socket.send(JSON.stringify({ type: 'subscribe', names, flows: [...this.#flows], events: this.#options.newFlows }))
+    const names = (this.#options.names ?? []).filter(name => !this.#versions.has(name))
+    socket.send(JSON.stringify({ type: 'subscribe', names, flows: [...this.#flows], events: this.#wantsEvents }))
   }
 
   #hear(text: string): void {
-    const frame = JSON.parse(text) as
-      | ValueFrame
-      | { type: string; flow?: string | null; to?: string; problem?: Problem }
-    if (frame.type === 'message_value') {
-      const value = frame as ValueFrame
-      this.#versions.set(value.name, value.version)
-      this.#options.onValue(value)
-    } else if ('problem' in frame && frame.problem) {
-      // Before anything is followed it was the names that were given; later it is news.
-      if (this.#isFollowing) this.#options.onNotice(problemText(frame.problem))
-      else this.#fail(new Failure(EXIT.refused, problemText(frame.problem)))
-    } else if (frame.type === 'subscribed') {
-      this.#isFollowing = true
-    } else if (this.#options.newFlows && FLOW_EVENTS.includes(frame.type)) {
-      const { flow, to } = frame as { flow?: string | null; to?: string }
+    const frame = JSON.parse(text) as ValueFrame | { type: 'error'; problem: Problem } | EngineEvent
+    switch (frame.type) {
+      case 'message_value': {
+        const value = frame as ValueFrame
+        this.#versions.set(value.name, value.version)
+        return this.#options.onValue?.(value)
+      }
+      case 'error': {
+        const { problem } = frame as { problem: Problem }
+        // Before anything is followed it was the names that were given; later it is news.
+        if (this.#isFollowing) this.#options.onNotice?.(problemText(problem))
+        else this.#fail(new ClientError('refused', problemText(problem), { status: problem.status, problem }))
+        return
+      }
+      case 'subscribed':
+        this.#isFollowing = true
+        return this.#options.onFollowing?.()
+      default:
+        return this.#event(frame as EngineEvent)
+    }
+  }
+
+  #event(event: EngineEvent): void {
+    if (this.#options.newFlows && FLOW_EVENTS.includes(event.type)) {
+      const { flow, to } = event as EngineEvent & { to?: string }
       for (const name of [flow, to]) if (name) this.#followNew(name)
     }
+    this.#options.onEvent?.(event)
   }
 
   #followNew(flow: string): void {
@@ -154,22 +181,23 @@ export class LiveSocket {
     this.#socket?.send(JSON.stringify({ type: 'subscribe', flows: [flow] }))
   }
 
-  #refused(status: number, engine: FoundEngine): void {
-    if (status === 401) return this.#fail(notSignedIn(`${engine.url} does not know the token.`))
+  #refused(status: number, { url }: Address): void {
+    if (status === 401) return this.#fail(new ClientError('refused', `${url} does not know the token.`, { status }))
     if (status === 403)
-      return this.#fail(new Failure(EXIT.refused, `${engine.url} does not allow this user to follow.`))
+      return this.#fail(new ClientError('refused', `${url} does not allow this user to follow.`, { status }))
     if (this.#wasLive) return
-    this.#fail(new Failure(EXIT.failed, `${engine.url} answered ${status} to a websocket. Is it an engine?`))
+    const text = `${url} answered ${status} to a websocket. Is it an engine?`
+    this.#fail(new ClientError('not_an_engine', text, { status }))
   }
 
-  #fail(failure: Failure): void {
+  #fail(error: ClientError): void {
     if (this.#isClosed) return
     this.close()
-    this.#options.onFailure(failure)
+    this.#options.onFailure(error)
   }
 
   #retry(): void {
-    setTimeout(() => this.#connect(), this.#retry_ms)
+    this.#retrying = setTimeout(() => this.#connect(), this.#retry_ms)
     this.#retry_ms = Math.min(RETRY_MS_MAX, this.#retry_ms * 2)
   }
 }

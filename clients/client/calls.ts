@@ -1,0 +1,173 @@
+import type { IncomingMessage } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
+import type { Problem } from '../../protocol/errors.ts'
+import { ClientError } from './client-error.ts'
+import { type Exchange, type Outgoing, TransportError } from './exchange.ts'
+import { problemText } from './problem-text.ts'
+
+const RETRIES = 3
+const BACK_OFF_MS = 250
+const RETRY_AFTER_MS_MAX = 10_000
+const RETRYABLE: readonly number[] = [502, 503, 504]
+const ANSWER_BYTES = 256 * 1024 * 1024
+
+export type Query = Readonly<Record<string, string | number | boolean | null | undefined>>
+
+export interface Call extends Omit<Outgoing, 'path' | 'body' | 'fresh'> {
+  readonly path: string
+  readonly query?: Query
+  /** Sent as JSON. */
+  readonly json?: unknown
+  readonly form?: Readonly<Record<string, string>>
+  readonly bytes?: Outgoing['body']
+  /** May it be sent twice? As its method says when not given: yes, but for POST. */
+  readonly idempotent?: boolean
+  /** No second try at all: the caller tries again by himself. */
+  readonly once?: boolean
+}
+
+/** A decoded answer with what its head said. */
+export interface Answered<T> {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  readonly body: T
+}
+
+/**
+ * Calls of one engine. A call that may be sent twice is tried again three times, after 0.25 s, 0.5 s and 1 s or what
+ * Retry-After asks for (10 s at most), when the engine is busy (502, 503, 504) or the connection fails. A read that reaches
+ * no engine is not: there is nothing to wait for.
+ *
+ * Every method resolves or throws a ClientError, or the reason of the call's signal.
+ */
+export class Calls {
+  readonly url: string
+  readonly #exchange: Exchange
+
+  constructor(url: string, exchange: Exchange) {
+    this.url = url
+    this.#exchange = exchange
+  }
+
+  async get<T>(path: string, query: Query = {}, options: { signal?: AbortSignal; once?: boolean } = {}): Promise<T> {
+    return (await this.json<T>({ method: 'GET', path, query, ...options })).body
+  }
+
+  /** The whole answer, decoded; null for an empty one. */
+  json<T>(call: Call): Promise<Answered<T>> {
+    return this.#tried(call, async answer => {
+      const text = (await collect(answer)).toString()
+      return { status: answer.statusCode!, headers: answer.headers, body: decode<T>(text, this.url) }
+    })
+  }
+
+  /** The head of the answer and its bytes as they come; once they flow, nothing is tried again. */
+  stream(call: Call): Promise<IncomingMessage> {
+    return this.#tried(call, async answer => answer)
+  }
+
+  close(): void {
+    this.#exchange.close()
+  }
+
+  async #tried<T>(call: Call, read: (answer: IncomingMessage) => Promise<T>): Promise<T> {
+    const outgoing = outgoingOf(call)
+    const most = outgoing.fresh || call.once ? 0 : RETRIES
+    for (let tries = 0; ; tries++) {
+      let wait_ms = BACK_OFF_MS * 2 ** tries
+      try {
+        const answer = await this.#exchange.send(outgoing)
+        const status = answer.statusCode!
+        // What an earlier try may have deleted is gone, as was wanted.
+        const isGone = status === 404 && tries > 0 && call.method === 'DELETE'
+        if (status < 300 || isGone) return await read(answer)
+        const text = (await collect(answer)).toString()
+        if (tries === most || !RETRYABLE.includes(status)) throw refusal(status, text, this.url)
+        const asked_ms = Number(answer.headers['retry-after']) * 1000 || 0
+        wait_ms = Math.min(RETRY_AFTER_MS_MAX, Math.max(wait_ms, asked_ms))
+      } catch (error) {
+        call.signal?.throwIfAborted()
+        if (!(error instanceof TransportError)) throw error
+        if (tries === most || (error.unreached && call.method === 'GET')) throw unanswered(error, this.url)
+      }
+      await pause(wait_ms, call.signal)
+    }
+  }
+}
+
+/** Rejects with the signal's reason. */
+export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  try {
+    await setTimeout(ms, undefined, signal === undefined ? {} : { signal })
+  } catch (error) {
+    throw signal?.reason ?? error
+  }
+}
+
+function outgoingOf(call: Call): Outgoing {
+  const { method, headers = {}, json, form, bytes, signal } = call
+  const typed = (type: string, body: NonNullable<Outgoing['body']>): Pick<Outgoing, 'headers' | 'body'> => ({
+    headers: { 'content-type': type, ...headers },
+    body,
+  })
+  return {
+    method,
+    path: pathWith(call.path, call.query ?? {}),
+    headers,
+    ...(json === undefined ? {} : typed('application/json', JSON.stringify(json))),
+    ...(form === undefined ? {} : typed('application/x-www-form-urlencoded', new URLSearchParams(form).toString())),
+    ...(bytes === undefined ? {} : typed('application/octet-stream', bytes)),
+    ...(signal === undefined ? {} : { signal }),
+    fresh: !(call.idempotent ?? method !== 'POST'),
+  }
+}
+
+function pathWith(path: string, query: Query): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null)
+  const text = new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)])).toString()
+  return text === '' ? path : `${path}?${text}`
+}
+
+async function collect(answer: IncomingMessage): Promise<Buffer> {
+  const parts: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const part of answer as AsyncIterable<Buffer>) {
+      bytes += part.length
+      if (bytes > ANSWER_BYTES) throw new RangeError('the answer is too large')
+      parts.push(part)
+    }
+  } catch (error) {
+    throw new TransportError(error, false)
+  }
+  return Buffer.concat(parts)
+}
+
+function decode<T>(text: string, url: string): T {
+  try {
+    return (text === '' ? null : JSON.parse(text)) as T
+  } catch {
+    throw new ClientError('not_an_engine', `What answers at ${url} is no engine. Check the address.`)
+  }
+}
+
+export function unanswered(error: TransportError, url: string): ClientError {
+  if (error.unreached)
+    return new ClientError('unreached', `No engine answers at ${url} (${error.message}).`, { cause: error })
+  return new ClientError('lost', `The answer of ${url} broke off (${error.message}). Try again.`, { cause: error })
+}
+
+function refusal(status: number, text: string, url: string): ClientError {
+  const problem = readProblem(text)
+  if (problem !== null) return new ClientError('refused', problemText(problem), { status, problem })
+  return new ClientError('refused', `${url} answered ${status} without a reason. Is it an engine?`, { status })
+}
+
+function readProblem(text: string): Problem | null {
+  try {
+    const problem = JSON.parse(text) as Problem
+    return typeof problem?.detail === 'string' ? problem : null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,87 @@
+import type { Summary } from '../../protocol/summary.ts'
+import type { WorkerResources } from '../../protocol/worker-resources.ts'
+import { Artifacts } from './artifacts.ts'
+import { Calls } from './calls.ts'
+import { Exchange } from './exchange.ts'
+import { Flavors } from './flavors.ts'
+import { Flows } from './flows.ts'
+import type { LiveSocket, LiveSocketOptions } from './live-socket.ts'
+import { Messages } from './messages.ts'
+import { Metrics } from './metrics.ts'
+import { Runs } from './runs.ts'
+
+const CONNECT_TIMEOUT_MS = 5_000
+const READ_TIMEOUT_MS = 120_000
+
+export interface ClientOptions {
+  /** `http://127.0.0.1:8700` */
+  readonly url: string
+  /** What `login` answered; without one only what nobody has to sign in for. */
+  readonly token?: string | null
+  /** 5 s when not given. */
+  readonly connect_timeout_ms?: number
+  /** 120 s when not given. */
+  readonly read_timeout_ms?: number
+}
+
+export interface AccessToken {
+  readonly access_token: string
+  /** Seconds. */
+  readonly expires_in: number
+}
+
+/** One engine, noun by noun. Making one opens nothing; its methods throw a ClientError. */
+export class Client {
+  /** Without a slash at its end. */
+  readonly url: string
+  readonly flows: Flows
+  readonly messages: Messages
+  readonly runs: Runs
+  readonly metrics: Metrics
+  readonly flavors: Flavors
+  readonly artifacts: Artifacts
+  readonly #calls: Calls
+
+  constructor({ url, token = null, connect_timeout_ms, read_timeout_ms }: ClientOptions) {
+    this.url = url.replace(/\/+$/, '')
+    const timeouts = {
+      connect_ms: connect_timeout_ms ?? CONNECT_TIMEOUT_MS,
+      read_ms: read_timeout_ms ?? READ_TIMEOUT_MS,
+    }
+    this.#calls = new Calls(this.url, new Exchange(this.url, token, timeouts))
+    this.flows = new Flows(this.#calls)
+    this.messages = new Messages(this.#calls)
+    this.runs = new Runs(this.#calls, token)
+    this.metrics = new Metrics(this.#calls)
+    this.flavors = new Flavors(this.#calls)
+    this.artifacts = new Artifacts(this.#calls)
+  }
+
+  /** How the engine is. */
+  status(): Promise<Summary> {
+    return this.#calls.get('/observability/summary')
+  }
+
+  /** What each machine has and who holds it, and which nodes wait for what. */
+  resources(): Promise<WorkerResources> {
+    return this.#calls.get('/workers/resources')
+  }
+
+  async login(username: string, password: string): Promise<AccessToken> {
+    const form = { username, password }
+    return (await this.#calls.json<AccessToken>({ method: 'POST', path: '/login/access-token', form })).body
+  }
+
+  /** Ends the connections that are kept for later calls; they keep no process alive. */
+  close(): void {
+    this.#calls.close()
+  }
+}
+
+export const connect = (options: ClientOptions): Client => new Client(options)
+
+/** Follows messages, flows and events for as long as it lives. Loaded with the first: most programs follow nothing. */
+export async function followLive(options: LiveSocketOptions): Promise<LiveSocket> {
+  const { LiveSocket } = await import('./live-socket.ts')
+  return new LiveSocket(options)
+}

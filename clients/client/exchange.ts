@@ -1,0 +1,133 @@
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+
+export interface Timeouts {
+  /** Until the connection stands, TLS included. */
+  readonly connect_ms: number
+  /** Between two signs of life while an answer is awaited or read. */
+  readonly read_ms: number
+}
+
+/** Bytes made anew for each attempt, so that a request can be sent again. */
+export type ByteSource = () => AsyncIterable<Uint8Array>
+
+export interface Outgoing {
+  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
+  /** With its query. */
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array | ByteSource
+  /** On a connection of its own: one that is kept may have been closed at the other end meanwhile. */
+  readonly fresh?: boolean
+  readonly signal?: AbortSignal
+}
+
+/** Why a request got no answer. `unreached`: nothing was sent. */
+export class TransportError extends Error {
+  readonly unreached: boolean
+
+  constructor(cause: unknown, unreached: boolean) {
+    super(cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : String(cause), { cause })
+    this.name = 'TransportError'
+    this.unreached = unreached
+  }
+}
+
+/** One request, one answer, no second try. Connections are kept for the next request and keep no process alive. */
+export class Exchange {
+  readonly #url: string
+  readonly #token: string | null
+  readonly #timeouts: Timeouts
+  readonly #isSecure: boolean
+  readonly #kept: HttpAgent
+
+  constructor(url: string, token: string | null, timeouts: Timeouts) {
+    this.#url = url
+    this.#token = token
+    this.#timeouts = timeouts
+    this.#isSecure = url.startsWith('https:')
+    this.#kept = new (this.#isSecure ? HttpsAgent : HttpAgent)({ keepAlive: true })
+  }
+
+  /**
+   * Resolves with the head of the answer; its body is the caller's to read or to destroy. Rejects with a TransportError, with
+   * the signal's reason, or with what the source of the body threw.
+   */
+  send(outgoing: Outgoing): Promise<IncomingMessage> {
+    const { signal, body } = outgoing
+    signal?.throwIfAborted()
+    const start = this.#isSecure ? httpsRequest : httpRequest
+    const { connect_ms, read_ms } = this.#timeouts
+    return new Promise((resolve, reject) => {
+      let isConnected = false
+      let answer: IncomingMessage | null = null
+      const request = start(new URL(outgoing.path, this.#url), {
+        method: outgoing.method,
+        headers: this.#headers(outgoing),
+        agent: outgoing.fresh ? false : this.#kept,
+        ...(signal === undefined ? {} : { signal }),
+      })
+      const connecting = setTimeout(
+        () => request.destroy(new Error(`no connection within ${seconds(connect_ms)}`)),
+        connect_ms,
+      )
+      const connected = (): void => {
+        isConnected = true
+        clearTimeout(connecting)
+      }
+      request.once('socket', socket => {
+        if (!socket.connecting) return connected()
+        socket.once(this.#isSecure ? 'secureConnect' : 'connect', connected)
+      })
+      request.setTimeout(read_ms)
+      request.on('timeout', () => {
+        // While the reader lets an answer wait, the silence is his.
+        if (answer !== null && answer.readableLength > 0) request.setTimeout(read_ms)
+        else request.destroy(new Error(`no answer within ${seconds(read_ms)}`))
+      })
+      // Stays for what goes wrong after the answer, such as the end of a connection on which a refused upload still runs.
+      request.on('error', error => {
+        clearTimeout(connecting)
+        const ownFailure = signal?.aborted ? signal.reason : sourceFailure
+        reject(ownFailure ?? new TransportError(error, !isConnected))
+      })
+      request.once('response', response => {
+        answer = response
+        resolve(response)
+      })
+      let sourceFailure: unknown = null
+      if (typeof body !== 'function') return request.end(body)
+      const bytes = watched(body(), error => (sourceFailure = error))
+      // Whatever fails here, the request has it too and tells.
+      pipeline(Readable.from(bytes, { objectMode: false }), request).catch(() => {})
+    })
+  }
+
+  /** Ends the connections that were kept. */
+  close(): void {
+    this.#kept.destroy()
+  }
+
+  #headers({ body, headers }: Outgoing): OutgoingHttpHeaders {
+    const length = typeof body === 'string' ? Buffer.byteLength(body) : body instanceof Uint8Array ? body.length : null
+    return {
+      accept: 'application/json',
+      ...(this.#token === null ? {} : { authorization: `Bearer ${this.#token}` }),
+      ...(length === null ? {} : { 'content-length': length }),
+      ...headers,
+    }
+  }
+}
+
+const seconds = (ms: number): string => `${ms / 1000} s`
+
+async function* watched(source: AsyncIterable<Uint8Array>, failed: (error: unknown) => void) {
+  try {
+    yield* source
+  } catch (error) {
+    failed(error)
+    throw error
+  }
+}

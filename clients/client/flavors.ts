@@ -1,0 +1,26 @@
+import type { Flavor, PutFlavor } from '../../protocol/flavor.ts'
+import type { Calls } from './calls.ts'
+import type { List } from './pages.ts'
+
+/** Named sizes that nodes ask for. */
+export class Flavors {
+  readonly #calls: Calls
+
+  constructor(calls: Calls) {
+    this.#calls = calls
+  }
+
+  list(): Promise<List<Flavor>> {
+    return this.#calls.get('/flavors')
+  }
+
+  async put(name: string, flavor: PutFlavor): Promise<Flavor> {
+    return (await this.#calls.json<Flavor>({ method: 'PUT', path: pathOf(name), json: flavor })).body
+  }
+
+  async delete(name: string): Promise<void> {
+    await this.#calls.json({ method: 'DELETE', path: pathOf(name) })
+  }
+}
+
+const pathOf = (name: string): string => `/flavors/${encodeURIComponent(name)}`

@@ -1,0 +1,11 @@
+/** The public face of the client library. */
+export type { GetArtifact, OpenedArtifact, PutArtifact } from './artifacts.ts'
+export { type AccessToken, Client, type ClientOptions, connect, followLive } from './client.ts'
+export { ClientError, type ClientErrorKind } from './client-error.ts'
+export type { ByteSource } from './exchange.ts'
+export type { Export, ExportForm } from './exports.ts'
+export type { LiveSocket, LiveSocketOptions, ValueFrame } from './live-socket.ts'
+export type { SeriesOptions } from './metrics.ts'
+export type { List } from './pages.ts'
+export { hasEnded, type WaitOptions } from './run-wait.ts'
+export type { CreatedRun, RunSelection, RunsPage } from './runs.ts'

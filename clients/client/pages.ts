@@ -1,0 +1,25 @@
+import { limits } from '../../protocol/limits.ts'
+import type { Calls, Query } from './calls.ts'
+
+export interface List<Item> {
+  items: Item[]
+  /** Over all pages. */
+  count: number
+}
+
+/** `{items, count}` of a list route, read page by page until `most` items are there or there are no more. */
+export async function readPages<Item>(
+  calls: Calls,
+  path: string,
+  query: Query = {},
+  most: number = Number.POSITIVE_INFINITY,
+): Promise<List<Item>> {
+  const items: Item[] = []
+  for (;;) {
+    const limit = Math.min(limits.LIST_LIMIT, most - items.length)
+    const page = await calls.get<List<Item>>(path, { ...query, limit, offset: items.length })
+    items.push(...page.items)
+    const isLast = page.items.length < limit || items.length >= page.count
+    if (isLast || items.length >= most || items.length > limits.LIST_OFFSET) return { items, count: page.count }
+  }
+}
