@@ -46,6 +46,14 @@ export const settings = {
   node_venv: setting('NODE_VENV', null, null, 'auto', 'auto or managed: the environment of Python bodies'),
   timezone: setting('TZ', null, null, 'UTC', 'the timezone of cron expressions'),
   trusted_proxies: setting('TRUSTED_PROXIES', null, null, 'none', 'addresses or networks, separated by commas'),
+  max_artifact_bytes: setting('MAX_ARTIFACT_BYTES', null, null, '2147483648', 'bytes of one artifact; 0: no bound'),
+  artifact_gc_interval_s: setting(
+    'ARTIFACT_GC_INTERVAL_S',
+    null,
+    null,
+    '3600',
+    'seconds between sweeps of artifacts; 0: none',
+  ),
   plain: setting(null, '--plain', null, 'off', 'print one line, "ready <address>", and nothing else'),
   example: setting(null, '--example', null, 'off', 'store the example flows when the installation is empty'),
 } as const satisfies Record<string, Setting>

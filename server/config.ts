@@ -25,6 +25,10 @@ export interface Config {
   readonly node_venv: 'auto' | 'managed'
   readonly timezone: string
   readonly trusted_proxies: readonly string[]
+  /** 0: no bound. */
+  readonly max_artifact_bytes: number
+  /** 0: no sweep by itself. */
+  readonly artifact_gc_interval_s: number
   readonly plain: boolean
   readonly example: boolean
 }
@@ -99,6 +103,8 @@ export function readConfig(source: ConfigSource): Config {
     node_venv: readNodeVenv(given('node_venv')),
     timezone: readTimezone(given('timezone')),
     trusted_proxies: readProxies(given('trusted_proxies')),
+    max_artifact_bytes: integer('max_artifact_bytes', 0, 10 ** 15 - 1, limits.ARTIFACT_BYTES),
+    artifact_gc_interval_s: integer('artifact_gc_interval_s', 0, 2_000_000, limits.ARTIFACT_GC_INTERVAL_S),
     plain: flags.get('plain') === true,
     example: flags.get('example') === true,
   }

@@ -1,3 +1,4 @@
+import type { ArtifactSweep, StoredArtifact, VerifyLine } from '../protocol/artifact.ts'
 import type { Cascade } from '../protocol/cascade.ts'
 import type { EngineEvent } from '../protocol/event.ts'
 import type {
@@ -13,6 +14,9 @@ import type { Message, MessageHistory, Published } from '../protocol/message.ts'
 import type { NodeError } from '../protocol/node-error.ts'
 import type { CreateRun, MetricSeries, Run, RunCounts, RunNode, RunNodeWhy } from '../protocol/run.ts'
 import type { Summary, TimeseriesPoint } from '../protocol/summary.ts'
+import type { ArtifactPlace } from '../threads/artifact-files.ts'
+import type { ArtifactAsked } from './artifacts/artifact-answer.ts'
+import type { Answer } from './route.ts'
 import type {
   ExportMetricsRequest,
   ExportRunsRequest,
@@ -31,8 +35,22 @@ export interface Engine {
   readonly nodes: Nodes
   readonly observe: Observe
   readonly runs: Runs
+  readonly artifacts: Artifacts
   /** Loads every body anew: lanes are replaced between turns, call threads get a fresh module cache. Resolves when it is done. */
   refreshModules(): Promise<void>
+}
+
+export interface Artifacts {
+  readonly place: ArtifactPlace
+  /** `length`: bytes, null when nobody knows. On disk when it resolves. A piece is done with before the next is asked for. */
+  put(
+    bytes: AsyncIterable<Uint8Array>,
+    length: number | null,
+  ): Promise<{ digest: string; size: number; is_new: boolean }>
+  answer(asked: ArtifactAsked): Answer
+  list(page: Page): Promise<List<StoredArtifact>>
+  verify(): AsyncIterable<VerifyLine>
+  sweep(): Promise<ArtifactSweep>
 }
 
 export interface Page {

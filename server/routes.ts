@@ -1,5 +1,6 @@
 import type { Engine } from './engine.ts'
 import type { Route } from './route.ts'
+import { artifactRoutes } from './routes/artifacts.ts'
 import { cascadeRoutes } from './routes/cascades.ts'
 import { eventRoutes } from './routes/events.ts'
 import { flowRoutes } from './routes/flows.ts'
@@ -26,6 +27,7 @@ export function allRoutes(services: Services): Route[] {
     ...nodeRoutes(services),
     ...cascadeRoutes(services),
     ...runRoutes(services),
+    ...artifactRoutes(services),
     ...eventRoutes(services),
     ...observabilityRoutes(services),
     ...metricsRoutes(services),

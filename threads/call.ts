@@ -4,8 +4,10 @@ import { compileOutputs, type OutputValues } from '../core/cascade/plan-run.ts'
 import type { Body } from '../core/cascade/seat.ts'
 import type { PlanNode } from '../core/flow/plan.ts'
 import { createCodec, newEncoded } from '../protocol/codec.ts'
+import type { ArtifactReference } from '../protocol/dtype.ts'
 import { ServiceError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
+import type { ArtifactPlace } from './artifact-files.ts'
 import { type CallLine, type CallListener, FrontLine, LaneLine } from './call-line.ts'
 import { encodeState, type KeptState } from './kept-state.ts'
 import type { CallEnd, CallMetric, FromCall, FromSlot, Note, RunIdentity, ToCall } from './lane-messages.ts'
@@ -22,6 +24,7 @@ export interface CallTask {
   readonly state: Record<string, unknown>
   readonly port: MessagePort | null
   readonly bodies: string
+  readonly artifacts: ArtifactPlace
   /** Which call each thread runs, at its thread id modulo the length; the front looks there. */
   readonly running: Int32Array
 }
@@ -179,6 +182,14 @@ class NodeCallTask implements ContextHost, CallListener {
     const points = this.#points
     this.#points = []
     this.#line.send({ type: 'metrics', points })
+  }
+
+  get artifacts(): ArtifactPlace {
+    return this.#task.artifacts
+  }
+
+  artifact({ digest }: ArtifactReference): void {
+    if (this.#task.run !== null && !this.#over) this.#line.send({ type: 'artifact', digest })
   }
 
   now_us(): number {

@@ -1,20 +1,27 @@
 import type { FlowRun } from '../core/cascade/flow-run.ts'
 import type { Body, Seat } from '../core/cascade/seat.ts'
+import type { ArtifactPlace } from './artifact-files.ts'
+import type { LaneTask } from './lane-messages.ts'
 import type { LaneSeat } from './lane-seat.ts'
 import { loadBody } from './node-call.ts'
 import { NodeContext, type NodeState } from './node-context.ts'
 import { InlineContextHost, type LaneForContext } from './node-host.ts'
 
+/** Where a lane finds what it runs, and where that leaves its bytes. */
+type LaneFolders = Pick<LaneTask, 'bodies' | 'artifacts'>
+
 /** The bodies that a lane has loaded, by digest: as long as the thread lives, as its modules do. */
 export class LaneBodies {
   readonly #folder: string
+  readonly #artifacts: ArtifactPlace
   readonly #lane: LaneForContext
   readonly #stateOf: (seat: LaneSeat) => NodeState
   readonly #loaded = new Map<string, Body>()
   #loading = 0
 
-  constructor(folder: string, lane: LaneForContext, stateOf: (seat: LaneSeat) => NodeState) {
-    this.#folder = folder
+  constructor({ bodies, artifacts }: LaneFolders, lane: LaneForContext, stateOf: (seat: LaneSeat) => NodeState) {
+    this.#folder = bodies
+    this.#artifacts = artifacts
     this.#lane = lane
     this.#stateOf = stateOf
   }
@@ -60,7 +67,7 @@ export class LaneBodies {
 
   /** An execution that went away keeps the context that it has; the next one gets its own. */
   renewContext(flow: FlowRun, seat: LaneSeat): void {
-    const speaker = new InlineContextHost(this.#lane, flow, seat)
+    const speaker = new InlineContextHost(this.#lane, flow, seat, this.#artifacts)
     const { id, qualified, settings } = seat.node
     seat.speaker = speaker
     seat.context = new NodeContext(

@@ -88,6 +88,7 @@ export class LaneCalls {
         this.#parts.note(message.note)
         break
       case 'metrics':
+      case 'artifact':
         break
       default:
         message satisfies never

@@ -1,6 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { Plan, PlanNode } from '../core/flow/plan.ts'
 import type { ErrorCode } from '../protocol/errors.ts'
+import type { ArtifactPlace } from './artifact-files.ts'
 
 /** What the front hands a lane when it starts. */
 export interface LaneTask {
@@ -11,6 +12,7 @@ export interface LaneTask {
   readonly timer: MessagePort
   /** Folder of the stripped bodies, each named by its digest. */
   readonly bodies: string
+  readonly artifacts: ArtifactPlace
   readonly max_cascades: number
 }
 
@@ -80,6 +82,8 @@ export type FromCall =
       readonly ms: number
     }
   | { readonly type: 'note'; readonly note: Note }
+  /** Digest of what the body of a batch run has stored. */
+  | { readonly type: 'artifact'; readonly digest: string }
   /** Points of a batch run. */
   | { readonly type: 'metrics'; readonly points: CallMetric[] }
 

@@ -95,7 +95,7 @@ class Lane implements Host {
     this.#values = new LaneValues(memory, this.codec)
     this.#states = new LaneStates({ memory: shared, arena, codec: this.codec, journal })
     this.#notes = new LaneNotes(journal, this.codec)
-    this.#bodies = new LaneBodies(task.bodies, this, seat => this.#stateOf(seat))
+    this.#bodies = new LaneBodies(task, this, seat => this.#stateOf(seat))
     this.#calls = new LaneCalls({
       stateOf: seat => this.#stateOf(seat),
       post: (request, port) => task.control.postMessage({ type: 'dispatch', request } satisfies FromLane, [port]),

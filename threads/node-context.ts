@@ -1,5 +1,8 @@
+import type { ArtifactReference } from '../protocol/dtype.ts'
 import { ServiceError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
+import type { ArtifactPlace } from './artifact-files.ts'
+import type { ArtifactContent } from './body-artifacts.ts'
 import type { LogLevel, Note, RunIdentity } from './lane-messages.ts'
 
 /** What stands behind a body's `ctx`: the lane for a body that runs inline, the call slot for one that does not. */
@@ -10,6 +13,10 @@ export interface ContextHost {
   note(note: Note): void
   /** A checked point: a gauge in live execution, a point of the run's metrics in a batch run. */
   metric(name: string, value: number, step: number | null): void
+  /** Where `artifact` and `read` of a body go. */
+  readonly artifacts: ArtifactPlace
+  /** The body has stored it. */
+  artifact(reference: ArtifactReference): void
   now_us(): number
 }
 
@@ -98,6 +105,28 @@ export class NodeContext {
     if (step !== null && !Number.isFinite(step))
       throw new ServiceError('not_finite', `The step of metric "${name}" of ${this.#qualified} is ${step}.`)
     this.#host.metric(name, value, step)
+  }
+
+  /**
+   * Stores bytes, a text or a stream of them; resolves with the reference once they are on disk. The same bytes are stored once.
+   * Rejects with `bad_artifact`, `bad_media_type`, `too_large` or `disk_full`.
+   */
+  async artifact(
+    content: ArtifactContent,
+    media_type: string,
+    { meta }: { meta?: Record<string, unknown> } = {},
+  ): Promise<ArtifactReference> {
+    // Loaded with the first use: most bodies store nothing, and every thread would wait for it.
+    const { storeArtifact } = await import('./body-artifacts.ts')
+    const reference = await storeArtifact(this.#host.artifacts, this.#qualified, content, media_type, meta)
+    this.#host.artifact(reference)
+    return reference
+  }
+
+  /** All bytes behind a reference. Rejects with `artifact_not_found` or `artifact_damaged`. */
+  async read(reference: ArtifactReference): Promise<Buffer> {
+    const { readArtifact } = await import('./body-artifacts.ts')
+    return readArtifact(this.#host.artifacts, this.#qualified, reference)
   }
 
   /** A line for `node_log` events and serve.log; lines past 100 a second of one node are counted, not kept. */

@@ -2,6 +2,7 @@ import type { FlowRun } from '../core/cascade/flow-run.ts'
 import type { Execution, Seat } from '../core/cascade/seat.ts'
 import { ServiceError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
+import type { ArtifactPlace } from './artifact-files.ts'
 import type { Note } from './lane-messages.ts'
 import type { SpeaksFor } from './lane-seat.ts'
 import type { ContextHost } from './node-context.ts'
@@ -20,12 +21,14 @@ export interface LaneForContext {
 export class InlineContextHost implements ContextHost, SpeaksFor {
   readonly #lane: LaneForContext
   readonly flow: FlowRun
+  readonly artifacts: ArtifactPlace
   readonly #seat: Seat
   execution: Execution | null = null
 
-  constructor(lane: LaneForContext, flow: FlowRun, seat: Seat) {
+  constructor(lane: LaneForContext, flow: FlowRun, seat: Seat, artifacts: ArtifactPlace) {
     this.#lane = lane
     this.flow = flow
+    this.artifacts = artifacts
     this.#seat = seat
   }
 
@@ -60,6 +63,9 @@ export class InlineContextHost implements ContextHost, SpeaksFor {
   metric(name: string, value: number, step: number | null): void {
     this.note({ type: 'gauge', node: this.#seat.node.qualified, name, value, step, ts: this.now_us() })
   }
+
+  /** Nobody keeps a list of what live bodies store: a message that names it holds it. */
+  artifact(): void {}
 
   now_us(): number {
     return this.#lane.now_us()

@@ -1,6 +1,7 @@
 import type { MessagePort, Worker } from 'node:worker_threads'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
+import type { ArtifactPlace } from '../../threads/artifact-files.ts'
 import type { CallTask } from '../../threads/call.ts'
 import type {
   CallEnd,
@@ -26,6 +27,8 @@ export interface CallListener {
   emitted(outputs: unknown, processed: () => void): void
   note(note: Note): void
   metrics(points: readonly CallMetric[]): void
+  /** The body has stored it. */
+  artifact(digest: string): void
   /** The last: the slot is free, or its thread has ended. */
   ended(outcome: CallEnd['outcome']): void
 }
@@ -58,6 +61,7 @@ const RUNNING_WORDS = 4096
 export interface CallDeskOptions {
   readonly slots: number
   readonly bodies: string
+  readonly artifacts: ArtifactPlace
   readonly bounds: LiveBounds
   /** A call's thread was ended or died. */
   onThreadLost(node: string, code: ErrorCode): void
@@ -93,6 +97,7 @@ export class CallDesk {
       run: null,
       call: id,
       bodies: this.#options.bodies,
+      artifacts: this.#options.artifacts,
       running: this.#running,
     }
     this.#calls
@@ -124,6 +129,7 @@ export class CallDesk {
       state,
       port: null,
       bodies: this.#options.bodies,
+      artifacts: this.#options.artifacts,
       running: this.#running,
     }
     this.#calls
@@ -260,6 +266,9 @@ export class CallDesk {
         break
       case 'metrics':
         listener.metrics(message.points)
+        break
+      case 'artifact':
+        listener.artifact(message.digest)
         break
       default:
     }

@@ -5,6 +5,7 @@ import { PLACEMENT } from '../../core/memory/counters.ts'
 import { SLOT, slotOf, THREAD_ROW } from '../../core/memory/threads.ts'
 import { type ErrorCode, errorTable } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
+import type { ArtifactPlace } from '../../threads/artifact-files.ts'
 import type { CallRequest, FromLane, LaneTask, ToLane } from '../../threads/lane-messages.ts'
 import { bodyInStack, failureOf } from '../../threads/node-call.ts'
 import { ThreadPool } from '../../threads/pool.ts'
@@ -45,6 +46,7 @@ export interface LaneTeamOptions {
   readonly front: FrontMemory
   readonly lanes: number
   readonly bodies: string
+  readonly artifacts: ArtifactPlace
   readonly max_cascades: number
   readonly bounds: LiveBounds
   plans(): Iterable<Plan>
@@ -158,7 +160,7 @@ export class LaneTeam {
   }
 
   #add(): Member {
-    const { front, bodies, max_cascades, plans, timerPort } = this.#options
+    const { front, bodies, artifacts, max_cascades, plans, timerPort } = this.#options
     const slot = this.#freeSlot()
     const control = new MessageChannel()
     const timer = new MessageChannel()
@@ -193,6 +195,7 @@ export class LaneTeam {
       control: control.port2,
       timer: timer.port1,
       bodies,
+      artifacts,
       max_cascades,
     }
     const run = this.#pool!.run(task, { transfer: [control.port2, timer.port1], signal: abort.signal })

@@ -10,6 +10,7 @@ import type { Note } from '../../threads/lane-messages.ts'
 import { nodeTypes } from '../../threads/nodes/index.ts'
 import { StripThread } from '../../threads/nodes/strip-thread.ts'
 import type { FromTimer, TimerTask, ToTimer } from '../../threads/timer-messages.ts'
+import { EngineArtifacts } from '../artifacts/artifacts.ts'
 import { CascadeCounts } from '../cascade-counts.ts'
 import type { Config } from '../config.ts'
 import type { Engine } from '../engine.ts'
@@ -27,6 +28,7 @@ import { type LiveBounds, liveBounds } from './bounds.ts'
 import { CallDesk } from './call-desk.ts'
 import { EndedFlows } from './ended-flows.ts'
 import type { FrontMemory } from './front-memory.ts'
+import { heldArtifacts } from './held-artifacts.ts'
 import { type LaneDeath, LaneTeam } from './lane-team.ts'
 import { LiveFlows } from './live-flows.ts'
 import { LiveMessages, nowUs } from './live-messages.ts'
@@ -43,7 +45,10 @@ import { Samples } from './samples.ts'
 import { ThreadNotes } from './thread-notes.ts'
 
 export interface LiveEngineOptions {
-  readonly config: Pick<Config, 'lanes' | 'max_cascades' | 'max_runs' | 'max_workers' | 'timezone'>
+  readonly config: Pick<
+    Config,
+    'lanes' | 'max_cascades' | 'max_runs' | 'max_workers' | 'timezone' | 'max_artifact_bytes' | 'artifact_gc_interval_s'
+  >
   readonly data_dir: string
   readonly log: Log
   /** The store when it is being opened already. */
@@ -72,6 +77,7 @@ export class LiveEngine implements Engine {
   readonly nodes: LiveNodes
   readonly observe: LiveObserve
   readonly runs: BatchRuns
+  readonly artifacts: EngineArtifacts
   readonly fanout: Fanout
   readonly map: MessageMap
   readonly store: Store
@@ -176,9 +182,20 @@ export class LiveEngine implements Engine {
       onNote: note => notes.take(note as Note),
       onDefect,
     })
+    this.artifacts = new EngineArtifacts({
+      data_dir: options.data_dir,
+      max_bytes: config.max_artifact_bytes,
+      interval_s: config.artifact_gc_interval_s,
+      recorded: digests => store.recordedArtifacts(digests),
+      held: () => heldArtifacts(front, map),
+      isRunInFlight: () => this.#coordinator.inFlight > 0,
+      swept: report => announce('artifacts_swept', null, { ...report }),
+      failed: error => log.error('artifacts_not_swept', { error }),
+    })
     this.#desk = new CallDesk({
       slots: config.max_workers,
       bodies: bodies.folder,
+      artifacts: this.artifacts.place,
       bounds: options.bounds ?? liveBounds,
       onThreadLost: (node, code) =>
         announce('thread_replaced', node.slice(0, node.indexOf('.')), { node, code, thread: 'call' }),
@@ -187,6 +204,7 @@ export class LiveEngine implements Engine {
       front,
       lanes: config.lanes,
       bodies: bodies.folder,
+      artifacts: this.artifacts.place,
       max_cascades: config.max_cascades,
       bounds: options.bounds ?? liveBounds,
       plans: () => this.flows.plans(),
@@ -196,7 +214,7 @@ export class LiveEngine implements Engine {
       onDeath: death => this.#laneDied(death, names),
     })
     const code = new CodeDigest(options.data_dir, onDefect)
-    this.#cache = new StageCache({ store: store.runs, hasArtifact: () => true })
+    this.#cache = new StageCache({ store: store.runs, hasArtifact: digest => this.artifacts.has(digest) })
     this.#coordinator = new Coordinator({
       store: store.runs,
       cache: this.#cache,
@@ -217,7 +235,7 @@ export class LiveEngine implements Engine {
       flow: name => this.flows.existing(name),
       dtypeOf: (flow, message) => this.flows.dtypeOf(flow, message),
       fits,
-      hasArtifact: () => true,
+      hasArtifact: digest => this.artifacts.has(digest),
       announce,
     })
     this.messages = new LiveMessages(front, map, names, store)
@@ -264,6 +282,7 @@ export class LiveEngine implements Engine {
     this.#watch = setInterval(() => this.#look(), WATCH_MS)
     this.#watch.unref()
     this.#samples.start()
+    this.artifacts.start()
     await this.#team.ready()
     this.flows.startTimers()
     for (const timer of this.#timers) this.#timer?.postMessage(timer)
@@ -288,6 +307,7 @@ export class LiveEngine implements Engine {
     await this.#coordinator.close()
     await this.#team.close()
     await this.#desk.close()
+    await this.artifacts.close()
     this.#strip.close()
     await this.#tap.stop()
     await this.store.close()

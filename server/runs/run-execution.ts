@@ -481,6 +481,7 @@ export class RunExecution {
       },
       note: note => this.#parts.note(note),
       metrics: points => this.#points(record, points),
+      artifact: digest => this.artifact(digest),
       ended: outcome => {
         this.#calls.delete(call)
         record.state = outcome.state

@@ -19,6 +19,7 @@ import type { Summary, TimeseriesPoint } from '../../protocol/summary.ts'
 import { formatTime, parseTime } from '../../protocol/time.ts'
 import { VERSION } from '../../protocol/version.ts'
 import type { Engine, Flows, HistoryQuery, List, Messages, Nodes, Observe, Page } from '../../server/engine.ts'
+import { artifactsOf } from './artifacts.ts'
 import { RunsDouble } from './runs-double.ts'
 
 interface HeldCommit extends FlowCommit {
@@ -61,6 +62,7 @@ export class EngineDouble implements Engine {
   readonly backlogged = new Set<string>()
   refreshed = 0
   readonly runs = new RunsDouble(name => void this.#held(name))
+  readonly artifacts = artifactsOf()
 
   async refreshModules(): Promise<void> {
     this.#check()

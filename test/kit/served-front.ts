@@ -134,7 +134,10 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     user: await mint(ADA.name),
     superuser: await mint(ROOT.name),
     mint,
-    close: () => front.close(),
+    close: () => {
+      front.close()
+      void engine.artifacts.close()
+    },
   }
 }
 

@@ -33,6 +33,8 @@ describe('settings that nobody gave', () => {
       node_venv: 'auto',
       timezone: 'UTC',
       trusted_proxies: [],
+      max_artifact_bytes: 2 * 1024 ** 3,
+      artifact_gc_interval_s: 3_600,
       plain: false,
       example: false,
     })

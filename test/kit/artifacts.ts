@@ -1,0 +1,27 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { EngineArtifacts, type EngineArtifactsParts } from '../../server/artifacts/artifacts.ts'
+
+const folders: string[] = []
+
+/** The artifacts of an engine without the engine: nothing is recorded or held unless a test says so. Gone with the process. */
+export function artifactsOf(parts: Partial<EngineArtifactsParts> = {}): EngineArtifacts {
+  const data_dir = parts.data_dir ?? mkdtempSync(join(tmpdir(), 'artifacts-'))
+  if (folders.push(data_dir) === 1) {
+    process.once('exit', () => {
+      for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+    })
+  }
+  return new EngineArtifacts({
+    data_dir,
+    max_bytes: 0,
+    interval_s: 0,
+    recorded: async () => new Set(),
+    held: async () => new Set(),
+    isRunInFlight: () => false,
+    swept: () => {},
+    failed: () => {},
+    ...parts,
+  })
+}
