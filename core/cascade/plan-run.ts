@@ -79,7 +79,7 @@ export class PlanRun {
   readonly #loops: boolean
   readonly #values: Values
   /** Foreign messages that nothing here triggers on: read from the message table at every execution. */
-  readonly #direct: boolean[]
+  readonly #direct: readonly boolean[]
   /** The wave that published the present value; another wave by now when its id is not `value_wave`. */
   readonly #owner: (Wave | undefined)[]
   readonly #older: (Older[] | null)[]
@@ -91,27 +91,19 @@ export class PlanRun {
     this.plan = plan
     this.seats = seats
     this.#values = values
-    this.routes = plan.messages.map(message => ({
-      message: message.index,
-      flow: plan.flow_index,
-      queued: message.queued,
-      foreign: message.foreign,
-      downstream: message.downstream,
-    }))
-    this.#direct = plan.messages.map(message => !message.own && message.readers.length === 0)
+    const compiled = compiledOf(plan)
+    this.routes = compiled.routes
+    this.#direct = compiled.direct
+    this.#loops = compiled.loops
+    this.makeInputs = compiled.makeInputs
+    this.readOutputs = compiled.readOutputs
+    this.mismatches = compiled.mismatches
     this.value = values.standing(plan)
     this.value_wave = new Float64Array(plan.messages.length)
     this.value_as_of = new Float64Array(plan.messages.length)
     this.value_version = new Float64Array(plan.messages.length)
     this.#owner = new Array(plan.messages.length).fill(undefined)
     this.#older = plan.messages.map(() => null)
-    this.#loops = plan.nodes.some(node => node.outputs.some(output => output.back.length > 0))
-    this.makeInputs = plan.nodes.map(node => compileInputs(node, this.#direct))
-    this.readOutputs = plan.nodes.map(compileOutputs)
-    this.mismatches = plan.nodes.map(node => {
-      const ports = node.inputs.filter(input => !agrees(plan.messages[input.message]!.dtype, input.dtype))
-      return ports.length > 0 ? ports : null
-    })
   }
 
   /** Another thread has run the flow since; nothing of it is open here. */
@@ -257,6 +249,43 @@ export class PlanRun {
     }
     this.#prune_at = Math.max(1024, this.#older_kept * 2)
   }
+}
+
+interface Compiled {
+  readonly routes: readonly Route[]
+  readonly direct: readonly boolean[]
+  readonly loops: boolean
+  readonly makeInputs: readonly MakeInputs[]
+  readonly readOutputs: readonly ReadOutputs[]
+  readonly mismatches: readonly (readonly PlanInputPort[] | null)[]
+}
+
+/** What is the same in all runs of a plan: a batch run is short, and generating its functions would be most of it. */
+const compiled_plans = new WeakMap<Plan, Compiled>()
+
+function compiledOf(plan: Plan): Compiled {
+  const known = compiled_plans.get(plan)
+  if (known !== undefined) return known
+  const direct = plan.messages.map(message => !message.own && message.readers.length === 0)
+  const compiled: Compiled = {
+    routes: plan.messages.map(message => ({
+      message: message.index,
+      flow: plan.flow_index,
+      queued: message.queued,
+      foreign: message.foreign,
+      downstream: message.downstream,
+    })),
+    direct,
+    loops: plan.nodes.some(node => node.outputs.some(output => output.back.length > 0)),
+    makeInputs: plan.nodes.map(node => compileInputs(node, direct)),
+    readOutputs: plan.nodes.map(compileOutputs),
+    mismatches: plan.nodes.map(node => {
+      const ports = node.inputs.filter(input => !agrees(plan.messages[input.message]!.dtype, input.dtype))
+      return ports.length > 0 ? ports : null
+    }),
+  }
+  compiled_plans.set(plan, compiled)
+  return compiled
 }
 
 /**
