@@ -99,6 +99,8 @@ export const limits = {
   BOOK_CLAIMS: 1_024,
   BOOK_WAITING: 4_096,
   BOOK_HEAD_MS: 60_000,
+  MACHINE_CARDS: 64,
+  NODE_QUEUED_EVERY_MS: 1_000,
   FLAVORS: 256,
 
   // artifacts

@@ -87,7 +87,7 @@ export function readConfig(source: ConfigSource): Config {
   if (global && data_dir?.name === '--data-dir') {
     refuse(data_dir, '--global names the installation already, give one of the two')
   }
-  const gpus = integer('gpus', 0, 1_024, 0)
+  const gpus = integer('gpus', 0, limits.MACHINE_CARDS, 0)
   return {
     max_runs: integer('max_runs', 1, 10_000, 4),
     max_cascades: integer('max_cascades', 1, 1_000_000, limits.MAX_CASCADES),

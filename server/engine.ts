@@ -1,6 +1,7 @@
 import type { ArtifactSweep, StoredArtifact, VerifyLine } from '../protocol/artifact.ts'
 import type { Cascade } from '../protocol/cascade.ts'
 import type { EngineEvent } from '../protocol/event.ts'
+import type { Flavor, PutFlavor } from '../protocol/flavor.ts'
 import type {
   CreateFlow,
   Flow,
@@ -14,6 +15,7 @@ import type { Message, MessageHistory, Published } from '../protocol/message.ts'
 import type { NodeError } from '../protocol/node-error.ts'
 import type { CreateRun, MetricSeries, Run, RunCounts, RunNode, RunNodeWhy } from '../protocol/run.ts'
 import type { Summary, TimeseriesPoint } from '../protocol/summary.ts'
+import type { WorkerResources } from '../protocol/worker-resources.ts'
 import type { ArtifactPlace } from '../threads/artifact-files.ts'
 import type { ArtifactAsked } from './artifacts/artifact-answer.ts'
 import type { Answer } from './route.ts'
@@ -77,6 +79,19 @@ export interface Flows {
   commit(name: string, commit: string): Promise<FlowCommitDetail>
   restore(name: string, commit: string, author: string): Promise<SavedFlow>
   source(name: string, node: string): { source: string; missing: boolean }
+}
+
+export interface Flavors {
+  list(page: Page): List<Flavor>
+  /** Creates or replaces. */
+  put(name: string, flavor: PutFlavor, by: string): Promise<Flavor>
+  /** 409 `flavor_in_use`, naming the node, while one asks for it. */
+  remove(name: string, by: string): Promise<void>
+}
+
+/** The machines that nodes run on. */
+export interface Workers {
+  resources(): WorkerResources
 }
 
 export interface HistoryQuery {

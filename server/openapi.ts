@@ -3,6 +3,7 @@ import { Cascade } from '../protocol/cascade.ts'
 import { Dtype } from '../protocol/dtype.ts'
 import { type ErrorCode, errorTable } from '../protocol/errors.ts'
 import { EngineEvent } from '../protocol/event.ts'
+import { Flavor, PutFlavor } from '../protocol/flavor.ts'
 import {
   CreateFlow,
   Flow,
@@ -29,6 +30,7 @@ import { NodeError } from '../protocol/node-error.ts'
 import { DiskClass, Summary, ThreadStatus, TimeseriesPoint } from '../protocol/summary.ts'
 import { AccessToken, CreateUser, Credentials, User } from '../protocol/user.ts'
 import { VERSION } from '../protocol/version.ts'
+import { WorkerResources } from '../protocol/worker-resources.ts'
 import { PROBLEM_TYPE } from './problem.ts'
 import type { AnswerShape, Route } from './route.ts'
 
@@ -44,6 +46,7 @@ const NOUNS: Readonly<Record<string, TSchema>> = {
   DiskClass,
   Dtype,
   EngineEvent,
+  Flavor,
   Flow,
   FlowBacklog,
   FlowCommit,
@@ -64,12 +67,14 @@ const NOUNS: Readonly<Record<string, TSchema>> = {
   Published,
   PublishNamed,
   PublishValue,
+  PutFlavor,
   SavedFlow,
   SaveFlow,
   Summary,
   ThreadStatus,
   TimeseriesPoint,
   User,
+  WorkerResources,
 }
 const nameOf = new Map<unknown, string>(Object.entries(NOUNS).map(([name, schema]) => [schema, name]))
 

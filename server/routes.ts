@@ -1,8 +1,9 @@
-import type { Engine } from './engine.ts'
+import type { Engine, Flavors, Workers } from './engine.ts'
 import type { Route } from './route.ts'
 import { artifactRoutes } from './routes/artifacts.ts'
 import { cascadeRoutes } from './routes/cascades.ts'
 import { eventRoutes } from './routes/events.ts'
+import { flavorRoutes } from './routes/flavors.ts'
 import { flowRoutes } from './routes/flows.ts'
 import { healthRoutes } from './routes/health.ts'
 import { type LoginServices, loginRoutes } from './routes/login.ts'
@@ -14,9 +15,12 @@ import { observabilityRoutes } from './routes/observability.ts'
 import { openapiRoutes } from './routes/openapi.ts'
 import { runRoutes } from './routes/runs.ts'
 import { type UserServices, userRoutes } from './routes/users.ts'
+import { workerRoutes } from './routes/workers.ts'
 
 export interface Services extends LoginServices, UserServices {
   readonly engine: Engine
+  readonly flavors: Flavors
+  readonly workers: Workers
 }
 
 /** Every route of the service. */
@@ -28,6 +32,8 @@ export function allRoutes(services: Services): Route[] {
     ...cascadeRoutes(services),
     ...runRoutes(services),
     ...artifactRoutes(services),
+    ...flavorRoutes(services),
+    ...workerRoutes(services),
     ...eventRoutes(services),
     ...observabilityRoutes(services),
     ...metricsRoutes(services),

@@ -1,3 +1,4 @@
+import { recoverBooks } from '../../core/books/recover.ts'
 import { FlowTable } from '../../core/cascade/flows.ts'
 import { Publisher } from '../../core/cascade/publish.ts'
 import { IngressQueue, newItem } from '../../core/cascade/queue.ts'
@@ -14,6 +15,7 @@ import { NodeStates } from '../../core/memory/states.ts'
 import { SLOT, THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
 import { type Codec, createCodec } from '../../protocol/codec.ts'
 import { journalWakes } from '../../threads/journal-wakes.ts'
+import { nowUs } from './live-messages.ts'
 
 /** The longest record of a cascade, generously. */
 const CASCADE_ROOM_BYTES = 128
@@ -35,14 +37,15 @@ export class FrontMemory {
   readonly arena: Arena
   readonly journal: JournalWriter
   readonly publisher: Publisher
-  readonly #owner: number
+  /** The front's owner word. */
+  readonly owner: number
   readonly #item = newItem()
 
   constructor(memory = createMemory(productionSizes)) {
     this.memory = memory
     this.threads = new ThreadTable(memory)
     const owner = this.threads.enter(SLOT.front, THREAD_KIND.front)
-    this.#owner = owner
+    this.owner = owner
     const arena = new Arena(memory, owner)
     const flows = new FlowTable(memory)
     const journal = new JournalWriter(memory, SLOT.front, journalWakes(memory))
@@ -71,7 +74,7 @@ export class FrontMemory {
   recover(dead_owner: number): void {
     recoverThread(dead_owner, {
       memory: this.memory,
-      owner: this.#owner,
+      owner: this.owner,
       arena: this.arena,
       flows: this.flows,
       queue: this.queue,
@@ -79,6 +82,7 @@ export class FrontMemory {
       messages: this.messages,
       wakes: journalWakes(this.memory),
     })
+    recoverBooks(this.memory, dead_owner, this.owner, nowUs())
   }
 
   /** What a dead thread had begun and not ended. Asked before `recover`, which marks what the thread had journalled. */
@@ -116,7 +120,7 @@ export class FrontMemory {
    */
   emptyFlow(flow: number): number {
     const { flows, queue } = this
-    if (!flows.claim(flow, this.#owner)) return -1
+    if (!flows.claim(flow, this.owner)) return -1
     let thrown = 0
     let own = 0
     while (queue.take(flow, this.#item)) {
@@ -128,7 +132,7 @@ export class FrontMemory {
     const carried = flows.setCarry(flow, 0)
     if (carried !== 0) this.arena.release(carried)
     if (own > 0) this.journal.taken(flow, own)
-    flows.release(flow, this.#owner)
+    flows.release(flow, this.owner)
     return thrown
   }
 

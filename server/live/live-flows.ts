@@ -76,7 +76,6 @@ export class LiveFlows implements Flows {
   readonly #parts: LiveFlowsParts
   readonly #wiring = new Wiring()
   readonly #flows = new Map<string, LiveFlow>()
-  /** One change at a time: what one check has seen holds until its deploy. */
   #last: Promise<unknown> = Promise.resolve()
   /** The timer thread runs; what is deployed before it does is posted when it starts. */
   #timing = false
@@ -263,18 +262,18 @@ export class LiveFlows implements Flows {
 
   create(request: CreateFlow, author: string): Promise<SavedFlow> {
     const { name, ...save } = request
-    return this.#inTurn(() => {
+    return this.inTurn(() => {
       if (this.#flows.has(name)) throw new ServiceError('flow_exists', `There is a flow "${name}" already.`)
       return this.#save(name, save, author, 'save')
     })
   }
 
   save(name: string, request: SaveFlow, author: string): Promise<SavedFlow> {
-    return this.#inTurn(() => this.#save(name, request, author, 'save'))
+    return this.inTurn(() => this.#save(name, request, author, 'save'))
   }
 
   restore(name: string, commit: string, author: string): Promise<SavedFlow> {
-    return this.#inTurn(async () => {
+    return this.inTurn(async () => {
       const { document } = await this.#parts.store.commit(name, commit)
       if (document === null)
         throw new ServiceError('commit_not_found', `Commit ${commit} of "${name}" holds no document.`)
@@ -352,7 +351,7 @@ export class LiveFlows implements Flows {
   }
 
   remove(name: string, author: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.inTurn(async () => {
       const flow = this.existing(name)
       this.#parts.assertNoLiveRun(name)
       await this.#parts.store.deleteFlow({ name, author })
@@ -374,7 +373,7 @@ export class LiveFlows implements Flows {
   }
 
   setEnabled(name: string, enabled: boolean, author: string): Promise<SavedFlow> {
-    return this.#inTurn(async () => {
+    return this.inTurn(async () => {
       const flow = this.existing(name)
       const kept = flow.document.nodes.map(node => node.id)
       if (flow.enabled !== enabled) {
@@ -391,7 +390,7 @@ export class LiveFlows implements Flows {
 
   /** References in other flows are rewritten in the same commit. */
   rename(from: string, to: string, author: string): Promise<SavedFlow> {
-    return this.#inTurn(async () => {
+    return this.inTurn(async () => {
       const flow = this.existing(from)
       if (!isName(to))
         throw new ServiceError('validation', `"${to}" is no flow name.`, {
@@ -580,7 +579,8 @@ export class LiveFlows implements Flows {
     return flow
   }
 
-  #inTurn<Result>(change: () => Promise<Result>): Promise<Result> {
+  /** One change at a time: what one check has seen holds until its deploy. */
+  inTurn<Result>(change: () => Promise<Result>): Promise<Result> {
     const turn = this.#last.then(change, change)
     this.#last = turn.catch(() => undefined)
     return turn

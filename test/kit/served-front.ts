@@ -8,11 +8,13 @@ import { Passwords } from '../../server/auth/passwords.ts'
 import { type SigningKey, signingKeyOf } from '../../server/auth/signing-key.ts'
 import { Tokens } from '../../server/auth/tokens.ts'
 import { createFront, type Front } from '../../server/front.ts'
+import type { ResourceDesk } from '../../server/live/resource-desk.ts'
 import type { Route } from '../../server/route.ts'
 import { allRoutes, type Services } from '../../server/routes.ts'
 import type { Log, LogFields } from '../../server/serve-log.ts'
 import type { SocketHandlers } from '../../server/socket.ts'
 import { EngineDouble } from './engine-double.ts'
+import { flavorsOver, ownMachine } from './resources-double.ts'
 import { UsersDouble } from './users-double.ts'
 
 export const ADA = { name: 'ada', password: 'correct horse battery' }
@@ -48,6 +50,7 @@ export interface ServedFront {
   readonly port: number
   readonly url: string
   readonly engine: EngineDouble
+  readonly workers: ResourceDesk
   readonly users: UsersDouble
   readonly accounts: Accounts
   readonly tokens: Tokens
@@ -80,6 +83,7 @@ export const quickPasswords = (): Passwords => new Passwords({ memoryCost: 64, t
 /** The whole front on a free port, before the engine double, with a user and a superuser. */
 export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
   const engine = new EngineDouble()
+  const workers = ownMachine()
   const users = new UsersDouble()
   const clock = new Clock()
   const log = new LogDouble()
@@ -97,6 +101,8 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
   }
   const services: Services = {
     engine,
+    flavors: flavorsOver(engine),
+    workers,
     accounts,
     tokens,
     attempts: new Attempts(bounds, clock.now),
@@ -123,6 +129,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     port,
     url: `http://127.0.0.1:${port}`,
     engine,
+    workers,
     users,
     accounts,
     tokens,

@@ -1,0 +1,16 @@
+import { totalmem } from 'node:os'
+import { limits } from '../../protocol/limits.ts'
+import type { Config } from '../config.ts'
+
+export interface Machine {
+  readonly cpus: number
+  readonly gpus: number
+  readonly ram_mb: number
+}
+
+/** The engine's own machine as it is accounted: cores and cards as configured, memory as the system or its container gives it. */
+export function localMachine({ cpus, gpus }: Pick<Config, 'cpus' | 'gpus'>): Machine {
+  const container = process.constrainedMemory()
+  const bytes = container > 0 ? Math.min(container, totalmem()) : totalmem()
+  return { cpus, gpus: Math.min(gpus, limits.MACHINE_CARDS), ram_mb: Math.floor(bytes / 2 ** 20) }
+}

@@ -1,0 +1,48 @@
+import Type from 'typebox'
+import { Flavor, FlavorName, PutFlavor } from '../../protocol/flavor.ts'
+import type { Flavors } from '../engine.ts'
+import { created, existing, nothing, ok, type Route, route } from '../route.ts'
+import { closed, listOf, pageQuery } from './queries.ts'
+
+const tag = 'flavors'
+
+export function flavorRoutes({ flavors }: { flavors: Flavors }): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/flavors',
+      who: 'user',
+      tag,
+      summary: 'The named sizes that nodes may ask for, by name.',
+      query: Type.Object(pageQuery, closed),
+      answers: { 200: listOf(Flavor) },
+      handle: ({ query }) => ok(flavors.list(query)),
+    }),
+    route({
+      method: 'PUT',
+      path: '/flavors/{name}',
+      who: 'user',
+      tag,
+      summary: 'Creates or replaces a flavor. Nodes that ask for it get the new numbers from their next call on.',
+      params: { name: created(FlavorName) },
+      body: PutFlavor,
+      answers: { 200: Flavor },
+      refuses: ['bad_resources', 'too_many_flavors', 'disk_full'],
+      handle: async ({ params, body, user }) => ok(await flavors.put(params.name, body, user.name)),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/flavors/{name}',
+      who: 'user',
+      tag,
+      summary: 'Removes a flavor that no node asks for.',
+      params: { name: existing(FlavorName, 'flavor_not_found') },
+      answers: { 204: null },
+      refuses: ['flavor_in_use', 'disk_full'],
+      handle: async ({ params, user }) => {
+        await flavors.remove(params.name, user.name)
+        return nothing
+      },
+    }),
+  ]
+}

@@ -1,0 +1,17 @@
+import { WorkerResources } from '../../protocol/worker-resources.ts'
+import type { Workers } from '../engine.ts'
+import { ok, type Route, route } from '../route.ts'
+
+export function workerRoutes({ workers }: { workers: Workers }): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/workers/resources',
+      who: 'user',
+      tag: 'workers',
+      summary: 'What each machine has, who holds it since when, and which nodes wait for what.',
+      answers: { 200: WorkerResources },
+      handle: () => ok(workers.resources()),
+    }),
+  ]
+}
