@@ -13,13 +13,15 @@ import { encodeState, type KeptState } from './kept-state.ts'
 import type { CallEnd, CallMetric, FromCall, FromSlot, Note, RunIdentity, ToCall } from './lane-messages.ts'
 import { failureOf, loadBody, NodeDoor } from './node-call.ts'
 import { type ContextHost, NodeContext, NodeState } from './node-context.ts'
+import { type PackedNode, unpackNode } from './packed-node.ts'
 
 /** One node call in a call slot: a piscina task. Of a live node it answers over `port`; of a batch run, as the task's result. */
 export interface CallTask {
   readonly call: number
   readonly flow: string
   readonly run: RunIdentity | null
-  readonly node: PlanNode
+  /** As it is, or as it lies in shared memory. */
+  readonly node: PlanNode | PackedNode
   readonly inputs: Record<string, unknown>
   readonly state: Record<string, unknown>
   readonly port: MessagePort | null
@@ -33,7 +35,7 @@ export interface CallTask {
 const WINDOW = 64
 const METRIC_BATCH = 256
 const METRIC_BATCH_MS = 50
-const CHECKS_KEPT = 1_000
+const NODES_KNOWN = 1_000
 
 export default async function call(task: CallTask): Promise<CallEnd | undefined> {
   const at = threadId % task.running.length
@@ -47,6 +49,7 @@ export default async function call(task: CallTask): Promise<CallEnd | undefined>
 
 class NodeCallTask implements ContextHost, CallListener {
   readonly #task: CallTask
+  readonly #node: PlanNode
   readonly #line: CallLine
   readonly #controller = new AbortController()
   readonly #state: NodeState
@@ -62,14 +65,17 @@ class NodeCallTask implements ContextHost, CallListener {
 
   constructor(task: CallTask) {
     this.#task = task
+    const { node, check } = knownNode(task.node)
+    this.#node = node
+    this.#check = check
     this.#line = task.port === null ? new FrontLine(task.call, this) : new LaneLine(task.port, this)
     this.#state = new NodeState(task.state)
-    this.#check = checkOf(task.node)
     this.#before = this.#check.codec.encodePlain({ k: '', s: task.state } satisfies KeptState)
   }
 
   async run(): Promise<CallEnd | undefined> {
-    const { node, call } = this.#task
+    const node = this.#node
+    const { call } = this.#task
     if (node.timeout_s !== null) parentPort?.postMessage({ type: 'call_started', call } satisfies FromSlot)
     const outcome = await this.#outcome(performance.now())
     try {
@@ -83,7 +89,8 @@ class NodeCallTask implements ContextHost, CallListener {
   }
 
   async #outcome(from: number): Promise<CallEnd['outcome']> {
-    const { node, bodies } = this.#task
+    const node = this.#node
+    const { bodies } = this.#task
     try {
       const body = await loadBody(bodies, node.digest!, node.qualified)
       const outputs = await this.#body(body)
@@ -116,9 +123,10 @@ class NodeCallTask implements ContextHost, CallListener {
     const door = new NodeDoor()
     const identity = {
       flow: this.#task.flow,
-      id: this.#task.node.id,
-      qualified: this.#task.node.qualified,
-      settings: this.#task.node.settings,
+      id: this.#node.id,
+      qualified: this.#node.qualified,
+      // A copy: what one body writes into its settings is not for the next.
+      settings: structuredClone(this.#node.settings),
       run: this.#task.run,
     }
     const result = door.enter(body, this.#task.inputs, new NodeContext(identity, this, this.#state))
@@ -143,7 +151,7 @@ class NodeCallTask implements ContextHost, CallListener {
     if (++this.#unawaited > limits.UNAWAITED_EMITS) {
       throw new ServiceError(
         'emit_overflow',
-        `${this.#task.node.qualified} emitted more than ${limits.UNAWAITED_EMITS} times without awaiting.`,
+        `${this.#node.qualified} emitted more than ${limits.UNAWAITED_EMITS} times without awaiting.`,
       )
     }
     this.#unprocessed++
@@ -166,7 +174,8 @@ class NodeCallTask implements ContextHost, CallListener {
 
   /** In batch runs points travel in batches: a body may note hundreds between two turns of its event loop. */
   metric(name: string, value: number, step: number | null): void {
-    const { run, node } = this.#task
+    const node = this.#node
+    const { run } = this.#task
     if (run === null) {
       this.note({ type: 'gauge', node: node.qualified, name, value, step, ts: this.now_us() })
       return
@@ -225,7 +234,7 @@ class NodeCallTask implements ContextHost, CallListener {
   /** A copy of what the body wrote, as long as it can be kept: nothing of its getters and traps goes along. */
   #stateNow(): Record<string, unknown> | ServiceError {
     if (!this.#state.touched) return this.#task.state
-    const encoded = encodeState(this.#check.codec, { k: '', s: this.#state.object }, this.#task.node.qualified)
+    const encoded = encodeState(this.#check.codec, { k: '', s: this.#state.object }, this.#node.qualified)
     return encoded instanceof ServiceError ? encoded : this.#decoded(encoded)
   }
 
@@ -254,7 +263,7 @@ class NodeCallTask implements ContextHost, CallListener {
 
   #unsendable(error: unknown): ServiceError {
     const why = error instanceof Error ? error.message : 'it cannot be sent'
-    return new ServiceError('bad_output', `${this.#task.node.qualified}: ${why}.`)
+    return new ServiceError('bad_output', `${this.#node.qualified}: ${why}.`)
   }
 }
 
@@ -268,17 +277,23 @@ function isPlain(outputs: unknown): boolean {
   return true
 }
 
-/** A check costs more to make than a short body to run; a node that changed has another key. */
-const checks = new Map<string, OutputCheck>()
+interface KnownNode {
+  readonly node: PlanNode
+  readonly check: OutputCheck
+}
 
-function checkOf(node: PlanNode): OutputCheck {
-  const key = `${node.qualified} ${node.change_key}`
-  let check = checks.get(key)
-  if (check === undefined) {
-    if (checks.size >= CHECKS_KEPT) checks.clear()
-    checks.set(key, (check = new OutputCheck(node)))
+/** A check costs more to make than a short body to run, and so does reading a packed node. */
+const known_nodes = new Map<string | number, KnownNode>()
+
+function knownNode(given: PlanNode | PackedNode): KnownNode {
+  const key = 'bytes' in given ? given.key : `${given.qualified} ${given.change_key}`
+  let known = known_nodes.get(key)
+  if (known === undefined) {
+    if (known_nodes.size >= NODES_KNOWN) known_nodes.clear()
+    const node = 'bytes' in given ? unpackNode(given) : given
+    known_nodes.set(key, (known = { node, check: new OutputCheck(node) }))
   }
-  return check
+  return 'bytes' in given ? known : { node: given, check: known.check }
 }
 
 /** The same checks that an inline emission passes, made here so that `ctx.emit` throws where the mistake is. */

@@ -15,6 +15,7 @@ import type {
   ToSlot,
 } from '../../threads/lane-messages.ts'
 import { failure } from '../../threads/node-call.ts'
+import { NodePacker } from '../../threads/packed-node.ts'
 import { ThreadPool } from '../../threads/pool.ts'
 import type { LiveBounds } from './bounds.ts'
 
@@ -74,6 +75,7 @@ export interface CallDeskOptions {
 export class CallDesk {
   readonly #options: CallDeskOptions
   readonly #calls = new Map<number, Call>()
+  readonly #packer = new NodePacker()
   readonly #running = new Int32Array(new SharedArrayBuffer(RUNNING_WORDS * 4))
   /** By thread: where its calls of batch runs are reached. */
   readonly #lines = new Map<number, MessagePort>()
@@ -124,7 +126,7 @@ export class CallDesk {
       call: id,
       flow,
       run,
-      node,
+      node: this.#packer.pack(node),
       inputs,
       state,
       port: null,

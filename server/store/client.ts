@@ -70,6 +70,7 @@ export class Store {
   }
 
   readonly #loaded: Promise<Loaded>
+  #events: EngineEvent[] = []
 
   private constructor(worker: Worker, options: StoreOptions, bounds: StoreBounds) {
     const { answer_bytes, export_runs, export_page_bytes } = bounds
@@ -148,7 +149,7 @@ export class Store {
 
   readonly runs: RunStore = new RunClient(
     request => this.#control(request),
-    request => this.#reader.call(request),
+    (request, given) => this.#reader.call(request, given),
   )
 
   readonly flavors = {
@@ -177,7 +178,14 @@ export class Store {
 
   /** Kept with the next group commit; nobody waits for it. */
   event(event: EngineEvent): void {
-    this.#post({ type: 'event', event })
+    this.#events.push(event)
+    if (this.#events.length === 1) queueMicrotask(() => this.#postEvents())
+  }
+
+  /** Those of one turn cross together: a post costs more than an event. */
+  #postEvents(): void {
+    if (this.#events.length > 0) this.#post({ type: 'events', events: this.#events })
+    this.#events = []
   }
 
   sample(sample: Sample): void {
@@ -228,6 +236,7 @@ export class Store {
 
   /** Commits what is marked, closes the file, ends both threads. */
   async close(): Promise<void> {
+    this.#postEvents()
     await this.#reader.close()
     if (this.#closing) return this.#exited
     this.#closing = true
@@ -258,6 +267,7 @@ export class Store {
   }
 
   #call<Result>(make: (id: number) => StoreRequest): Promise<Result> {
+    this.#postEvents()
     return this.#calls.open(id => this.#post(make(id)))
   }
 

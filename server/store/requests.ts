@@ -115,7 +115,7 @@ export type StoreRequest =
   | { type: 'control'; id: number; request: ControlRequest }
   | { type: 'users'; id: number; name: string | null }
   | { type: 'register'; registration: Registration }
-  | { type: 'event'; event: EngineEvent }
+  | { type: 'events'; events: EngineEvent[] }
   | { type: 'sample'; sample: Sample }
   | { type: 'close'; id: number }
 
@@ -188,7 +188,7 @@ export type ReadRequest =
   | { type: 'nearest_run'; id: string; node: string }
   | { type: 'export_metrics'; request: ExportMetricsRequest }
   | { type: 'export_runs'; request: ExportRunsRequest }
-  | { type: 'export_page'; cursor: number }
+  | { type: 'export_page'; cursor: number; spare: ArrayBuffer | null }
   | { type: 'export_close'; cursor: number }
 
 export interface ReaderStart extends Pick<StoreBounds, 'answer_bytes' | 'export_runs' | 'export_page_bytes'> {

@@ -66,8 +66,8 @@ function take(request: StoreRequest): void {
       store!.registry.register(request.registration)
       loop!.poke()
       return
-    case 'event':
-      store!.commit.events.push(request.event)
+    case 'events':
+      store!.commit.events.push(...request.events)
       loop!.poke()
       return
     case 'sample':
