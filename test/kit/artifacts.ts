@@ -5,14 +5,9 @@ import { EngineArtifacts, type EngineArtifactsParts } from '../../server/artifac
 
 const folders: string[] = []
 
-/** The artifacts of an engine without the engine: nothing is recorded or held unless a test says so. Gone with the process. */
+/** The artifacts of an engine without the engine: nothing is recorded or held unless a test says so. A folder of its own goes with the process. */
 export function artifactsOf(parts: Partial<EngineArtifactsParts> = {}): EngineArtifacts {
-  const data_dir = parts.data_dir ?? mkdtempSync(join(tmpdir(), 'artifacts-'))
-  if (folders.push(data_dir) === 1) {
-    process.once('exit', () => {
-      for (const folder of folders) rmSync(folder, { recursive: true, force: true })
-    })
-  }
+  const data_dir = parts.data_dir ?? directoryOfProcess()
   return new EngineArtifacts({
     data_dir,
     max_bytes: 0,
@@ -24,4 +19,15 @@ export function artifactsOf(parts: Partial<EngineArtifactsParts> = {}): EngineAr
     failed: () => {},
     ...parts,
   })
+}
+
+/** A directory that goes with the process. */
+export function directoryOfProcess(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'artifacts-'))
+  if (folders.push(folder) === 1) {
+    process.once('exit', () => {
+      for (const one of folders) rmSync(one, { recursive: true, force: true })
+    })
+  }
+  return folder
 }
