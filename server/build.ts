@@ -1,6 +1,4 @@
-import type { EngineEvent, EventType } from '../protocol/event.ts'
 import { limits } from '../protocol/limits.ts'
-import { formatTime } from '../protocol/time.ts'
 import { Accounts } from './auth/accounts.ts'
 import { Attempts } from './auth/attempts.ts'
 import { TrustedProxies } from './auth/client-address.ts'
@@ -10,11 +8,7 @@ import { signingKeyOf } from './auth/signing-key.ts'
 import { Tokens } from './auth/tokens.ts'
 import type { Users } from './auth/users.ts'
 import { createFront } from './front.ts'
-import { LiveFlavors } from './live/flavors.ts'
 import { LiveEngine } from './live/live-engine.ts'
-import { nowUs } from './live/live-messages.ts'
-import { localMachine } from './live/local-machine.ts'
-import { ResourceDesk } from './live/resource-desk.ts'
 import { allRoutes } from './routes.ts'
 import type { MintedToken, RunningEngine, StartOptions } from './running-engine.ts'
 import { FlowsSocket } from './sockets/flows.ts'
@@ -33,22 +27,10 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   const tokens = new Tokens(key, Date.now)
   const attempts = new Attempts(bounds(limits.LOGIN_FAILURES, limits.LOGIN_WINDOW_MS), Date.now)
   const recoveries = new Attempts(bounds(limits.LOGIN_FAILURES, limits.LOGIN_WINDOW_MS), Date.now)
-  const announce = (type: EventType, flow: string | null, more: Record<string, unknown>): void => {
-    const event: EngineEvent = { type, ts: formatTime(nowUs()), flow, run: null, ...more }
-    engine.store.event(event)
-    engine.fanout.event(event)
-  }
-  const { front: own, store, loaded, flows } = engine
   const routes = allRoutes({
     engine,
-    flavors: new LiveFlavors({ stored: loaded.flavors, store: store.flavors, flows, announce }),
-    workers: new ResourceDesk({
-      memory: own.memory,
-      owner: own.owner,
-      machine: localMachine(config),
-      now_us: nowUs,
-      announce,
-    }),
+    flavors: engine.flavors,
+    workers: engine.workers,
     accounts,
     tokens,
     attempts,

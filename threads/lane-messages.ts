@@ -126,7 +126,7 @@ export type Note =
       cascade_seq: number
       cascade_ts: number
     }
-  | { type: 'log'; node: string; level: LogLevel; text: string; ts: number }
+  | { type: 'log'; node: string; level: LogLevel; text: string; ts: number; run?: string }
   | { type: 'gauge'; node: string; name: string; value: number; step: number | null; ts: number }
   | { type: 'report'; node: string; status: 'ok' | 'down'; text: string; ts: number }
   | { type: 'promoted'; node: string; median_ms: number; ts: number }

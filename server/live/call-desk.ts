@@ -41,6 +41,7 @@ export interface RunCall {
 
 interface Call {
   readonly lost: LostCall
+  readonly ended: () => void
   readonly node: string
   readonly timeout_s: number | null
   readonly abort: AbortController
@@ -91,9 +92,9 @@ export class CallDesk {
     return this.#calls.size
   }
 
-  /** A call of a live node: it answers its lane itself. */
-  take(request: CallRequest, lost: LostCall): void {
-    const id = this.#open(request.node, lost)
+  /** A call of a live node: it answers its lane itself. `ended`: its slot is free, or its thread is gone. */
+  take(request: CallRequest, lost: LostCall, ended: () => void): void {
+    const id = this.#open(request.node, lost, ended)
     const task: CallTask = {
       ...request,
       run: null,
@@ -118,7 +119,7 @@ export class CallDesk {
       const reason = failure(code, `${node.qualified}: ${message}`)
       listener.ended({ type: 'threw', failure: reason, state, ms: 0 })
     }
-    const id = this.#open(node, lost)
+    const id = this.#open(node, lost, () => {})
     const call = this.#calls.get(id)!
     call.listener = listener
     call.tell = message => this.#lineTo(id)?.postMessage({ call: id, message } satisfies ToSlot)
@@ -144,10 +145,11 @@ export class CallDesk {
     return { end: (code, message) => this.#endGently(id, code, message) }
   }
 
-  #open(node: CallRequest['node'], lost: LostCall): number {
+  #open(node: CallRequest['node'], lost: LostCall, ended: () => void): number {
     const id = ++this.#ids
     this.#calls.set(id, {
       lost,
+      ended,
       node: node.qualified,
       timeout_s: node.timeout_s,
       abort: new AbortController(),
@@ -310,6 +312,7 @@ export class CallDesk {
     const call = this.#calls.get(id)
     if (call?.limit) clearTimeout(call.limit)
     this.#calls.delete(id)
+    call?.ended()
   }
 
   /** The thread is gone, or no slot took the call. */

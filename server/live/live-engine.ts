@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { askedBy } from '../../core/flow/resources.ts'
 import { JOURNAL } from '../../core/memory/journal.ts'
 import { SLOT } from '../../core/memory/threads.ts'
 import { newEncoded } from '../../protocol/codec.ts'
@@ -6,7 +7,7 @@ import { ServiceError } from '../../protocol/errors.ts'
 import type { EngineEvent, EventType } from '../../protocol/event.ts'
 import { formatTime } from '../../protocol/time.ts'
 import { VERSION } from '../../protocol/version.ts'
-import type { Note } from '../../threads/lane-messages.ts'
+import type { CallRequest, Note } from '../../threads/lane-messages.ts'
 import { nodeTypes } from '../../threads/nodes/index.ts'
 import { StripThread } from '../../threads/nodes/strip-thread.ts'
 import type { FromTimer, TimerTask, ToTimer } from '../../threads/timer-messages.ts'
@@ -25,8 +26,9 @@ import type { Store } from '../store/client.ts'
 import type { Loaded, StoreHealth } from '../store/replies.ts'
 import { Bodies } from './bodies.ts'
 import { type LiveBounds, liveBounds } from './bounds.ts'
-import { CallDesk } from './call-desk.ts'
+import { CallDesk, type LostCall } from './call-desk.ts'
 import { EndedFlows } from './ended-flows.ts'
+import { LiveFlavors } from './flavors.ts'
 import type { FrontMemory } from './front-memory.ts'
 import { heldArtifacts } from './held-artifacts.ts'
 import { type LaneDeath, LaneTeam } from './lane-team.ts'
@@ -34,11 +36,13 @@ import { LiveFlows } from './live-flows.ts'
 import { LiveMessages, nowUs } from './live-messages.ts'
 import { LiveNodes } from './live-nodes.ts'
 import { LiveObserve } from './live-observe.ts'
+import { localMachine } from './local-machine.ts'
 import { loopThrough } from './loop-through.ts'
 import { MessageMap } from './message-map.ts'
 import { Names } from './names.ts'
 import { NodeHealth } from './node-health.ts'
 import { type OpenedStore, openStore } from './open-store.ts'
+import { ResourceDesk } from './resource-desk.ts'
 import { RestartPace } from './restart-pace.ts'
 import { restore } from './restore.ts'
 import { Samples } from './samples.ts'
@@ -47,7 +51,15 @@ import { ThreadNotes } from './thread-notes.ts'
 export interface LiveEngineOptions {
   readonly config: Pick<
     Config,
-    'lanes' | 'max_cascades' | 'max_runs' | 'max_workers' | 'timezone' | 'max_artifact_bytes' | 'artifact_gc_interval_s'
+    | 'lanes'
+    | 'max_cascades'
+    | 'max_runs'
+    | 'max_workers'
+    | 'timezone'
+    | 'max_artifact_bytes'
+    | 'artifact_gc_interval_s'
+    | 'cpus'
+    | 'gpus'
   >
   readonly data_dir: string
   readonly log: Log
@@ -61,10 +73,6 @@ export interface LiveEngineOptions {
 
 const WATCH_MS = 250
 
-const impossible = (): never => {
-  throw new RangeError('nothing is accounted for')
-}
-
 /**
  * The live engine: the one place where its parts are put together, and the order in which they start and end.
  *
@@ -77,6 +85,8 @@ export class LiveEngine implements Engine {
   readonly nodes: LiveNodes
   readonly observe: LiveObserve
   readonly runs: BatchRuns
+  readonly flavors: LiveFlavors
+  readonly workers: ResourceDesk
   readonly artifacts: EngineArtifacts
   readonly fanout: Fanout
   readonly map: MessageMap
@@ -124,7 +134,11 @@ export class LiveEngine implements Engine {
     const checking = newEncoded()
     const fits = (value: unknown, dtype: Parameters<typeof front.codec.encode>[1]) =>
       front.codec.encode(value, dtype, checking)
-    const rules = { types: nodeTypes({ timezone: config.timezone, strip: this.#strip.strip, fits }), fits }
+    const rules = {
+      types: nodeTypes({ timezone: config.timezone, strip: this.#strip.strip, fits }),
+      fits,
+      flavor: (name: string) => this.flavors.find(name),
+    }
     this.#ended = new EndedFlows(front, (flow, reason, count) => {
       this.#health.dropped(flow, reason, count)
       announce('values_dropped', flow, { reason, count })
@@ -192,6 +206,14 @@ export class LiveEngine implements Engine {
       swept: report => announce('artifacts_swept', null, { ...report }),
       failed: error => log.error('artifacts_not_swept', { error }),
     })
+    this.flavors = new LiveFlavors({ stored: loaded.flavors, store: store.flavors, flows: this.flows, announce })
+    this.workers = new ResourceDesk({
+      memory: front.memory,
+      owner: front.owner,
+      machine: localMachine(config),
+      now_us: nowUs,
+      announce,
+    })
     this.#desk = new CallDesk({
       slots: config.max_workers,
       bodies: bodies.folder,
@@ -209,7 +231,7 @@ export class LiveEngine implements Engine {
       bounds: options.bounds ?? liveBounds,
       plans: () => this.flows.plans(),
       timerPort: port => this.#timer?.postMessage({ type: 'lane', port } satisfies ToTimer, [port]),
-      dispatch: (request, lost) => this.#desk.take(request, lost),
+      dispatch: (request, lost) => this.#dispatch(request, lost),
       onBlocked: node => this.#blocked(names.nodeName(node)),
       onDeath: death => this.#laneDied(death, names),
     })
@@ -219,7 +241,8 @@ export class LiveEngine implements Engine {
       store: store.runs,
       cache: this.#cache,
       desk: this.#desk,
-      resources: { asked: () => null, claim: () => impossible(), release: () => {} },
+      resources: this.workers,
+      flavorOf: name => this.flavors.find(name),
       max_runs: config.max_runs,
       epoch: loaded.engine_epoch,
       runnable: (flow, commit) => this.flows.runnable(flow, commit),
@@ -304,6 +327,7 @@ export class LiveEngine implements Engine {
     this.#ended.close()
     this.#timer?.postMessage({ type: 'stop' } satisfies ToTimer)
     await this.#timer_left
+    this.workers.close()
     await this.#coordinator.close()
     await this.#team.close()
     await this.#desk.close()
@@ -411,6 +435,23 @@ export class LiveEngine implements Engine {
     if (!journal.hasRoom(bytes.length + 64)) return
     journal.blob(JOURNAL.note, 0, note.ts, bytes, bytes.length)
     journal.mark()
+  }
+
+  /** A call of a live node: what it declares is claimed first, and given back when its thread is free or gone. */
+  #dispatch(request: CallRequest, lost: LostCall): void {
+    const { node } = request
+    const take = (ended: () => void): void => this.#desk.take(request, lost, ended)
+    try {
+      const asked = askedBy(node, name => this.flavors.find(name))
+      if (asked === null) return take(() => {})
+      this.workers.claim({ node: node.qualified, run: null, asked }).promise.then(
+        grant => take(() => this.workers.release(grant)),
+        error => lost(error.code, error.detail),
+      )
+    } catch (error) {
+      const { code, detail } = error instanceof ServiceError ? error : new ServiceError('internal')
+      lost(code, detail)
+    }
   }
 
   #announce(type: EventType, flow: string | null, more: Record<string, unknown>): void {

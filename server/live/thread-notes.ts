@@ -45,7 +45,7 @@ export class ThreadNotes {
           type: 'node_log',
           ts: formatTime(note.ts),
           flow: flowOf(note.node),
-          run: null,
+          run: note.run ?? null,
           node: note.node,
           level: note.level,
           text: note.text,

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { Plan } from '../../core/flow/plan.ts'
+import { expectedSeconds, type FlavorLookUp } from '../../core/flow/resources.ts'
 import { isCacheable, StageFingerprint } from '../../core/runs/fingerprint.ts'
 import { type Codec, createCodec } from '../../protocol/codec.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import type { EventType } from '../../protocol/event.ts'
-import type { NormalDocument } from '../../protocol/flow-document.ts'
+import type { NormalDocument, NormalNode } from '../../protocol/flow-document.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { RunError } from '../../protocol/run.ts'
 import type { Note } from '../../threads/lane-messages.ts'
@@ -21,6 +22,7 @@ export interface CoordinatorParts {
   readonly cache: StageCache
   readonly desk: Pick<CallDesk, 'run'>
   readonly resources: Resources
+  flavorOf: FlavorLookUp
   readonly max_runs: number
   /** Counts the starts of the engine. */
   readonly epoch: number
@@ -54,7 +56,8 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 /** What of a plan is the same in all its runs. */
 interface Stages {
   readonly fingerprints: (StageFingerprint | null)[]
-  readonly expected_s: (number | null)[]
+  /** In the order of the plan. */
+  readonly nodes: readonly NormalNode[]
   readonly given: Map<string, unknown>
 }
 
@@ -206,12 +209,14 @@ export class Coordinator {
   }
 
   #execution(run: StoredRun, plan: Plan, document: NormalDocument): RunExecution {
-    const { desk, cache, resources, note } = this.#parts
+    const { desk, cache, resources, flavorOf } = this.#parts
     const stages = this.#stagesOf(plan, document)
     return new RunExecution({
       id: run.id,
       plan,
-      ...stages,
+      fingerprints: stages.fingerprints,
+      given: stages.given,
+      expected_s: stages.nodes.map(node => expectedSeconds(node, flavorOf)),
       resolved: run.resolved,
       code_digest: run.code_digest,
       no_cache: run.no_cache,
@@ -219,10 +224,11 @@ export class Coordinator {
       desk,
       cache,
       resources,
+      flavorOf,
       codec: this.#codec,
       sha256,
       now_us: nowUs,
-      note,
+      note: note => this.#parts.note(note.type === 'log' ? { ...note, run: run.id } : note),
       onDefect: error => this.#parts.onDefect(error),
       progressed: () => this.#progressed(run.id),
       ended: () => queueMicrotask(() => this.#ended(run.id)),
@@ -244,7 +250,7 @@ export class Coordinator {
         const node = byId.get(id)!
         return digest !== null && isCacheable(node) ? new StageFingerprint(node, digest, sha256) : null
       }),
-      expected_s: plan.nodes.map(({ id }) => byId.get(id)!.duration_s),
+      nodes: plan.nodes.map(({ id }) => byId.get(id)!),
       given,
     }
     this.#stages.set(plan, stages)

@@ -4,6 +4,7 @@ import { asRead, type Packed } from '../../core/cascade/plan-run.ts'
 import { newItem } from '../../core/cascade/queue.ts'
 import { type Execution, Seat } from '../../core/cascade/seat.ts'
 import { isUpstream, type Plan } from '../../core/flow/plan.ts'
+import { askedBy, type FlavorLookUp } from '../../core/flow/resources.ts'
 import { type Fingerprint, itemDigest, type Sha256, type StageFingerprint } from '../../core/runs/fingerprint.ts'
 import { type Codec, newEncoded } from '../../protocol/codec.ts'
 import type { EncodedValue } from '../../protocol/encoded.ts'
@@ -14,26 +15,13 @@ import { CallFailure } from '../../threads/lane-calls.ts'
 import type { CallMetric, Note } from '../../threads/lane-messages.ts'
 import { failure, failureOf } from '../../threads/node-call.ts'
 import type { CallDesk, RunCall } from '../live/call-desk.ts'
+import type { Grant, ResourceDesk, Waited } from '../live/resource-desk.ts'
 import type { CacheOrigin, MetricPoint, RunProgress } from '../store/runs/records.ts'
 import { NodeRecord, type PortOutput } from './node-record.ts'
 import { artifactsIn, type StageCache } from './stage-cache.ts'
 
-/** What a node was granted, to be given back when its call has ended. */
-export interface Grant {
-  readonly granted: ResourceAmounts
-  readonly machine: string
-}
-export interface Waited {
-  readonly promise: Promise<Grant>
-  cancel(): void
-}
-
-/** Where nodes get what they declare. Null: the node declares nothing and is not accounted for. */
-export interface Resources {
-  asked(node: string, flow: string): ResourceAmounts | null
-  claim(request: { node: string; run: string; asked: ResourceAmounts }): Waited
-  release(grant: Grant): void
-}
+/** Where nodes get what they declare. */
+export type Resources = Pick<ResourceDesk, 'claim' | 'release'>
 
 export interface RunExecutionParts {
   readonly id: string
@@ -51,6 +39,7 @@ export interface RunExecutionParts {
   readonly desk: Pick<CallDesk, 'run'>
   readonly cache: StageCache
   readonly resources: Resources
+  readonly flavorOf: FlavorLookUp
   readonly codec: Codec
   readonly sha256: Sha256
   now_us(): number
@@ -442,8 +431,15 @@ export class RunExecution {
   }
 
   #claim(record: NodeRecord, execution: Execution): void {
-    const { resources, plan, id } = this.#parts
-    const asked = resources.asked(record.node.id, plan.flow)
+    const { resources, flavorOf, id } = this.#parts
+    let asked: ResourceAmounts | null
+    try {
+      asked = askedBy(record.node, flavorOf)
+    } catch (error) {
+      this.#close(record)
+      this.#flow.arrive(execution, { type: 'threw', error })
+      return
+    }
     record.queued_at ??= this.#parts.now_us()
     if (asked === null) return this.#call(record, execution, null)
     record.asked = asked

@@ -355,3 +355,38 @@ test('runs that were running when the engine ended have failed, and queued ones 
   gate.open()
   assert.deepEqual((await after.ended(queued.id)).result, { y: 2 })
 })
+
+test('a node holds what it declares while its body runs; who finds no room waits, is told of and listed', async t => {
+  const own = await liveEngine(t, { FLOW_CPUS: '2', FLOW_MAX_WORKERS: '3' })
+  const story = new BatchStory(own.engine)
+  const gate = new Gate(own.data_dir, 'books')
+  const held = `${gate.source}export default async ({ x }) => { await opened(); return { y: x } }`
+  const node = { ...source(held), resources: { cpus: 2 } }
+  await story.save('claims', flow([node], { message: 'x', dtype: 'int' }))
+  const first = await story.create('claims', { inputs: { x: 1 } })
+  await eventually(async () => (await story.statuses(first.id))['body'] === 'running', 'the first runs')
+  const second = await story.create('claims', { inputs: { x: 2 } })
+  await eventually(() => own.engine.workers.resources().waiting.length === 1, 'the second waits')
+  const { machines, waiting } = own.engine.workers.resources()
+  assert.deepEqual(
+    machines[0]!.held.map(({ node, run, cpus }) => [node, run, cpus]),
+    [['claims.body', first.id, 2]],
+  )
+  assert.deepEqual([waiting[0]!.run, waiting[0]!.needs.cpus, waiting[0]!.position], [second.id, 2, 1])
+  assert.deepEqual(await story.statuses(second.id), { body: 'queued' })
+  gate.open()
+  await Promise.all([story.ended(first.id), story.ended(second.id)])
+  assert.deepEqual(own.engine.workers.resources().machines[0]!.held, [])
+  const row = await story.node(second.id, 'body')
+  assert.deepEqual([row.asked!.cpus, row.granted!.cpus, row.machine], [2, 2, 'local'])
+  const events = { limit: 10, offset: 0, flow: null, type: 'node_queued', since_us: null, until_us: null }
+  const { items } = await own.engine.observe.events(events)
+  assert.deepEqual(
+    items.map(event => [event['node'], event.run]),
+    [['claims.body', second.id]],
+  )
+  const greedy = { ...source('export default ({ x }) => ({ y: x })'), resources: { cpus: 64, ram: '1K' } }
+  await story.save('greedy', flow([greedy], { message: 'x', dtype: 'int' }))
+  const cut = await story.node((await story.runs('greedy', { inputs: { x: 1 } })).id, 'body')
+  assert.deepEqual([cut.asked!.cpus, cut.granted!.cpus, cut.status], [64, 2, 'succeeded'])
+})
