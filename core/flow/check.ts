@@ -34,8 +34,8 @@ export interface Rules {
   types: NodeTypes
   /** May a message of the dtype carry the value? */
   fits(value: unknown, dtype: Dtype): Refusal | null
-  /** A stored flavor; without the look-up no flavor is known. */
-  flavor?: FlavorLookUp
+  /** A stored flavor. */
+  flavor: FlavorLookUp
 }
 
 export interface CheckedDocument {
@@ -197,7 +197,7 @@ function checkResources(node: NormalNode, at: string, rules: Rules, refusals: Re
   if (refusal !== null) refusals.add('bad_resources', `${at}.resources.ram`, `node "${node.id}": ${refusal}`)
   const name = node.resources.flavor
   if (name === null) return
-  const flavor = rules.flavor?.(name) ?? null
+  const flavor = rules.flavor(name)
   if (flavor === null) {
     refusals.add('unknown_flavor', `${at}.resources.flavor`, `node "${node.id}": there is no flavor "${name}"`)
     return

@@ -72,6 +72,7 @@ describe('a count', () => {
     assert.equal(read({ FLOW_GPUS: '0' }).gpus, 3)
     assert.equal(read({ FLOW_GPUS: '2' }).gpus, 2)
     assert.match(refusal({ FLOW_GPUS: '-1' }).detail, /FLOW_GPUS/)
+    assert.match(refusal({}, ['--gpus', '65']).detail, /--gpus.*0 to 64/)
   })
 })
 
