@@ -275,6 +275,7 @@ export class Coordinator {
     const names = [...new Set(progress.metrics.map(point => `${run.flow}.${point.name}`))]
     const write = this.#parts.store.progress(progress).then(
       () => {
+        execution.written(progress)
         if (names.length > 0) this.#parts.announce('run_metric', run.flow, { run: run.id, names })
       },
       error => this.#parts.onDefect(error),
@@ -306,7 +307,7 @@ export class Coordinator {
           epoch: this.#parts.epoch,
           status,
           result,
-          terminal: result === null ? [] : terminalOf(execution!, result),
+          terminal: result === null ? [] : execution!.terminal(),
           error,
           finished_at: nowUs(),
         },
@@ -339,9 +340,4 @@ export class Coordinator {
     this.#idle = null
     idle?.()
   }
-}
-
-/** Messages of the result that no node of the flow reads. */
-function terminalOf(execution: RunExecution, result: Record<string, unknown>): string[] {
-  return execution.terminal.filter(message => Object.hasOwn(result, message))
 }

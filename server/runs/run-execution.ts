@@ -1,24 +1,26 @@
 import { FlowRun } from '../../core/cascade/flow-run.ts'
 import type { Failure, Host, Ingress } from '../../core/cascade/host.ts'
-import { asRead, type Packed } from '../../core/cascade/plan-run.ts'
+import type { Packed } from '../../core/cascade/plan-run.ts'
 import { newItem } from '../../core/cascade/queue.ts'
 import { type Execution, Seat } from '../../core/cascade/seat.ts'
 import { isUpstream, type Plan } from '../../core/flow/plan.ts'
 import { askedBy, type FlavorLookUp } from '../../core/flow/resources.ts'
-import { type Fingerprint, itemDigest, type Sha256, type StageFingerprint } from '../../core/runs/fingerprint.ts'
+import type { Fingerprint, Sha256, StageFingerprint } from '../../core/runs/fingerprint.ts'
 import { type Codec, newEncoded } from '../../protocol/codec.ts'
 import type { EncodedValue } from '../../protocol/encoded.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { ResourceAmounts, RunError } from '../../protocol/run.ts'
 import { CallFailure } from '../../threads/lane-calls.ts'
-import type { CallMetric, Note } from '../../threads/lane-messages.ts'
+import type { Note } from '../../threads/lane-messages.ts'
 import { failure, failureOf } from '../../threads/node-call.ts'
 import type { CallDesk, RunCall } from '../live/call-desk.ts'
 import type { Grant, ResourceDesk, Waited } from '../live/resource-desk.ts'
-import type { CacheOrigin, MetricPoint, RunProgress } from '../store/runs/records.ts'
-import { NodeRecord, type PortOutput } from './node-record.ts'
-import { artifactsIn, type StageCache } from './stage-cache.ts'
+import type { CacheOrigin, RunProgress } from '../store/runs/records.ts'
+import { NodeRecord } from './node-record.ts'
+import { RunMetrics } from './run-metrics.ts'
+import { RunValues } from './run-values.ts'
+import type { StageCache } from './stage-cache.ts'
 
 /** Where nodes get what they declare. */
 export type Resources = Pick<ResourceDesk, 'claim' | 'release'>
@@ -69,10 +71,8 @@ export class RunExecution {
   readonly #parts: RunExecutionParts
   readonly #flow: FlowRun
   readonly #position: ReadonlyMap<NodeRecord['node'], number>
-  /** By position in the plan's messages; null for inputs. */
-  readonly #outputs: readonly (PortOutput | null)[]
-  readonly #digests = new Map<number, string>()
-  readonly #newest = new Map<number, unknown>()
+  readonly #values: RunValues
+  readonly #metrics = new RunMetrics()
   readonly #calls = new Set<RunCall | Waited>()
   readonly #led = new Set<string>()
   /** Records that wait for another run to compute what they would. */
@@ -82,11 +82,6 @@ export class RunExecution {
   /** Bitset over positions: records with a final status. */
   readonly #ended: Uint32Array
   readonly #scratch: EncodedValue[] = []
-  #metrics: MetricPoint[] = []
-  #metric_names = new Set<string>()
-  #artifacts = new Set<string>()
-  #told_artifacts = new Set<string>()
-  #many = false
   #open = 0
   #turning = false
   #wanted = false
@@ -99,12 +94,7 @@ export class RunExecution {
     this.records = plan.nodes.map(node => new NodeRecord(plan, node, parts.expected_s[node.position]!, sha256))
     this.#ended = new Uint32Array(Math.ceil(plan.nodes.length / 32))
     this.#position = new Map(plan.nodes.map(node => [node, node.position]))
-    const outputs: (PortOutput | null)[] = plan.messages.map(() => null)
-    for (const node of plan.nodes)
-      node.outputs.forEach((output, at) => {
-        outputs[output.message] = this.records[node.position]!.outputs[at]!
-      })
-    this.#outputs = outputs
+    this.#values = new RunValues({ plan, records: this.records, codec: parts.codec, sha256 })
     this.#flow = new FlowRun(plan, this.#host(), newItem())
   }
 
@@ -114,15 +104,11 @@ export class RunExecution {
     const values = new Map<number, unknown>()
     for (const [position, message] of plan.messages.entries()) {
       const name = message.own ? message.name.slice(plan.flow.length + 1) : message.name
-      if (Object.hasOwn(resolved, name)) values.set(position, this.#take(position, resolved[name]))
-      else if (given.has(name)) {
-        values.set(position, this.#take(position, given.get(name)))
-        this.#outputs[position]!.add(given.get(name), this.#digests.get(position)!)
-      }
+      if (Object.hasOwn(resolved, name)) values.set(position, this.#values.give(position, resolved[name]))
+      else if (given.has(name)) values.set(position, this.#values.give(position, given.get(name)))
     }
     for (const record of this.records) {
       if (record.node.digest !== null) continue
-      record.emissions = record.outputs.some(output => output.count > 0) ? 1 : 0
       record.executions = 1
       record.started_at = record.finished_at = this.#parts.now_us()
       this.#conclude(record, 'succeeded')
@@ -155,38 +141,34 @@ export class RunExecution {
     return this.#mode === 'over'
   }
 
-  /** The last value of every message that it produced. */
-  result(): Record<string, unknown> {
-    const result: Record<string, unknown> = {}
-    for (const output of this.#outputs) if (output !== null && output.count > 0) result[output.message] = output.value
-    return result
+  /** The last value of every message that it produced; null when they are too much to be kept in a record. */
+  result(): Record<string, unknown> | null {
+    return this.#values.bytes > limits.RUN_RESULT_BYTES ? null : this.#values.result()
   }
 
-  /** Messages that it produces and none of its nodes reads. */
-  get terminal(): string[] {
-    const { plan } = this.#parts
-    const read = new Set(plan.nodes.flatMap(node => node.inputs.map(input => input.message)))
-    return this.#outputs.flatMap((output, position) => (output === null || read.has(position) ? [] : [output.message]))
+  /** Messages of the result that no node of the flow reads. */
+  terminal(): string[] {
+    return this.#values.terminal()
   }
 
-  /** What was not taken before. */
+  /** What was not taken before. Its points count as on their way until `written`. */
   takeProgress(): RunProgress {
     const nodes = this.records.filter(record => record.changed)
     for (const record of nodes) record.changed = false
-    const metrics = this.#metrics
-    this.#metrics = []
-    const artifacts = [...this.#artifacts].filter(digest => !this.#told_artifacts.has(digest))
-    for (const digest of artifacts) this.#told_artifacts.add(digest)
-    return { id: this.#parts.id, nodes: nodes.map(record => record.stored(this.#parts.attempt)), metrics, artifacts }
+    return {
+      id: this.#parts.id,
+      nodes: nodes.map(record => record.stored(this.#parts.attempt)),
+      metrics: this.#metrics.take(),
+      artifacts: this.#values.takeArtifacts(),
+    }
+  }
+
+  written({ metrics }: RunProgress): void {
+    this.#metrics.written(metrics.length)
   }
 
   get waitingMetrics(): number {
-    return this.#metrics.length
-  }
-
-  /** A body stored it. */
-  artifact(digest: string): void {
-    this.#artifacts.add(digest)
+    return this.#metrics.waiting
   }
 
   // ---- turns
@@ -302,7 +284,7 @@ export class RunExecution {
 
   /** Everything that the node can read is known: each node above it gave one item at most and has ended, or was a hit. */
   #isComplete(record: NodeRecord): boolean {
-    if (this.#open === 1 && !this.#many) return !isUpstream(record.node.upstream, record.node.position)
+    if (this.#open === 1 && !this.#values.many) return !isUpstream(record.node.upstream, record.node.position)
     const { upstream } = record.node
     for (const other of this.records) {
       if (!isUpstream(upstream, other.node.position)) continue
@@ -320,11 +302,7 @@ export class RunExecution {
   #fingerprint(record: NodeRecord, digests: ReadonlyMap<number, string> | null = null): Fingerprint | null {
     const { fingerprints, code_digest } = this.#parts
     const stage = fingerprints[record.node.position] ?? null
-    if (stage === null) return null
-    const values: Record<string, string> = {}
-    for (const { port, message } of record.node.inputs)
-      values[port] = digests?.get(message) ?? this.#digests.get(message) ?? this.#outputs[message]?.digest ?? ''
-    return stage.key(code_digest ?? '', values)
+    return stage === null ? null : this.#values.fingerprint(record, stage, code_digest ?? '', digests)
   }
 
   // ---- executions
@@ -424,7 +402,6 @@ export class RunExecution {
       outputs[output.port] = output.value
       record.outputs.find(one => one.port === output.port)?.restore(output)
     }
-    for (const digest of artifactsIn(outputs)) this.#artifacts.add(digest)
     this.#close(record)
     this.#flow.arrive(execution, { type: 'returned', value: origin.outputs.length > 0 ? outputs : undefined })
     this.#parts.progressed()
@@ -476,8 +453,12 @@ export class RunExecution {
         this.#flow.arrive(execution, { type: 'emitted', outputs, processed: () => this.#processed(processed) })
       },
       note: note => this.#parts.note(note),
-      metrics: points => this.#points(record, points),
-      artifact: digest => this.artifact(digest),
+      metrics: points => {
+        const refusal = this.#metrics.add(record, points)
+        if (refusal === null) this.#parts.progressed()
+        else call.end('too_many_metrics', `${refusal}.`)
+      },
+      artifact: digest => this.#values.artifact(digest),
       ended: outcome => {
         this.#calls.delete(call)
         record.state = outcome.state
@@ -510,24 +491,6 @@ export class RunExecution {
     this.#finishIfEnded()
   }
 
-  #points(record: NodeRecord, points: readonly CallMetric[]): void {
-    for (const { name, value, step } of points) {
-      const full = `${record.node.id}.${name}`
-      if (!this.#metric_names.has(full)) {
-        if (this.#metric_names.size >= limits.METRIC_NAMES_PER_RUN) {
-          const reason = failure('too_many_metrics', `A run has at most ${limits.METRIC_NAMES_PER_RUN} metric names.`)
-          this.#failed(record, reason)
-          continue
-        }
-        this.#metric_names.add(full)
-      }
-      const at = step ?? record.steps.get(name) ?? 0
-      record.steps.set(name, at + 1)
-      this.#metrics.push({ name: full, step: at, value })
-    }
-    this.#parts.progressed()
-  }
-
   #failed(record: NodeRecord, reason: Failure): void {
     const error: RunError = {
       code: reason.code,
@@ -542,30 +505,13 @@ export class RunExecution {
 
   // ---- the thread's part
 
-  /** A value as readers get it. */
-  #take(position: number, value: unknown): unknown {
-    const message = this.#parts.plan.messages[position]!
-    const encoded = newEncoded()
-    const refusal = this.#parts.codec.encode(value, message.dtype, encoded)
-    if (refusal !== null) throw new RangeError(`an input that was checked does not fit: ${refusal.text}`)
-    this.#digests.set(position, itemDigest(value, this.#parts.sha256))
-    const read = asRead(encoded, value)
-    this.#newest.set(message.index, read)
-    return read
-  }
-
-  #publish(position: number, encoded: EncodedValue): number {
-    const { codec, plan, sha256 } = this.#parts
-    const value = codec.decode(encoded.kind, encoded.number, encoded.bytes, 0, encoded.length)
-    const output = this.#outputs[position]!
-    const message = plan.messages[position]!
-    this.#newest.set(message.index, asRead(encoded, value))
-    const record = this.records[message.producer]!
-    if (record.status !== 'cached') output.add(value, itemDigest(value, sha256))
-    const { count } = output
-    if (count > record.emissions) record.emissions = count
-    if (count > 1 && record.status !== 'cached') this.#many = true
-    for (const digest of artifactsIn(value)) this.#artifacts.add(digest)
+  #publish(position: number, value: EncodedValue): number {
+    const count = this.#values.publish(position, value)
+    if (this.#values.bytes > limits.RUN_RESULT_BYTES) {
+      const { producer } = this.#parts.plan.messages[position]!
+      const most = `The last values of a run may take ${limits.RUN_RESULT_BYTES} bytes together.`
+      this.#failed(this.records[producer]!, failure('value_too_large', most))
+    }
     return count
   }
 
@@ -580,7 +526,7 @@ export class RunExecution {
       scratch: at => (this.#scratch[at] ??= newEncoded()),
       clock: () => performance.now(),
       nextSeq: () => 1,
-      newest: message => this.#newest.get(message),
+      newest: message => this.#values.newest(message),
       standing: plan => plan.messages.map(() => undefined),
       unpack: (packed: Packed) => codec.decode(packed.kind, 0, packed.bytes, 0, packed.bytes.length),
       newSeat: (node, mailbox) => new Seat(node, mailbox),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { FlowNode } from '../../protocol/flow-document.ts'
+import type { LiveEngine } from '../../server/live/live-engine.ts'
 import { BatchStory } from '../kit/batch-story.ts'
 import { eventually, liveEngine, sharedEngine } from '../kit/live-engine.ts'
 import { code, flow, Gate, inject, input, output, refused } from '../kit/live-story.ts'
@@ -339,6 +340,38 @@ test('metrics are kept by flow, node, name and step', async () => {
   assert.equal(items[1]!.values[1], 1 / 101)
 })
 
+test('floods cost their own run, and the others go on', async () => {
+  const story = new BatchStory(live.engine)
+  const floods: [name: string, text: string, error: string][] = [
+    [
+      'points',
+      'export default (_, ctx) => { for (let at = 0; at < 300_000; at++) ctx.metric("m", at); return { y: 1 } }',
+      'too_many_metrics',
+    ],
+    [
+      'names',
+      'export default (_, ctx) => { for (let at = 0; at < 20_000; at++) ctx.metric("m" + at, at); return { y: 1 } }',
+      'too_many_metrics',
+    ],
+    [
+      'emits',
+      'export default (_, ctx) => { for (let at = 0; at < 20_000; at++) ctx.emit({ y: at }) }',
+      'emit_overflow',
+    ],
+    ['giants', 'export default async (_, ctx) => { ctx.emit({ y: "x".repeat(2 ** 21) }) }', 'value_too_large'],
+  ]
+  for (const [name, text] of floods)
+    await story.save(`flood_${name}`, flow([source(text)], { message: 'x', dtype: 'int' }))
+  await story.save('beside', flow([source('export default ({ x }) => ({ y: x })')], { message: 'x', dtype: 'int' }))
+  for (const [name, , error] of floods) {
+    const [bad, good] = await Promise.all([
+      story.runs(`flood_${name}`, { inputs: { x: 1 } }),
+      story.runs('beside', { inputs: { x: 1 } }),
+    ])
+    assert.deepEqual([name, bad.status, bad.error!.code, good.result], [name, 'failed', error, { y: 1 }])
+  }
+})
+
 test('runs that were running when the engine ended have failed, and queued ones run at the next start', async t => {
   const own = await liveEngine(t, { FLOW_MAX_RUNS: '1' }, { call_grace_ms: 50 })
   const story = new BatchStory(own.engine)
@@ -366,8 +399,8 @@ test('a node holds what it declares while its body runs; who finds no room waits
   const first = await story.create('claims', { inputs: { x: 1 } })
   await eventually(async () => (await story.statuses(first.id))['body'] === 'running', 'the first runs')
   const second = await story.create('claims', { inputs: { x: 2 } })
-  await eventually(() => own.engine.workers.resources().waiting.length === 1, 'the second waits')
-  const { machines, waiting } = own.engine.workers.resources()
+  await eventually(() => (own.engine as LiveEngine).workers.resources().waiting.length === 1, 'the second waits')
+  const { machines, waiting } = (own.engine as LiveEngine).workers.resources()
   assert.deepEqual(
     machines[0]!.held.map(({ node, run, cpus }) => [node, run, cpus]),
     [['claims.body', first.id, 2]],
@@ -376,7 +409,7 @@ test('a node holds what it declares while its body runs; who finds no room waits
   assert.deepEqual(await story.statuses(second.id), { body: 'queued' })
   gate.open()
   await Promise.all([story.ended(first.id), story.ended(second.id)])
-  assert.deepEqual(own.engine.workers.resources().machines[0]!.held, [])
+  assert.deepEqual((own.engine as LiveEngine).workers.resources().machines[0]!.held, [])
   const row = await story.node(second.id, 'body')
   assert.deepEqual([row.asked!.cpus, row.granted!.cpus, row.machine], [2, 2, 'local'])
   const events = { limit: 10, offset: 0, flow: null, type: 'node_queued', since_us: null, until_us: null }

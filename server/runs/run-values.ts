@@ -1,0 +1,130 @@
+import { asRead } from '../../core/cascade/plan-run.ts'
+import type { Plan } from '../../core/flow/plan.ts'
+import { type Fingerprint, itemDigest, type Sha256, type StageFingerprint } from '../../core/runs/fingerprint.ts'
+import { type Codec, newEncoded } from '../../protocol/codec.ts'
+import type { EncodedValue } from '../../protocol/encoded.ts'
+import type { NodeRecord, PortOutput } from './node-record.ts'
+import { artifactsIn } from './stage-cache.ts'
+
+export interface RunValuesParts {
+  readonly plan: Plan
+  readonly records: readonly NodeRecord[]
+  readonly codec: Codec
+  readonly sha256: Sha256
+}
+
+/** The values of a run: what it was given and what its nodes made, by message; nothing of it is in the live table. */
+export class RunValues {
+  /** Some node gave more than one item of a message, by running. */
+  many = false
+  /** Bytes of the last values of all messages, encoded. */
+  bytes = 0
+
+  readonly #parts: RunValuesParts
+  /** By position in the plan's messages; null for what no node of the flow makes. */
+  readonly #outputs: readonly (PortOutput | null)[]
+  readonly #sizes: Float64Array
+  /** What was given from outside, by position in the plan's messages. */
+  readonly #given = new Map<number, string>()
+  readonly #newest = new Map<number, unknown>()
+  readonly #artifacts = new Set<string>()
+  #fresh_artifacts: string[] = []
+
+  constructor(parts: RunValuesParts) {
+    this.#parts = parts
+    const { plan, records } = parts
+    const outputs: (PortOutput | null)[] = plan.messages.map(() => null)
+    for (const node of plan.nodes)
+      node.outputs.forEach((output, at) => {
+        outputs[output.message] = records[node.position]!.outputs[at]!
+      })
+    this.#outputs = outputs
+    this.#sizes = new Float64Array(plan.messages.length)
+  }
+
+  /** A value from outside, as readers get it. */
+  give(position: number, value: unknown): unknown {
+    const { plan, codec, sha256 } = this.#parts
+    const message = plan.messages[position]!
+    const encoded = newEncoded()
+    const refusal = codec.encode(value, message.dtype, encoded)
+    if (refusal !== null) throw new RangeError(`an input that was checked does not fit: ${refusal.text}`)
+    const digest = itemDigest(value, sha256)
+    this.#given.set(position, digest)
+    const output = this.#outputs[position]
+    if (output) {
+      output.add(value, digest)
+      this.#parts.records[message.producer]!.emissions = 1
+    }
+    for (const found of artifactsIn(value)) this.artifact(found)
+    const read = asRead(encoded, value)
+    this.#newest.set(message.index, read)
+    return read
+  }
+
+  /** What a node has emitted. Answers how many items the message has had. */
+  publish(position: number, encoded: EncodedValue): number {
+    const { codec, plan, sha256, records } = this.#parts
+    const value = codec.decode(encoded.kind, encoded.number, encoded.bytes, 0, encoded.length)
+    const output = this.#outputs[position]!
+    const message = plan.messages[position]!
+    this.#newest.set(message.index, asRead(encoded, value))
+    this.bytes += encoded.length - this.#sizes[position]!
+    this.#sizes[position] = encoded.length
+    const record = records[message.producer]!
+    const restored = record.status === 'cached'
+    if (!restored) output.add(value, itemDigest(value, sha256))
+    const { count } = output
+    if (count > record.emissions) record.emissions = count
+    if (count > 1 && !restored) this.many = true
+    for (const digest of artifactsIn(value)) this.artifact(digest)
+    return count
+  }
+
+  /** By the engine-wide index of a message. */
+  newest(message: number): unknown {
+    return this.#newest.get(message)
+  }
+
+  /** The last value of every message that it produced. */
+  result(): Record<string, unknown> {
+    const result: Record<string, unknown> = {}
+    for (const output of this.#outputs) if (output !== null && output.count > 0) result[output.message] = output.value
+    return result
+  }
+
+  /** Messages that it produced and none of its nodes reads. */
+  terminal(): string[] {
+    const read = new Set(this.#parts.plan.nodes.flatMap(node => node.inputs.map(input => input.message)))
+    return this.#outputs.flatMap((output, position) =>
+      output === null || output.count === 0 || read.has(position) ? [] : [output.message],
+    )
+  }
+
+  /** What the node's inputs have carried so far, or would have by `digests`, which holds for its messages first. */
+  fingerprint(
+    record: NodeRecord,
+    stage: StageFingerprint,
+    code: string,
+    digests: ReadonlyMap<number, string> | null,
+  ): Fingerprint {
+    const values: Record<string, string> = {}
+    for (const { port, message } of record.node.inputs)
+      values[port] = digests?.get(message) ?? this.#given.get(message) ?? this.#outputs[message]?.digest ?? ''
+    return stage.key(code, values)
+  }
+
+  /** A body stored it, or a value names it: the run holds it. */
+  artifact(digest: string): void {
+    if (this.#artifacts.has(digest)) return
+    this.#artifacts.add(digest)
+    this.#fresh_artifacts.push(digest)
+  }
+
+  /** Those since the last time. */
+  takeArtifacts(): string[] {
+    const fresh = this.#fresh_artifacts
+    this.#fresh_artifacts = []
+    return fresh
+  }
+}
