@@ -50,20 +50,30 @@ export const Flow = Type.Object({
 })
 export type Flow = Static<typeof Flow>
 
+/** Of a flow that is defined in code: where that code is, and the digests of the bodies that it was uploaded with. */
+export const FlowOrigin = Type.Object(
+  {
+    repository: Type.String({ maxLength: 1024 }),
+    commit: Type.Optional(
+      Type.String({ maxLength: 128, description: 'Of that repository; `<commit>-dirty` when it held changes.' }),
+    ),
+    digests: Type.Optional(
+      Type.Record(Type.String(), Type.String({ maxLength: 128 }), {
+        description: 'SHA-256 of each source as it was uploaded, by node id.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type FlowOrigin = Static<typeof FlowOrigin>
+
 export const SaveFlow = Type.Object(
   {
     document: FlowDocument,
     message: Type.Optional(Type.String({ maxLength: 1000 })),
     base_version: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
     origin: Type.Optional(
-      Type.Object(
-        {
-          repository: Type.String({ maxLength: 1024 }),
-          commit: Type.Optional(Type.String({ maxLength: 128 })),
-          digests: Type.Optional(Type.Record(Type.String(), Type.String({ maxLength: 128 }))),
-        },
-        { additionalProperties: false },
-      ),
+      Type.Union([FlowOrigin, Type.Null()], { description: 'When absent the flow keeps its own; null takes it away.' }),
     ),
   },
   { additionalProperties: false },
@@ -102,6 +112,7 @@ export const FlowDifference = Type.Object({
 })
 export const FlowCommitDetail = Type.Object({
   ...FlowCommit.properties,
+  origin: Type.Union([Type.Object({}, { additionalProperties: true }), Type.Null()]),
   document: Type.Union([FlowDocument, Type.Null()]),
   diff: Type.Array(FlowDifference, { description: 'Against the version before it.' }),
 })

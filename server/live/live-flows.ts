@@ -23,7 +23,7 @@ import type {
   SavedFlow,
   SaveFlow,
 } from '../../protocol/flow.ts'
-import type { FlowDocument, NormalDocument, NormalNode } from '../../protocol/flow-document.ts'
+import type { FlowDocument, NormalDocument } from '../../protocol/flow-document.ts'
 import type { Issue } from '../../protocol/issue.ts'
 import { limits } from '../../protocol/limits.ts'
 import { isName } from '../../protocol/names.ts'
@@ -34,8 +34,8 @@ import type { InjectPlan, ToTimer } from '../../threads/timer-messages.ts'
 import type { Flows, List, Page } from '../engine.ts'
 import type { Store } from '../store/client.ts'
 import type { StoredFlow } from '../store/replies.ts'
-import type { FlowOrigin } from '../store/requests.ts'
 import { Bodies } from './bodies.ts'
+import { templateOf } from './body-template.ts'
 import { clearMessage, type EndedFlows } from './ended-flows.ts'
 import type { FrontMemory } from './front-memory.ts'
 import type { LiveFlow } from './live-flow.ts'
@@ -274,10 +274,11 @@ export class LiveFlows implements Flows {
 
   restore(name: string, commit: string, author: string): Promise<SavedFlow> {
     return this.inTurn(async () => {
-      const { document } = await this.#parts.store.commit(name, commit)
+      const { document, origin } = await this.#parts.store.commit(name, commit)
       if (document === null)
         throw new ServiceError('commit_not_found', `Commit ${commit} of "${name}" holds no document.`)
-      const request = { document: document as FlowDocument, message: `restore ${commit.slice(0, 12)}` }
+      // Its own origin, whose digests are those of its bodies.
+      const request = { document, origin, message: `restore ${commit.slice(0, 12)}` } as SaveFlow
       return this.#save(name, request, author, 'restore')
     })
   }
@@ -290,6 +291,8 @@ export class LiveFlows implements Flows {
       })
     }
     const before = this.#flows.get(name)
+    // Who edits a flow by hand says nothing of where it came from, and it came from there all the same.
+    const origin = request.origin === undefined ? (before?.origin ?? null) : request.origin
     if (before === undefined && this.#flows.size >= limits.FLOWS)
       throw new ServiceError('too_many_flows', `There are ${this.#flows.size} flows.`)
     const checked = checkDocument(name, request.document, this.#wiring, rules)
@@ -308,7 +311,7 @@ export class LiveFlows implements Flows {
       author,
       message: request.message ?? '',
       action,
-      origin: (request.origin as FlowOrigin | undefined) ?? null,
+      origin,
       base_version: request.base_version ?? null,
     })
     const change = difference(before?.document ?? null, document)
@@ -331,7 +334,7 @@ export class LiveFlows implements Flows {
       plan: null as never,
     }
     const old = before?.document ?? null
-    Object.assign(flow, { document, origin: request.origin ?? null, updated_by: author })
+    Object.assign(flow, { document, origin, updated_by: author })
     this.#written(flow, written)
     this.#flows.set(name, flow)
     this.#parts.health.forget(name, [...change.restarted, ...change.removed])
@@ -591,13 +594,4 @@ function dtypesOf(document: NormalDocument): Map<string, string> {
   const dtypes = new Map(document.inputs.map(input => [input.message, input.dtype as string]))
   for (const node of document.nodes) for (const port of node.ports.outputs) dtypes.set(port.message, port.dtype)
   return dtypes
-}
-
-/** What an editor shows for a node that has no body yet. */
-function templateOf(node: NormalNode): string {
-  const inputs = node.ports.inputs.map(port => port.name).join(', ')
-  const outputs = node.ports.outputs
-    .map(port => `${/^[A-Za-z_]\w*$/.test(port.name) ? port.name : JSON.stringify(port.name)}: undefined`)
-    .join(', ')
-  return `export default ({ ${inputs} }, ctx) => {\n  return { ${outputs} }\n}\n`
 }

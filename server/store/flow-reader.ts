@@ -6,7 +6,7 @@ import type { List } from '../engine.ts'
 import type { Blobs } from './blobs.ts'
 import type { Connection, Statement } from './database.ts'
 import type { CommitDetail } from './replies.ts'
-import type { PageQuery } from './requests.ts'
+import type { FlowOrigin, PageQuery } from './requests.ts'
 
 interface CommitRow {
   seq: number
@@ -15,13 +15,14 @@ interface CommitRow {
   version: number
   parent: string | null
   document: string | null
+  origin: string | null
   author: string
   message: string
   at: number
   action: string
 }
 
-const COLUMNS = 'seq, hash, name, version, parent, document, author, message, at, action'
+const COLUMNS = 'seq, hash, name, version, parent, document, origin, author, message, at, action'
 
 const commitOf = (row: CommitRow): FlowCommit => ({
   commit: row.hash,
@@ -65,6 +66,7 @@ export class FlowReader {
     const parent = row.parent === null ? undefined : this.#get.get(row.parent, flow)
     return {
       ...commitOf(row),
+      origin: row.origin === null ? null : (JSON.parse(row.origin) as FlowOrigin),
       document: this.#document(row.document),
       before: this.#document(parent?.document ?? null),
     }

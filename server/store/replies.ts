@@ -92,6 +92,7 @@ export type ReaderReply =
 
 /** A commit with the document that it made, and the one before it; null where the flow was deleted or did not exist. */
 export interface CommitDetail extends FlowCommit {
+  origin: FlowOrigin | null
   document: NormalDocument | null
   before: NormalDocument | null
 }

@@ -239,7 +239,7 @@ export class EngineDouble implements Engine {
       this.#held(name)
       const found = this.#commits.get(name)!.find(held => held.commit === commit)
       if (!found) throw new ServiceError('commit_not_found', `${name} has no commit ${commit}.`)
-      return { ...found, diff: [{ path: '', after: found.document }] }
+      return { ...found, origin: null, diff: [{ path: '', after: found.document }] }
     },
     restore: async (name, commit, author) => {
       const { document } = await this.flows.commit(name, commit)
