@@ -67,6 +67,11 @@ export class Client {
     return this.#calls.get('/workers/resources')
   }
 
+  /** Every body is loaded anew, with what it imports. */
+  async refreshModules(): Promise<void> {
+    await this.#calls.json({ method: 'POST', path: '/modules/refresh', idempotent: true })
+  }
+
   async login(username: string, password: string): Promise<AccessToken> {
     const form = { username, password }
     return (await this.#calls.json<AccessToken>({ method: 'POST', path: '/login/access-token', form })).body
