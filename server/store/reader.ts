@@ -29,10 +29,8 @@ const codec = createCodec()
 const history = new HistoryReader(db, codec, answer_bytes)
 const cascades = new CascadeReader(db)
 const flows = new FlowReader(db, new Blobs(db))
-const selections = new RunSelections(db)
-const curves = new RunCurves(db)
-const runs = new RunReader(db, selections, curves)
-const exports = new Exports(db, selections, curves, bounds)
+const runs = new RunReader(db, new RunSelections(db), new RunCurves(db))
+const exports = new Exports(() => openReader(databaseFile(data_dir)), bounds)
 const clock = (): number => Date.now() * 1000
 
 function read(request: ReadRequest): unknown {
@@ -78,7 +76,7 @@ function read(request: ReadRequest): unknown {
     case 'export_runs':
       return exports.openRuns(request.request)
     case 'export_page':
-      return exports.page(request.cursor)
+      return exports.page(request.cursor, request.spare)
     case 'export_close':
       return exports.close(request.cursor)
   }
@@ -109,6 +107,7 @@ function answer({ id, request }: ReaderRequest): void {
 port.on('message', (request: ReaderRequest | 'close') => {
   if (request === 'close') {
     pulls.length = 0
+    exports.end()
     db.close()
     port.close()
   } else if (request.request.type === 'export_page') {

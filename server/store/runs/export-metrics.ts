@@ -1,3 +1,4 @@
+import type { ExportPage } from './export-page.ts'
 import { exportText } from './export-text.ts'
 import type { ExportMetricsRequest } from './records.ts'
 import type { RunCurves } from './run-curves.ts'
@@ -5,7 +6,7 @@ import type { SelectedRun } from './run-selection.ts'
 
 /** Runs that are looked at before an empty page says that it goes on. */
 const LOOK_RUNS = 200
-/** Rows that are written before the length of the page is looked at again. */
+/** Rows that are encoded together. */
 const PIECE_ROWS = 256
 
 /** The pages of a metrics export: a row per run, curve and step. Between two of them it holds nothing of the database. */
@@ -13,10 +14,10 @@ export function* metricPages(
   runs: readonly SelectedRun[],
   curves: RunCurves,
   request: ExportMetricsRequest,
-  page_characters: number,
-): Generator<string> {
+  page: ExportPage,
+): Generator<Uint8Array<ArrayBuffer>> {
   const text = exportText(['run', 'name', 'step', 'value'], request)
-  let page = text.head
+  page.add(text.head)
   let looked = 0
   for (const run of runs) {
     for (const curve of curves.of(run, request.name)) {
@@ -24,20 +25,18 @@ export function* metricPages(
       for (const { steps, values, first } of curves.chunks(curve, request.stride)) {
         const piece = PIECE_ROWS * request.stride
         for (let from = first; from < steps.length; from += piece) {
-          page += rows(row, steps, values, from, Math.min(from + piece, steps.length), request.stride)
-          if (page.length < page_characters) continue
-          yield page
-          page = ''
+          page.add(rows(row, steps, values, from, Math.min(from + piece, steps.length), request.stride))
+          if (!page.isFull) continue
+          yield page.take()
           looked = 0
         }
       }
     }
     if (++looked < LOOK_RUNS) continue
-    yield page
-    page = ''
+    yield page.take()
     looked = 0
   }
-  yield page
+  yield page.take()
 }
 
 function rows(

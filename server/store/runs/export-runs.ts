@@ -1,6 +1,8 @@
+import { limits } from '../../../protocol/limits.ts'
 import { isLive, type RunStatus } from '../../../protocol/run.ts'
 import type { Connection, Statement } from '../database.ts'
 import { ExportColumns, leavesOf } from './export-columns.ts'
+import type { ExportPage } from './export-page.ts'
 import { exportText } from './export-text.ts'
 import type { ExportRunsRequest } from './records.ts'
 import type { RunCurves } from './run-curves.ts'
@@ -21,15 +23,15 @@ interface Row {
 /**
  * The pages of a runs export: a row per run. The runs are read twice, first for the columns; a run that had not ended then
  * is written as it was then, so that what it has ended with does not miss a column. Between two pages it holds nothing of
- * the database. `page_characters` also bounds what is read for one.
+ * the database. What is read for one is bounded, too.
  */
 export function* runPages(
   db: Connection,
   runs: readonly SelectedRun[],
   curves: RunCurves,
   request: ExportRunsRequest,
-  page_characters: number,
-): Generator<string> {
+  page: ExportPage,
+): Generator<Uint8Array<ArrayBuffer>> {
   const get = db.prepare(
     'SELECT status, "commit", code_digest, started_at, finished_at, resolved, result FROM runs WHERE seq = ?',
   ) as Statement<Row>
@@ -38,7 +40,7 @@ export function* runPages(
   let read = 0
   const isMuch = (row: Row): boolean => {
     read += ROW_CHARACTERS + row.resolved.length + (row.result?.length ?? 0)
-    if (read < page_characters) return false
+    if (read < limits.EXPORT_PAGE_BYTES) return false
     read = 0
     return true
   }
@@ -46,14 +48,14 @@ export function* runPages(
     const row = get.get(seq)!
     if (isLive(row.status)) live.set(seq, { ...row, resolved: '', result: null })
     columns.add(JSON.parse(row.resolved), parsedResult(row))
-    if (isMuch(row)) yield ''
+    if (isMuch(row)) yield page.take()
   }
   const inputs = columns.inputs()
   const numbers = columns.numbers()
   const metrics = [...new Set(request.metrics)]
   const names = [...inputs, ...numbers].map(({ name }) => name)
   const text = exportText([...FIXED, ...names, ...metrics.map(name => `metrics.${name}`)], request)
-  let page = text.head
+  page.add(text.head)
   for (const run of runs) {
     const row = get.get(run.seq)!
     const then = live.get(run.seq) ?? row
@@ -61,7 +63,7 @@ export function* runPages(
     const result = leavesOf(then === row ? parsedResult(row) : null)
     const last = metrics.length === 0 ? [] : curves.of(run)
     const number = (value: unknown): unknown => (typeof value === 'number' ? value : null)
-    page += text.row([
+    const cells = [
       run.id,
       curves.flowName(run.flow),
       then.status,
@@ -71,12 +73,11 @@ export function* runPages(
       ...inputs.map(({ id }) => given.get(id)),
       ...numbers.map(({ id }) => number(result.get(id))),
       ...metrics.map(name => last.find(curve => curve.name === name)?.last_value),
-    ])
-    if (!isMuch(row) && page.length < page_characters) continue
-    yield page
-    page = ''
+    ]
+    page.add(text.row(cells))
+    if (isMuch(row) || page.isFull) yield page.take()
   }
-  yield page
+  yield page.take()
 }
 
 /** What a row costs beside its JSON, as if it were characters. */

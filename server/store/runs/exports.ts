@@ -1,48 +1,56 @@
 import { ServiceError } from '../../../protocol/errors.ts'
 import type { Connection } from '../database.ts'
 import { metricPages } from './export-metrics.ts'
+import { ExportPage } from './export-page.ts'
 import { runPages } from './export-runs.ts'
 import type { ExportMetricsRequest, ExportRunsRequest, OpenedExport, RunSelection } from './records.ts'
-import type { RunCurves } from './run-curves.ts'
-import type { RunSelections, SelectedRun } from './run-selection.ts'
+import { RunCurves } from './run-curves.ts'
+import { RunSelections, type SelectedRun } from './run-selection.ts'
 
 interface Bounds {
   export_runs: number
   export_page_bytes: number
 }
 
-/** The exports that somebody reads at present. What one holds is the row numbers of its runs and the page it is at. */
+/** KiB of pages that the connection of exports keeps: what it reads, it reads once. */
+const CACHE_KIB = 1024
+
+/**
+ * The exports that somebody reads at present. What one holds is the row numbers of its runs and the page it is at. They have a
+ * connection of their own, so that millions of points do not push out what lists look at.
+ */
 export class Exports {
-  readonly #db: Connection
-  readonly #selections: RunSelections
-  readonly #curves: RunCurves
-  readonly #bounds: Bounds
-  readonly #open = new Map<number, Iterator<string>>()
-  readonly #encoder = new TextEncoder()
+  readonly #openFile: () => Connection
+  readonly #most_runs: number
+  /** Of whichever writes at present: none has anything in it between two of its pages. */
+  readonly #page: ExportPage
+  readonly #open = new Map<number, Iterator<Uint8Array<ArrayBuffer>>>()
+  /** Since the first export. */
+  #reading: Reading | null = null
   #next = 1
 
-  constructor(db: Connection, selections: RunSelections, curves: RunCurves, bounds: Bounds) {
-    this.#db = db
-    this.#selections = selections
-    this.#curves = curves
-    this.#bounds = bounds
+  constructor(openFile: () => Connection, bounds: Bounds) {
+    this.#openFile = openFile
+    this.#most_runs = bounds.export_runs
+    this.#page = new ExportPage(bounds.export_page_bytes)
   }
 
   openMetrics(request: ExportMetricsRequest): OpenedExport {
-    return this.#add(request, runs => metricPages(runs, this.#curves, request, this.#bounds.export_page_bytes))
+    return this.#add(request, (runs, { curves }) => metricPages(runs, curves, request, this.#page))
   }
 
   openRuns(request: ExportRunsRequest): OpenedExport {
-    return this.#add(request, runs => runPages(this.#db, runs, this.#curves, request, this.#bounds.export_page_bytes))
+    return this.#add(request, (runs, { db, curves }) => runPages(db, runs, curves, request, this.#page))
   }
 
-  /** Its next page, which may be empty; null, once, when there is no other. In memory of its own, to be handed on whole. */
-  page(cursor: number): Uint8Array<ArrayBuffer> | null {
+  /** Its next page, which may be empty; null, once, when there is no other. In memory of its own (`spare` if it fits), to be handed on whole. */
+  page(cursor: number, spare: ArrayBuffer | null): Uint8Array<ArrayBuffer> | null {
     const pages = this.#open.get(cursor)
     if (!pages) throw new ServiceError('store_failed', 'The export was ended together with the reader thread.')
+    this.#page.begin(spare)
     try {
       const { value, done } = pages.next()
-      if (!done) return this.#encoder.encode(value)
+      if (!done) return value
     } catch (error) {
       this.#open.delete(cursor)
       throw error
@@ -55,11 +63,31 @@ export class Exports {
     this.#open.delete(cursor)
   }
 
-  #add(selection: RunSelection, pages: (runs: readonly SelectedRun[]) => Iterator<string>): OpenedExport {
-    const runs = this.#selections.page(selection, this.#bounds.export_runs + 1, 0)
-    const truncated = runs.length > this.#bounds.export_runs
+  end(): void {
+    this.#open.clear()
+    this.#reading?.db.close()
+  }
+
+  #add(
+    selection: RunSelection,
+    pages: (runs: readonly SelectedRun[], reading: Reading) => Iterator<Uint8Array<ArrayBuffer>>,
+  ): OpenedExport {
+    const reading = (this.#reading ??= readingOf(this.#openFile()))
+    const runs = reading.selections.page(selection, this.#most_runs + 1, 0)
+    const truncated = runs.length > this.#most_runs
     const cursor = this.#next++
-    this.#open.set(cursor, pages(runs.slice(0, this.#bounds.export_runs).reverse()))
+    this.#open.set(cursor, pages(runs.slice(0, this.#most_runs).reverse(), reading))
     return { cursor, truncated }
   }
+}
+
+interface Reading {
+  db: Connection
+  selections: RunSelections
+  curves: RunCurves
+}
+
+function readingOf(db: Connection): Reading {
+  db.pragma(`cache_size = -${CACHE_KIB}`)
+  return { db, selections: new RunSelections(db), curves: new RunCurves(db) }
 }

@@ -1,13 +1,14 @@
 import type { RunExport } from './records.ts'
 
 interface Cursor {
-  /** The next page, which may be empty; null when there is no other. */
-  page(): Promise<Uint8Array | null>
+  /** The next page, which may be empty; null when there is no other. `spare` is given away: memory of a page that is not needed any more. */
+  page(spare: ArrayBuffer | null): Promise<Uint8Array<ArrayBuffer> | null>
   close(): void
 }
 
 /**
- * The front's side of an export: it asks for a page when the one before was taken, so that one is on its way at most.
+ * The front's side of an export: it asks for a page when the one before was taken, so that one is on its way at most, and gives
+ * the memory of that one back: thrown away, pages would pile up until the front collects its garbage.
  *
  *   open --the last page was taken, a pull failed--> ended
  *   open --close, or a `break` out of the loop--> ended, and the reader forgets its side
@@ -15,7 +16,8 @@ interface Cursor {
 export class PulledExport implements RunExport, AsyncIterator<Uint8Array, undefined> {
   readonly truncated: boolean
   readonly #cursor: Cursor
-  #ready: Uint8Array | null = null
+  #ready: Uint8Array<ArrayBuffer> | null = null
+  #spare: ArrayBuffer | null = null
   #ended = false
 
   constructor(truncated: boolean, cursor: Cursor) {
@@ -31,6 +33,7 @@ export class PulledExport implements RunExport, AsyncIterator<Uint8Array, undefi
   async next(): Promise<IteratorResult<Uint8Array, undefined>> {
     const page = this.#ready ?? (await this.#pull())
     this.#ready = null
+    this.#spare = page?.buffer ?? null
     return page === null ? { done: true, value: undefined } : { done: false, value: page }
   }
 
@@ -49,12 +52,14 @@ export class PulledExport implements RunExport, AsyncIterator<Uint8Array, undefi
     return this
   }
 
-  async #pull(): Promise<Uint8Array | null> {
+  async #pull(): Promise<Uint8Array<ArrayBuffer> | null> {
     while (!this.#ended) {
       try {
-        const page = await this.#cursor.page()
+        const page = await this.#cursor.page(this.#spare)
+        this.#spare = null
         if (page === null) this.#ended = true
         else if (page.length > 0) return page
+        else this.#spare = page.buffer
       } catch (error) {
         this.#ended = true
         throw error

@@ -201,7 +201,10 @@ export interface ExportRunsRequest extends RunSelection, ExportForm {
   metrics: string[]
 }
 
-/** Pages of text in UTF-8, made one by one as they are asked for; a `break` out of the loop closes it. It can be read once. */
+/**
+ * Pages of text in UTF-8, made one by one as they are asked for. A page is emptied when the next one is asked for: its memory is used
+ * again. A `break` out of the loop closes the export; it can be read once.
+ */
 export interface RunExport extends AsyncIterable<Uint8Array> {
   /** The selection has more runs than `EXPORT_RUNS`; the newest are here. */
   readonly truncated: boolean

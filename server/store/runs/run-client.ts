@@ -25,7 +25,7 @@ import type {
 } from './records.ts'
 
 type Write = <Result>(request: ControlRequest) => Promise<Result>
-type Read = <Result>(request: ReadRequest) => Promise<Result>
+type Read = <Result>(request: ReadRequest, given?: ArrayBuffer[]) => Promise<Result>
 
 /** Origins that one page of the cache index brings. */
 const CACHE_PAGE_ENTRIES = 2000
@@ -122,7 +122,11 @@ export class RunClient implements RunStore {
   async #export(request: ReadRequest): Promise<RunExport> {
     const { cursor, truncated } = await this.#read<OpenedExport>(request)
     const pulled = new PulledExport(truncated, {
-      page: () => this.#read<Uint8Array | null>({ type: 'export_page', cursor }),
+      page: spare =>
+        this.#read<Uint8Array<ArrayBuffer> | null>(
+          { type: 'export_page', cursor, spare },
+          spare === null ? [] : [spare],
+        ),
       close: () => void this.#read({ type: 'export_close', cursor }).catch(() => {}),
     })
     await pulled.begin()

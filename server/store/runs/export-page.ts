@@ -1,0 +1,54 @@
+/** Room past a full page for the piece of text that fills it, so that most pages fit where another one was. */
+const ROOM = 1.25
+
+/**
+ * The page that an export writes at present, as UTF-8. Its bytes are written where all pages are, and leave as a copy: text
+ * that is encoded piece by piece dies young, while a page's worth of it would make the heap of the thread grow.
+ */
+export class ExportPage {
+  readonly #bytes: number
+  #buffer: Buffer
+  #length = 0
+  #spare: ArrayBuffer | null = null
+
+  constructor(bytes: number) {
+    this.#bytes = bytes
+    this.#buffer = Buffer.allocUnsafeSlow(bytes)
+  }
+
+  /** Forgets what was not taken; the next page leaves in `spare`, if it fits: memory that came back from a page before. */
+  begin(spare: ArrayBuffer | null): void {
+    this.#length = 0
+    this.#spare = spare
+  }
+
+  add(text: string): void {
+    // No code unit takes more than three bytes.
+    const room = this.#length + 3 * text.length
+    if (room > this.#buffer.length) this.#grow(room)
+    this.#length += this.#buffer.write(text, this.#length)
+  }
+
+  get isFull(): boolean {
+    return this.#length >= this.#bytes
+  }
+
+  /** What was added since `begin`, in memory that nobody else has. */
+  take(): Uint8Array<ArrayBuffer> {
+    const spare = this.#spare
+    const fits = spare !== null && spare.byteLength >= this.#length
+    const memory = fits ? spare : new ArrayBuffer(Math.max(this.#length, Math.ceil(ROOM * this.#bytes)))
+    const taken = new Uint8Array(memory, 0, this.#length)
+    taken.set(this.#buffer.subarray(0, this.#length))
+    this.begin(null)
+    // A row of a very large list is not kept as memory for ever.
+    if (this.#buffer.length > 4 * this.#bytes) this.#buffer = Buffer.allocUnsafeSlow(this.#bytes)
+    return taken
+  }
+
+  #grow(room: number): void {
+    const larger = Buffer.allocUnsafeSlow(Math.max(room, 2 * this.#buffer.length))
+    this.#buffer.copy(larger, 0, 0, this.#length)
+    this.#buffer = larger
+  }
+}
