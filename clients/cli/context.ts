@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { Client } from '../client/client.ts'
 import { type FoundEngine, findEngine } from './find-engine.ts'
+import type { Interrupts } from './interrupts.ts'
 import type { Output } from './output.ts'
 
 /** What a command works with. */
@@ -11,6 +12,7 @@ export interface Context {
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly cwd: string
   readonly stdin: NodeJS.ReadStream
+  readonly interrupts: Interrupts
 }
 
 /** The options that every command takes. */

@@ -1,8 +1,10 @@
 import { styleText } from 'node:util'
-import { printable } from './text.ts'
+import { fit, printable } from './text.ts'
 
 export interface Sink {
-  write(text: string): unknown
+  /** False: what was given is kept, and `drain` says when there is room again. */
+  write(data: string | Uint8Array): unknown
+  once?(event: 'drain', listener: () => void): unknown
   readonly isTTY?: boolean
   readonly columns?: number
 }
@@ -14,6 +16,7 @@ export class Output {
   readonly #stdout: Sink
   readonly #stderr: Sink
   readonly #hasColour: boolean
+  #hasProgress = false
 
   constructor(stdout: Sink, stderr: Sink, environment: Readonly<Record<string, string | undefined>>) {
     this.#stdout = stdout
@@ -54,13 +57,32 @@ export class Output {
 
   /** Text from a flow: as it is into a file or pipe, made harmless on a terminal. */
   raw(text: string): void {
-    this.#stdout.write(`${this.isTerminal ? text.split('\n').map(printable).join('\n') : text}\n`)
+    this.#stdout.write(`${this.isTerminal ? lineByLine(text) : text}\n`)
+  }
+
+  /** Bytes as they come, at the pace of whoever reads them; made harmless on a terminal. */
+  async pour(parts: AsyncIterable<Uint8Array>): Promise<void> {
+    const decoder = new TextDecoder()
+    for await (const part of parts) {
+      const shown = this.isTerminal ? lineByLine(decoder.decode(part, { stream: true })) : part
+      if (this.#stdout.write(shown) === false) await new Promise<void>(go => this.#stdout.once?.('drain', go) ?? go())
+    }
+  }
+
+  /** One line on the terminal that the next one replaces; nothing where stderr is none. An empty text ends it. */
+  progress(text: string): void {
+    if (this.#stderr.isTTY !== true || (text === '' && !this.#hasProgress)) return
+    this.#hasProgress = text !== ''
+    this.#stderr.write(`\r${fit(printable(text), (this.#stderr.columns ?? 80) - 1)}\x1b[K`)
   }
 
   note(text: string): void {
-    this.#stderr.write(`svc: ${text.split('\n').map(printable).join('\n')}\n`)
+    this.progress('')
+    this.#stderr.write(`svc: ${lineByLine(text)}\n`)
   }
 }
+
+const lineByLine = (text: string): string => text.split('\n').map(printable).join('\n')
 
 /** JSON whose strings keep no character that a terminal would obey; the same document to a parser. */
 const jsonText = (value: unknown, indent?: number): string =>

@@ -3,20 +3,45 @@ import { EXIT } from '../../protocol/settings.ts'
 import { VERSION } from '../../protocol/version.ts'
 import { ClientError } from '../client/client-error.ts'
 import type { Context } from './context.ts'
+import { addExport } from './export.ts'
 import { Failure, failureOf } from './failure.ts'
+import { addFlavors } from './flavors.ts'
 import { addFlows } from './flows.ts'
+import { Interrupts } from './interrupts.ts'
 import { addLogin } from './login.ts'
 import { addMessages } from './messages.ts'
 import { Output } from './output.ts'
 import { addPublish } from './publish.ts'
+import { addRetry } from './retry.ts'
+import { addRun } from './run.ts'
+import { addRuns } from './runs.ts'
 import { addServe } from './serve.ts'
 import { addStatus } from './status.ts'
+import { addSweep } from './sweep.ts'
 import { addTail } from './tail.ts'
+import { addWhy } from './why.ts'
+
+const COMMANDS = [
+  addServe,
+  addLogin,
+  addStatus,
+  addFlows,
+  addPublish,
+  addTail,
+  addMessages,
+  addRun,
+  addSweep,
+  addRuns,
+  addWhy,
+  addRetry,
+  addExport,
+  addFlavors,
+]
 
 /** The whole command line as a tree of commands; nothing runs yet. */
 export function createProgram(context: Context): Command {
   const program = new Command('svc')
-    .description('Flows of wired nodes that run live.')
+    .description('Flows of wired nodes that run live, and as recorded batch runs.')
     .version(VERSION, '-V, --version', 'print the release number')
     .helpOption('-h, --help', 'print this help')
     .helpCommand(false)
@@ -25,15 +50,21 @@ export function createProgram(context: Context): Command {
     .option('--global', "this user's installation instead of the one beside the code")
     .configureHelp({ showGlobalOptions: true })
     .exitOverride()
-  for (const add of [addServe, addLogin, addStatus, addFlows, addPublish, addTail, addMessages]) add(program, context)
+  for (const add of COMMANDS) add(program, context)
   return program
 }
 
 /** Runs one command to its end and resolves with its exit code. */
 export async function runCommand(argv: readonly string[]): Promise<number> {
   const output = new Output(process.stdout, process.stderr, process.env)
-  const context: Context = { argv, output, environment: process.env, cwd: process.cwd(), stdin: process.stdin }
-  process.on('SIGINT', () => process.exit(EXIT.interrupted))
+  const context: Context = {
+    argv,
+    output,
+    environment: process.env,
+    cwd: process.cwd(),
+    stdin: process.stdin,
+    interrupts: new Interrupts(),
+  }
   process.stdout.on('error', error => {
     // The reader went away (`svc tail | head`): nothing is left to do.
     process.exit((error as NodeJS.ErrnoException).code === 'EPIPE' ? EXIT.ok : EXIT.failed)

@@ -1,11 +1,16 @@
+import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
+import type { ArtifactSweep, StoredArtifact, VerifyLine } from '../../protocol/artifact.ts'
 import type { ArtifactReference } from '../../protocol/dtype.ts'
 import type { Calls } from './calls.ts'
 import type { ByteSource } from './exchange.ts'
+import { type List, readPages } from './pages.ts'
 
 export interface PutArtifact {
   /** `application/octet-stream` when not given. */
   media_type?: string
+  /** For the reference; interpreted by nothing. */
+  meta?: Record<string, unknown>
   /** Of a source whose length is known: an engine that would refuse it does so before the first byte. */
   length?: number
 }
@@ -35,17 +40,37 @@ export class Artifacts {
   }
 
   /** Stores the bytes. A source is asked again for each try, so it must begin anew each time. */
-  async put(bytes: Uint8Array | ByteSource, { media_type, length }: PutArtifact = {}): Promise<ArtifactReference> {
+  async put(
+    bytes: Uint8Array | ByteSource,
+    { media_type, meta, length }: PutArtifact = {},
+  ): Promise<ArtifactReference> {
     const { body } = await this.#calls.json<ArtifactReference>({
       method: 'PUT',
       path: '/artifacts',
       bytes,
       headers: {
         'content-type': media_type ?? 'application/octet-stream',
+        ...(meta === undefined ? {} : { 'x-artifact-meta': JSON.stringify(meta) }),
         ...(length === undefined ? {} : { 'content-length': String(length) }),
       },
     })
     return body
+  }
+
+  /** What is in the store, newest first. */
+  list(most?: number): Promise<List<StoredArtifact>> {
+    return readPages(this.#calls, '/artifacts', {}, most)
+  }
+
+  /** Reads every artifact, and tells about every second how far it is and what is damaged; the last line is `done`. */
+  async *verify(): AsyncGenerator<VerifyLine, void, undefined> {
+    const stream = await this.#calls.stream({ method: 'POST', path: '/artifacts/verify' })
+    for await (const line of createInterface({ input: stream })) if (line !== '') yield JSON.parse(line) as VerifyLine
+  }
+
+  /** Removes what no run records, no live message names and nobody stored in the last hour. */
+  async sweep(): Promise<ArtifactSweep> {
+    return (await this.#calls.json<ArtifactSweep>({ method: 'POST', path: '/artifacts/sweep' })).body
   }
 
   /** `digest` is `sha256:<64 hex digits>`. */

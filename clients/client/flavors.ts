@@ -1,6 +1,6 @@
 import type { Flavor, PutFlavor } from '../../protocol/flavor.ts'
 import type { Calls } from './calls.ts'
-import type { List } from './pages.ts'
+import { type List, readPages } from './pages.ts'
 
 /** Named sizes that nodes ask for. */
 export class Flavors {
@@ -10,8 +10,9 @@ export class Flavors {
     this.#calls = calls
   }
 
+  /** By name. */
   list(): Promise<List<Flavor>> {
-    return this.#calls.get('/flavors')
+    return readPages(this.#calls, '/flavors')
   }
 
   async put(name: string, flavor: PutFlavor): Promise<Flavor> {

@@ -101,7 +101,8 @@ export class ApiDouble {
     const scripted = this.#script[name] ?? { refuse: 'not_found' as const }
     if ('refuse' in scripted) return refuse(response, scripted.refuse)
     const answer = 'act' in scripted ? scripted.act(seen, response, times) : scripted.answer
-    if (response.writableEnded || response.destroyed) return
+    // What it began to answer by itself is its own to end.
+    if (response.headersSent || response.destroyed) return
     response.setHeader('content-type', 'application/json')
     response.end(JSON.stringify(answer))
   }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import type { Command } from 'commander'
+import { Interrupts } from '../../../clients/cli/interrupts.ts'
 import { Output } from '../../../clients/cli/output.ts'
 import { createProgram } from '../../../clients/cli/program.ts'
 import { clientVariables, EXIT, settings } from '../../../protocol/settings.ts'
@@ -19,6 +20,7 @@ const program = createProgram({
   environment: {},
   cwd: ROOT,
   stdin: process.stdin,
+  interrupts: new Interrupts(),
 })
 
 /** The commands that do something, as the page writes them: `flows get <name>`. */

@@ -1,0 +1,29 @@
+import type { Command } from 'commander'
+import type { RunSelection } from '../client/runs.ts'
+
+export interface SelectionOptions {
+  readonly group?: string
+  readonly status?: RunSelection['status']
+  readonly since?: string
+  readonly before?: string
+}
+
+/** The argument and the options that say which runs are meant. */
+export const addSelection = (command: Command): Command =>
+  command
+    .argument('[flow]', 'only runs of this flow')
+    .option('--group <name>', 'only runs of this group')
+    .option('--status <status>', 'only queued, running, succeeded, failed or cancelled ones')
+    .option('--since <time>', 'only those created at this time or later, RFC 3339 with an offset')
+    .option('--before <time>', 'only those created before this time')
+
+export const selectionOf = (flow: string | undefined, options: SelectionOptions): RunSelection => {
+  const { group, status, since, before } = options
+  return {
+    ...(flow === undefined ? {} : { flow }),
+    ...(group === undefined ? {} : { group }),
+    ...(status === undefined ? {} : { status }),
+    ...(since === undefined ? {} : { since }),
+    ...(before === undefined ? {} : { before }),
+  }
+}

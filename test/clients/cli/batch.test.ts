@@ -1,0 +1,609 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { givenInput, givenList, product } from '../../../clients/cli/given-values.ts'
+import { sentences } from '../../../clients/cli/why.ts'
+import type { FlowDocument } from '../../../protocol/flow-document.ts'
+import type { CreateRun, Run, RunNodeWhy } from '../../../protocol/run.ts'
+import { ApiDouble, refuse, type Scripted } from '../../kit/api-double.ts'
+import { failedRun, listOf, queuedRun, runEvent, runId, runNodeOf, runOf, timeAt } from '../../kit/run-answers.ts'
+import { directoryFor, eventually, Spawned } from '../../kit/spawned.ts'
+
+const svc = (t: TestContext, api: ApiDouble, argv: string[]): Spawned =>
+  Spawned.svc(t, { argv, cwd: directoryFor(t), environment: { SVC_URL: api.url, SVC_TOKEN: 'tok' } })
+
+async function against(t: TestContext, script: Record<string, Scripted>, argv: string[]) {
+  const api = await ApiDouble.start(t, script)
+  const { code, stdout, stderr } = await ended(svc(t, api, argv))
+  return { api, code, stdout, stderr, requests: api.requests }
+}
+
+async function ended(run: Spawned) {
+  const { code } = await run.ended
+  return { code, stdout: run.stdout, stderr: run.stderr }
+}
+
+const RUN = `/runs/${runId(1)}`
+
+describe('svc run', () => {
+  test('creates a run, waits for its end, and prints what it made, terminal messages first', async t => {
+    const { code, stdout, stderr, requests } = await against(
+      t,
+      {
+        'POST /runs/flows/boiler': { answer: queuedRun(1) },
+        [`GET ${RUN}`]: {
+          act: (_, __, count) =>
+            count < 3 ? queuedRun(1) : runOf(1, { result: { raw: [1, 2], mean: 1.5 }, terminal: ['mean'] }),
+        },
+      },
+      [
+        'run',
+        'boiler',
+        '-p',
+        'window=12',
+        '-p',
+        'name=pump 1',
+        '-p',
+        'f.x={"a":[1]}',
+        '--seed',
+        '7',
+        '--timeout',
+        '1.5',
+      ],
+    )
+    assert.equal(code, 0, stderr)
+    assert.equal(stdout, 'message  value\nmean     1.5\nraw      [1,2]\n')
+    assert.ok(stderr.includes(`run ${runId(1)} succeeded in 2 s`), stderr)
+    const { idempotency_key, ...body } = requests[0]!.body as CreateRun
+    assert.deepEqual(body, {
+      cause: 'cli',
+      inputs: { window: 12, name: 'pump 1', 'f.x': { a: [1] } },
+      seed: 7,
+      timeout: 1.5,
+    })
+    assert.match(idempotency_key!, /^run:/)
+  })
+
+  test('ends with 1 when the run failed, and says where and why', async t => {
+    const script = { 'POST /runs/flows/boiler': { answer: queuedRun(1) }, [`GET ${RUN}`]: { answer: failedRun(1) } }
+    const { code, stdout, stderr } = await against(t, script, ['run', 'boiler'])
+    assert.deepEqual([code, stdout], [1, ''])
+    assert.ok(stderr.includes('failed in 2 s: boiler.read: no sensor (node_error)'), stderr)
+  })
+
+  test('does not wait with --no-wait, prints the run with --json, tells of a key that named one', async t => {
+    const replayed: Scripted = {
+      act: (_, response) => {
+        response.setHeader('idempotency-replayed', 'true')
+        return runOf(1)
+      },
+    }
+    const given = ['run', 'boiler', '--key', 'k', '--group', 'g', '--no-cache', '--no-wait']
+    const plain = await against(t, { 'POST /runs/flows/boiler': replayed }, given)
+    assert.deepEqual([plain.code, plain.stdout], [0, `${runId(1)}\n`])
+    assert.match(plain.stderr, /the key names run .* which is succeeded/)
+    assert.deepEqual(plain.requests[0]!.body, { cause: 'cli', idempotency_key: 'k', group: 'g', no_cache: true })
+    const json = await against(t, { 'POST /runs/flows/boiler': replayed }, [...given, '--json'])
+    assert.deepEqual(JSON.parse(json.stdout), runOf(1))
+  })
+
+  test('tells with --follow what happens', async t => {
+    const events = [
+      runEvent('run_finished', 3, { status: 'succeeded' }),
+      runEvent('node_queued', 2, { node: 'boiler.a' }),
+    ]
+    const { code, stderr } = await against(
+      t,
+      {
+        'POST /runs/flows/boiler': { answer: queuedRun(1) },
+        [`GET ${RUN}`]: { answer: runOf(1) },
+        [`GET ${RUN}/events`]: { answer: listOf(...events) },
+      },
+      ['run', 'boiler', '--follow'],
+    )
+    assert.equal(code, 0, stderr)
+    assert.match(stderr, /00:00:02 node_queued node=boiler\.a\n.*00:00:03 run_finished status=succeeded\n/)
+  })
+
+  /** A run that goes on until it is cancelled. */
+  async function endless(t: TestContext, whenCancelled: (api: Run) => Run) {
+    let run = queuedRun(1, { status: 'running' })
+    const api = await ApiDouble.start(t, {
+      'POST /runs/flows/boiler': { answer: run },
+      [`GET ${RUN}`]: { act: () => run },
+      [`POST ${RUN}/cancel`]: {
+        act: (_, response) => {
+          run = whenCancelled(run)
+          if (run.status === 'succeeded') return refuse(response, 'run_ended')
+          return run
+        },
+      },
+    })
+    const command = svc(t, api, ['run', 'boiler'])
+    await eventually('it waits', () => api.requests.some(({ method }) => method === 'GET'))
+    command.child.kill('SIGINT')
+    return ended(command)
+  }
+
+  test('cancels the run on Ctrl-C, waits for its end and ends with 130', async t => {
+    const { code, stderr } = await endless(t, run => ({ ...run, status: 'cancelled' }))
+    assert.equal(code, 130)
+    assert.match(stderr, /cancelling run .*\n.*run \S+ cancelled/)
+  })
+
+  test('that ended before Ctrl-C reached it has its result', async t => {
+    const { code, stdout } = await endless(t, () => runOf(1))
+    assert.deepEqual([code, stdout], [0, 'message  value\nmean     1.5\n'])
+  })
+
+  test('leaves the run to itself on a second Ctrl-C', async t => {
+    const api = await ApiDouble.start(t, {
+      'POST /runs/flows/boiler': { answer: queuedRun(1) },
+      [`GET ${RUN}`]: { answer: queuedRun(1) },
+      [`POST ${RUN}/cancel`]: { answer: queuedRun(1) },
+    })
+    const command = svc(t, api, ['run', 'boiler'])
+    await eventually('it waits', () => api.requests.some(({ method }) => method === 'GET'))
+    command.child.kill('SIGINT')
+    await eventually('it cancels', () => api.requests.some(({ path }) => path.endsWith('/cancel')))
+    command.child.kill('SIGINT')
+    assert.equal((await ended(command)).code, 130)
+  })
+
+  test('ends with 2 when an input is given twice, and asks for nothing', async t => {
+    const { code, requests } = await against(t, {}, ['run', 'boiler', '-p', 'a=1', '-p', 'a=2'])
+    assert.deepEqual([code, requests], [2, []])
+  })
+
+  test('names the inputs that the engine refused', async t => {
+    const { code, stderr } = await against(t, { 'POST /runs/flows/boiler': { refuse: 'bad_input' } }, ['run', 'boiler'])
+    assert.equal(code, 3)
+    assert.match(stderr, /Bad input of a run.*\n.*body\.document: is odd/)
+  })
+})
+
+/** An engine that keeps runs by their keys; `ending` says how a new one ends. */
+async function keeping(t: TestContext, ending: (inputs: Record<string, unknown>, attempt: number) => Run['status']) {
+  const runs: Run[] = []
+  const state = {
+    document: { nodes: [{ id: 'a', type: 'code', ports: {}, position: { x: 0, y: 0 } }] } as FlowDocument,
+  }
+  const selected = (query: Record<string, string>): Run[] =>
+    runs
+      .filter(run => query['group'] === undefined || run.group === query['group'])
+      .filter(run => query['before'] === undefined || run.created_at < query['before'])
+      .toReversed()
+      .slice(0, Number(query['limit']))
+  const add = (
+    flow: string,
+    { idempotency_key = null, group = null, inputs = {} }: Partial<Run>,
+    more: Partial<Run> = {},
+  ) => {
+    const inputs_digest = JSON.stringify(inputs)
+    const attempt = 1 + runs.filter(run => run.inputs_digest === inputs_digest).length
+    const status = ending(inputs, attempt)
+    const run = runOf(runs.length + 1, { flow, status, idempotency_key, group, inputs, inputs_digest, ...more })
+    runs.push(run)
+    return run
+  }
+  const script: Record<string, Scripted> = {
+    'GET /flows/boiler': { act: () => ({ name: 'boiler', document: state.document }) },
+    'GET /runs': { act: ({ query }) => ({ ...listOf(...selected(query)), counts: {} }) },
+    'POST /runs/flows/boiler': {
+      act: ({ body }, response) => {
+        const request = body as CreateRun
+        const before = runs.find(run => run.idempotency_key === request.idempotency_key)
+        if (before !== undefined) response.setHeader('idempotency-replayed', 'true')
+        return before ?? add('boiler', request as Partial<Run>)
+      },
+    },
+  }
+  for (let number = 1; number <= 4; number++) {
+    script[`GET /runs/${runId(number)}`] = { act: () => runs[number - 1] }
+    script[`POST /runs/${runId(number)}/cancel`] = { act: () => runs[number - 1] }
+  }
+  const api = await ApiDouble.start(t, script)
+  const sweep = async (...argv: string[]) => ended(svc(t, api, ['sweep', 'boiler', ...argv]))
+  return { api, runs, state, sweep, add }
+}
+
+describe('svc sweep', () => {
+  const GRID = ['--param', 'a=1,2', '--param', 'b=x,[1,2]']
+
+  test('starts a run for every combination and prints a line for each', async t => {
+    const { runs, sweep } = await keeping(t, () => 'succeeded')
+    const { code, stdout, stderr } = await sweep(...GRID)
+    assert.equal(code, 0, stderr)
+    assert.deepEqual(
+      runs.map(run => run.inputs).sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)),
+      [
+        { a: 1, b: 'x' },
+        { a: 1, b: [1, 2] },
+        { a: 2, b: 'x' },
+        { a: 2, b: [1, 2] },
+      ],
+    )
+    assert.match(stdout, /^\S+ +succeeded +2 s +yes +a=2 b=\[1,2\]$/m)
+    const groups = new Set(runs.map(run => run.group))
+    assert.equal(groups.size, 1)
+    assert.ok(stderr.includes(`4 of 4 runs started, group ${[...groups][0]}`), stderr)
+  })
+
+  test('again starts nothing, a larger grid what is missing, another state of the flow all of it', async t => {
+    const { runs, state, sweep } = await keeping(t, () => 'succeeded')
+    await sweep(...GRID)
+    assert.match((await sweep(...GRID)).stderr, /0 of 4 runs started/)
+    assert.match((await sweep('--param', 'b=x,y,[1,2]', '--param', 'a=1,2')).stderr, /2 of 6 runs started/)
+    state.document.nodes[0]!.position = { x: 5, y: 5 }
+    assert.match((await sweep(...GRID)).stderr, /0 of 4 runs started/)
+    state.document.nodes[0]!.settings = { window: 12 }
+    assert.match((await sweep(...GRID)).stderr, /4 of 4 runs started/)
+    assert.match((await sweep(...GRID, '--seed', '7')).stderr, /4 of 4 runs started/)
+    assert.match((await sweep(...GRID, '--key', 'again')).stderr, /4 of 4 runs started/)
+    assert.equal(runs.length, 18)
+  })
+
+  test('again starts what failed or was cancelled, under a key of its own', async t => {
+    const { runs, sweep } = await keeping(t, ({ a }, attempt) => {
+      if (attempt > 2) return 'succeeded'
+      return a === 1 ? 'failed' : a === 2 ? 'cancelled' : 'succeeded'
+    })
+    const grid = ['--param', 'a=1,2,3']
+    const first = await sweep(...grid)
+    assert.equal(first.code, 1)
+    assert.match(first.stderr, /3 of 3 runs started.*\n.*2 of 3 runs did not succeed/)
+    assert.match((await sweep(...grid)).stderr, /2 of 3 runs started/)
+    const third = await sweep(...grid)
+    assert.deepEqual([third.code, runs.length], [0, 7])
+    assert.match((await sweep(...grid)).stderr, /0 of 3 runs started/)
+    assert.equal(new Set(runs.map(run => run.idempotency_key)).size, 7)
+  })
+
+  test('counts a run that svc retry made', async t => {
+    const { runs, sweep, add } = await keeping(t, (_, attempt) => (attempt === 1 ? 'failed' : 'succeeded'))
+    await sweep('--param', 'a=1')
+    const { group, inputs, id } = runs[0]!
+    add('boiler', { group, inputs }, { retry_of: id })
+    const { code, stdout, stderr } = await sweep('--param', 'a=1')
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, new RegExp(`^${runs[1]!.id} +succeeded .* no +a=1$`, 'm'))
+  })
+
+  test('starts nothing with --dry-run and prints what would be started', async t => {
+    const { runs, api, sweep } = await keeping(t, ({ a }) => (a === 1 ? 'failed' : 'succeeded'))
+    await sweep('--param', 'a=1,2')
+    const posts = () => api.requests.filter(({ method }) => method === 'POST').length
+    const before = posts()
+    const { code, stdout, stderr } = await sweep('--param', 'a=1,2,3', '--dry-run')
+    assert.deepEqual([code, posts(), runs.length], [0, before, 2])
+    assert.match(stdout, /failed +2 s +yes +a=1\n.*succeeded +2 s +no +a=2\n +missing +yes +a=3\n/)
+    assert.match(stderr, /2 of 3 runs would be started/)
+    const json = await sweep('--param', 'a=2,3', '--dry-run', '--json')
+    assert.partialDeepStrictEqual(JSON.parse(json.stdout), {
+      items: [
+        { inputs: { a: 2 }, started: false },
+        { inputs: { a: 3 }, started: true, run: null },
+      ],
+    })
+  })
+
+  test('cancels on Ctrl-C what it started, and nothing else', async t => {
+    const { api } = await keeping(t, () => 'running')
+    const waits = () => api.requests.some(({ method, path }) => method === 'GET' && path.startsWith('/runs/'))
+    const other = svc(t, api, ['sweep', 'boiler', '--param', 'a=1', '--no-wait'])
+    assert.equal((await ended(other)).code, 0)
+    const command = svc(t, api, ['sweep', 'boiler', '--param', 'a=1,2'])
+    await eventually('it waits', waits)
+    command.child.kill('SIGINT')
+    const { code, stderr } = await ended(command)
+    assert.equal(code, 130)
+    assert.match(stderr, /cancelling 1 runs/)
+    assert.deepEqual(
+      api.requests.filter(({ path }) => path.endsWith('/cancel')).map(({ path }) => path),
+      [`/runs/${runId(2)}/cancel`],
+    )
+  })
+
+  test('without a list ends with 2', async t => {
+    assert.equal((await against(t, {}, ['sweep', 'boiler'])).code, 2)
+  })
+})
+
+describe('inputs on the command line', () => {
+  test('are JSON when they read as JSON, else the text', () => {
+    const given = ['a=1', 'b=x=y', 'c="1"', 'd=', 'f.e={"x":[1,2]}', 'g=1,2'].reduce(
+      (before: Record<string, unknown>, text) => givenInput(text, before),
+      {},
+    )
+    assert.deepEqual(given, { a: 1, b: 'x=y', c: '1', d: '', 'f.e': { x: [1, 2] }, g: '1,2' })
+  })
+
+  test('are lists at the commas that are not within brackets or quotes', () => {
+    const values = (text: string): unknown => givenList(`a=${text}`)['a']
+    assert.deepEqual(values('1,x,true'), [1, 'x', true])
+    assert.deepEqual(values('[1,2],{"a":[3,4]},"5,6\\",7"'), [[1, 2], { a: [3, 4] }, '5,6",7'])
+    assert.deepEqual(values('a],b'), ['a]', 'b'])
+    assert.deepEqual(values('1'), [1])
+  })
+
+  test('are combined with the last name changing fastest', () => {
+    assert.deepEqual(product({ a: [1, 2], b: ['x', 'y'] }), [
+      { a: 1, b: 'x' },
+      { a: 1, b: 'y' },
+      { a: 2, b: 'x' },
+      { a: 2, b: 'y' },
+    ])
+    const many = Array.from({ length: 101 }, (_, at) => at)
+    assert.throws(() => product({ a: many, b: many }), /10201 runs; a sweep has at most 10000/)
+  })
+
+  test('without a name, or with one twice, are a mistake', () => {
+    for (const text of ['window', '=1', '__proto__ =1', 'a b=1'])
+      assert.throws(() => givenInput(text), /<name>=<value> is needed/)
+    assert.throws(() => givenInput('a=2', { a: 1 }), /-p gives a twice/)
+    assert.throws(() => givenList('a=2', { a: [1] }), /--param gives a twice/)
+  })
+})
+
+describe('svc runs', () => {
+  test('list prints the newest, their params cut at 80 characters', async t => {
+    const long = runOf(3, { inputs: { text: 'x'.repeat(100), a: 1 }, group: 'g' })
+    const { stdout, stderr, requests } = await against(
+      t,
+      { 'GET /runs': { answer: { items: [long, runOf(2)], count: 9, counts: {} } } },
+      ['runs', 'list', 'boiler', '--status', 'succeeded', '--since', '2026-01-01T00:00:00Z', '--limit', '2'],
+    )
+    assert.match(stdout, /^run +flow +status +created +took +group +params\n/)
+    const params = / (text=x+…)$/m.exec(stdout)![1]!
+    assert.equal(params.length, 80)
+    assert.match(stderr, /2 of 9/)
+    assert.deepEqual(requests.at(-1)!.query, {
+      flow: 'boiler',
+      status: 'succeeded',
+      since: '2026-01-01T00:00:00Z',
+      limit: '2',
+    })
+  })
+
+  test('show prints the run with its nodes and what it made', async t => {
+    const script = {
+      [`GET ${RUN}`]: { answer: runOf(1, { inputs: { window: 12 }, seed: 7 }) },
+      [`GET ${RUN}/nodes`]: {
+        answer: listOf(runNodeOf('read', { status: 'cached', cached_from: runId(9) }), runNodeOf('mean')),
+      },
+    }
+    const { stdout } = await against(t, script, ['runs', 'show', runId(1)])
+    assert.match(stdout, /^status +succeeded in 2 s$/m)
+    assert.match(stdout, /^seed +7\n {2}window +12$/m)
+    assert.match(stdout, new RegExp(`^read +cached .*from ${runId(9)}$`, 'm'))
+    assert.match(stdout, /^mean +1\.5$/m)
+    const json = await against(t, script, ['runs', 'show', runId(1), '--json'])
+    assert.equal(JSON.parse(json.stdout).nodes.length, 2)
+  })
+
+  test('diff prints what differs, leaf by leaf, and nothing of times', async t => {
+    const script = {
+      [`GET ${RUN}`]: { answer: runOf(1, { inputs: { window: 12, model: { kind: 'a', depth: 2 } } }) },
+      [`GET ${RUN}/nodes`]: { answer: listOf(runNodeOf('mean')) },
+      [`GET /runs/${runId(2)}`]: {
+        answer: failedRun(2, { inputs: { window: 12, model: { kind: 'b', depth: 2 }, extra: [1] } }),
+      },
+      [`GET /runs/${runId(2)}/nodes`]: { answer: listOf(runNodeOf('mean', { status: 'failed' })) },
+    }
+    const { stdout } = await against(t, script, ['runs', 'diff', runId(1), runId(2), '--json'])
+    assert.deepEqual(JSON.parse(stdout).differences, [
+      { path: 'inputs.model.kind', a: 'a', b: 'b' },
+      { path: 'inputs.extra', b: [1] },
+      { path: 'status', a: 'succeeded', b: 'failed' },
+      { path: 'error.node', b: 'read' },
+      { path: 'error.code', b: 'node_error' },
+      { path: 'error.message', b: 'no sensor' },
+      { path: 'nodes.mean.status', a: 'succeeded', b: 'failed' },
+      { path: 'result.mean', a: 1.5 },
+    ])
+    const text = await against(t, script, ['runs', 'diff', runId(1), runId(2)])
+    assert.match(text.stdout, /^inputs\.model\.kind +a +b$/m)
+    const same = await against(t, script, ['runs', 'diff', runId(1), runId(1)])
+    assert.match(same.stderr, /differ in nothing but their times/)
+  })
+})
+
+describe('svc why', () => {
+  const why: Omit<RunNodeWhy, 'cache'> = {
+    run: runId(1),
+    node: 'mean',
+    status: 'succeeded',
+    cached_from: null,
+    nearest: null,
+    changed: [],
+  }
+  const cases: [Partial<RunNodeWhy> & Pick<RunNodeWhy, 'cache'>, RegExp][] = [
+    [
+      { cache: 'hit', status: 'cached', cached_from: runId(9) },
+      new RegExp(`mean is cached: hit, from run ${runId(9)}`),
+    ],
+    [{ cache: 'miss', nearest: runId(9), changed: ['settings', 'values.x'] }, /these changed: settings, values\.x/],
+    [{ cache: 'miss' }, /no earlier run has the node/],
+    [{ cache: 'miss', nearest: runId(9) }, /although nothing changed/],
+    [{ cache: 'off' }, /opted out/],
+    [{ cache: 'not_cacheable' }, /cannot be cached/],
+  ]
+  for (const [fields, said] of cases) {
+    test(`says of ${JSON.stringify(fields)} what it means`, () => {
+      assert.match(sentences({ ...why, ...fields }).join('\n'), said)
+    })
+  }
+
+  test('prints it', async t => {
+    const answer = { ...why, cache: 'miss', nearest: runId(9), changed: ['code'] }
+    const { stdout } = await against(t, { [`GET ${RUN}/nodes/mean/why`]: { answer } }, ['why', runId(1), 'mean'])
+    assert.equal(stdout, `mean is succeeded: miss; since run ${runId(9)} these changed: code\n`)
+  })
+})
+
+describe('svc retry', () => {
+  test('of a run starts it again and prints the new one', async t => {
+    const { code, stdout } = await against(t, { [`POST ${RUN}/retry`]: { answer: queuedRun(2) } }, ['retry', runId(1)])
+    assert.deepEqual([code, stdout], [0, `${runId(2)}\n`])
+  })
+
+  test('of a group starts what failed, unless a newer run has the same inputs, however many there are', async t => {
+    const digests = (count: number, make: (at: number) => Run): Run[] =>
+      Array.from({ length: count }, (_, at) => make(at))
+    const runs = [
+      ...digests(600, at => runOf(at + 1, { inputs_digest: `d${at}` })),
+      failedRun(601, { inputs_digest: 'x' }),
+      failedRun(602, { inputs_digest: 'y' }),
+      queuedRun(603, { inputs_digest: 'z', status: 'cancelled' }),
+      runOf(604, { inputs_digest: 'y' }),
+      failedRun(605, { inputs_digest: 'x' }),
+    ].toReversed()
+    const script: Record<string, Scripted> = {
+      'GET /runs': {
+        act: ({ query }) => {
+          const items = runs.filter(run => query['before'] === undefined || run.created_at < query['before'])
+          return { ...listOf(...items.slice(0, Number(query['limit']))), counts: {} }
+        },
+      },
+    }
+    for (const number of [603, 605]) script[`POST /runs/${runId(number)}/retry`] = { answer: queuedRun(number + 1_000) }
+    const { code, stdout, stderr, requests } = await against(t, script, ['retry', '--group', 'g'])
+    assert.equal(code, 0, stderr)
+    assert.equal(stdout, `${runId(1_603)}\n${runId(1_605)}\n`)
+    assert.equal(requests.filter(({ query }) => query['before'] !== undefined).length, 1)
+  })
+
+  test('of a run and a group at once ends with 2', async t => {
+    assert.equal((await against(t, {}, ['retry', runId(1), '--group', 'g'])).code, 2)
+  })
+})
+
+describe('svc export', () => {
+  test('writes the bytes of the engine to standard output, and what was left out to standard error', async t => {
+    const rows = Array.from({ length: 20_000 }, (_, at) => `run,${at}`).join('\n')
+    const script: Record<string, Scripted> = {
+      'GET /runs/metrics/export': {
+        act: (_, response) => {
+          response.setHeader('x-truncated', 'the newest 10000 runs')
+          response.end(rows)
+        },
+      },
+    }
+    const argv = ['export', 'metrics', 'boiler', '--name', 'boiler.a.x', '--stride', '10', '--format', 'jsonl', '--raw']
+    const { code, stdout, stderr, requests } = await against(t, script, argv)
+    assert.equal(code, 0, stderr)
+    assert.ok(stdout === rows)
+    assert.match(stderr, /cut: the newest 10000 runs/)
+    assert.deepEqual(requests[0]!.query, {
+      flow: 'boiler',
+      format: 'jsonl',
+      raw: 'true',
+      name: 'boiler.a.x',
+      stride: '10',
+    })
+  })
+
+  test('lists the names of the metrics', async t => {
+    const script = { 'GET /runs/metrics/names': { answer: listOf('boiler.a.x', 'boiler.a.y') } }
+    const { stdout, requests } = await against(t, script, ['export', 'runs', '--list', '--group', 'g'])
+    assert.equal(stdout, 'boiler.a.x\nboiler.a.y\n')
+    assert.deepEqual(requests[0]!.query, { group: 'g' })
+  })
+
+  test('ends with 3 and both versions when the engine lacks it', async t => {
+    const script = { 'GET /observability/summary': { answer: { version: '0.1.1' } } }
+    const { code, stderr } = await against(t, script, ['export', 'runs'])
+    assert.equal(code, 3)
+    assert.match(stderr, /version 0\.1\.1, and this client is 0\.1\.5/)
+  })
+
+  test('ends with 1 when it breaks off', async t => {
+    const script: Record<string, Scripted> = {
+      'GET /runs/export': {
+        act: (_, response) => {
+          response.write('run\n')
+          setImmediate(() => response.destroy())
+          return undefined
+        },
+      },
+    }
+    const api = await ApiDouble.start(t, script)
+    const { code, stderr } = await ended(svc(t, api, ['export', 'runs']))
+    assert.equal(code, 1)
+    assert.match(stderr, /what came is not the whole/)
+  })
+
+  test('takes csv and jsonl and nothing else', async t => {
+    assert.equal((await against(t, {}, ['export', 'runs', '--format', 'xlsx'])).code, 2)
+  })
+})
+
+describe('svc flavors', () => {
+  const flavor = { name: 'gpu-small', cpus: 4, gpus: 1, ram: 16_384, duration_s: 90 }
+
+  test('are listed, made and removed', async t => {
+    const script: Record<string, Scripted> = {
+      'GET /flavors': { answer: listOf(flavor) },
+      'PUT /flavors/gpu-small': { answer: flavor },
+      'DELETE /flavors/gpu-small': { refuse: 'flavor_in_use' },
+    }
+    const list = await against(t, script, ['flavors', 'list'])
+    assert.match(list.stdout, /^gpu-small +4 +1 +16384 +1 min 30 s$/m)
+    const put = await against(t, script, ['flavors', 'put', 'gpu-small', '--cpus', '1.5', '--gpus', '0', '--ram', '2G'])
+    assert.equal(put.code, 0, put.stderr)
+    assert.deepEqual(put.requests[0]!.body, { cpus: 1.5, gpus: 0, ram: '2G' })
+    const removed = await against(t, script, ['flavors', 'delete', 'gpu-small'])
+    assert.equal(removed.code, 3)
+    assert.match(removed.stderr, /A node asks for the flavor/)
+  })
+})
+
+test('svc status tells of runs, machines and nodes that wait', async t => {
+  const resources = {
+    machines: [
+      {
+        machine: 'local',
+        capacity: { cpus: 6, gpus: 2, ram_mb: 16_000 },
+        free: { cpus: 1.5, cards: [1], ram_mb: 8_000 },
+        held: [{ node: 'f.a', run: null, cpus: 4.5, cards: [0], ram_mb: 8_000, since: timeAt(1) }],
+      },
+    ],
+    waiting: [
+      {
+        node: 'boiler.train',
+        run: runId(1),
+        asked: { cpus: null, gpus: null, ram_mb: null, flavor: 'gpu-large' },
+        needs: { cpus: 8, gpus: 2, ram_mb: null, flavor: 'gpu-large' },
+        since: timeAt(5),
+        position: 1,
+      },
+    ],
+  }
+  const { stdout, code } = await against(
+    t,
+    {
+      'GET /observability/summary': {
+        answer: {
+          version: '0.1.5',
+          status: 'ok',
+          uptime_s: 1,
+          flows: { total: 0, enabled: 0, with_issues: 0 },
+          backlog: [],
+          nodes_down: 0,
+          node_errors: 0,
+          cascades: { in_flight: 0, limit: 1 },
+          threads: [],
+          dropped: {},
+          disk: [],
+          memory: { rss_bytes: 0, arena_bytes: 0, arena_limit_bytes: 0 },
+        },
+      },
+      'GET /runs': { answer: { items: [], count: 0, counts: { a: { total: 4, live: 1 }, b: { total: 3, live: 2 } } } },
+      'GET /workers/resources': { answer: resources },
+    },
+    ['status'],
+  )
+  assert.equal(code, 0)
+  assert.match(stdout, /^runs +7, 3 queued or running$/m)
+  assert.match(stdout, /^machine +local: 1\.5 of 6 cores free, 1 of 2 cards, 8000 of 16000 MB; 1 hold$/m)
+  assert.match(stdout, /^boiler\.train +1 +2026-01-02 00:00:05 +\S+ +8 cores 2 cards \(gpu-large\)$/m)
+})
