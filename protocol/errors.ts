@@ -141,11 +141,27 @@ const table = {
   run_not_ended: { status: 409, title: 'The run has not ended', next: 'Wait for it, or cancel it.' },
   too_many_runs: { status: 503, title: 'Too many runs wait', next: 'Wait until some have ended.' },
   bad_input: { status: 422, title: 'Bad input of a run', next: 'Correct the inputs named in "errors".' },
-  worker_lost: { status: 500, title: 'The worker was lost', next: 'Retry the run.' },
+  worker_lost: {
+    status: 500,
+    title: 'The worker was lost',
+    next: 'Look at what the body did and at its lines in serve.log, then run it again.',
+  },
   engine_restarted: { status: 500, title: 'The engine was restarted', next: 'Retry the run.' },
   cancelled: { status: 500, title: 'Cancelled', next: 'Retry the run.' },
   metric_not_found: { status: 404, title: 'No such metric', next: 'GET /runs/metrics/names lists the names.' },
   too_many_metrics: { status: 500, title: 'Too many metrics', next: 'Use fewer names, or fewer steps.' },
+
+  // workers
+  worker_protocol: {
+    status: 409,
+    title: 'Another worker protocol',
+    next: 'Use the worker of the release that the engine has.',
+  },
+  bad_worker_frame: {
+    status: 422,
+    title: 'Malformed worker frame',
+    next: 'Send frames as docs/worker-protocol.md describes them.',
+  },
 
   // resources
   flavor_not_found: { status: 404, title: 'No such flavor', next: 'GET /flavors lists the flavors.' },

@@ -103,6 +103,22 @@ export const limits = {
   NODE_QUEUED_EVERY_MS: 1_000,
   FLAVORS: 256,
 
+  // workers
+  WORKERS: 256,
+  WORKER_FRAME_BYTES: 72 * MIB,
+  WORKER_FRAME_ITEMS: 8 * MIB,
+  WORKER_FRAME_DEPTH: 68,
+  WORKER_HELLO_MS: 5_000,
+  WORKER_HEARTBEAT_MS: 10_000,
+  WORKER_TOKEN_LIFETIME_S: 60,
+  WORKER_METRIC_POINTS: 1_000,
+  WORKER_UNPROCESSED_BYTES: 256 * MIB,
+  PROCESS_START_MS: 30_000,
+  PROCESS_IDLE_MS: 60_000,
+  PROCESS_END_MS: 2_000,
+  PROCESS_MEMORY_SHARE: 0.8,
+  PROCESS_MEMORY_WATCH_MS: 100,
+
   // artifacts
   ARTIFACT_BYTES: 2 * GIB,
   ARTIFACT_META_BYTES: 64 * KIB,
@@ -203,6 +219,13 @@ export function assertLimits(): void {
   hold(limits.FLOW_BODY_BYTES >= limits.SOURCE_BYTES, 'a flow document carries a source of the largest size')
   hold(limits.JOURNAL_RING_BYTES >= 8 * limits.MESSAGE_VALUE_BYTES, 'the ring takes a turn of large values')
   hold(limits.FLOW_PRESSURE_SHOWN < limits.FLOW_PRESSURE_DEGRADED, 'pressure shows before it degrades')
+  hold(
+    limits.WORKER_FRAME_BYTES >=
+      limits.NODE_PORTS * limits.MESSAGE_VALUE_BYTES + 4 * limits.SETTINGS_BYTES + limits.STATE_BYTES,
+    'a worker frame carries the inputs of any node',
+  )
+  hold(limits.WORKER_FRAME_DEPTH >= limits.VALUE_DEPTH + 3, 'a worker frame carries values of the largest depth')
+  hold(limits.WORKER_HEARTBEAT_MS * 3 <= limits.NODE_SILENT_MS, 'a lost heartbeat is no silence')
   hold(8 + limits.LANE_SLOTS <= limits.THREADS, 'every thread has a slot')
   hold(limits.LANE_SLOTS >= 2 * limits.LANES, 'a lane is replaced while the old one ends')
   hold(
