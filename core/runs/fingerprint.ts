@@ -37,7 +37,9 @@ export class StageFingerprint {
   readonly #source: string
   readonly #settings: string
   readonly #ports: string
-  readonly #inputs: readonly { name: string; part: string }[]
+  readonly #inputs: readonly { name: string; part: string; text: string }[]
+  /** The canonical text of the parts that never change, between `code` and the values, where the order of names has them. */
+  readonly #fixed: string
   readonly #sha256: Sha256
 
   /** `digest`: of the stripped body, hex. */
@@ -47,19 +49,22 @@ export class StageFingerprint {
     this.#settings = sha256(keyText(node.settings))
     const inputs = node.ports.inputs.toSorted(byName)
     this.#ports = sha256(canonical({ inputs, outputs: node.ports.outputs.toSorted(byName) }))
-    this.#inputs = inputs.map(({ name }) => ({ name, part: `values.${name}` }))
+    this.#inputs = inputs.map(({ name }) => ({ name, part: `values.${name}`, text: `,"values.${name}":"` }))
+    this.#fixed = `","ports":"${this.#ports}","settings":"${this.#settings}","source":"${this.#source}"`
   }
 
-  /** `code`: the code digest of the run, '' without one. `values`: what each input port read, by the name of the port. */
+  /** `code`: the code digest of the run, hex, '' without one. `values`: what each input port read, by the name of the port. */
   key(code: string, values: Readonly<Record<string, string>>): Fingerprint {
-    // Already in canonical order, which spares the sort its work.
     const parts: Record<string, string> = { code, ports: this.#ports, settings: this.#settings, source: this.#source }
-    for (const { name, part } of this.#inputs) {
+    // Digests and names need no escapes, and the names stand in order already: this is the canonical text of the parts.
+    let text = `${VERSION}{"code":"${code}${this.#fixed}`
+    for (const { name, part, text: before } of this.#inputs) {
       const digest = values[name]
       if (digest === undefined) throw new RangeError(`no digest of what port ${name} read`)
       parts[part] = digest
+      text += `${before}${digest}"`
     }
-    return { key: this.#sha256(VERSION + canonical(parts)), parts }
+    return { key: this.#sha256(`${text}}`), parts }
   }
 }
 

@@ -12,6 +12,7 @@ import {
   type Sha256,
   StageFingerprint,
 } from '../../../core/runs/fingerprint.ts'
+import { canonical } from '../../../core/runs/rfc8785.ts'
 import type { FlowNode, NormalNode } from '../../../protocol/flow-document.ts'
 import { code } from '../../kit/flow-documents.ts'
 import { ROOT } from '../../kit/sources.ts'
@@ -101,6 +102,11 @@ describe('what a key depends on', () => {
       assert.notEqual(other.key, first.key)
       assert.deepEqual(changedParts(first.parts, other.parts), [part])
     })
+
+  test('a key is the digest of the canonical parts', () => {
+    const { key, parts } = keyOf(node(), { codeDigest: sha256('code') })
+    assert.equal(key, sha256(`stage 1\n${canonical(parts)}`))
+  })
 
   test('a port that came or went is named', () => {
     const other = new StageFingerprint(node({ ports: { inputs: [inputs[0]!], outputs } }), 'a', sha256).key('', {
