@@ -43,7 +43,8 @@ export class RunCurves {
     const pluck = <Value>(sql: string): Statement<Value> => db.prepare(sql).pluck() as Statement<Value>
     this.#flowName = pluck('SELECT name FROM flows WHERE id = ?')
     this.#heads = db.prepare(
-      `SELECT m.name AS id, n.name, m.chunks, m.last_value FROM run_metrics m JOIN metric_names n ON n.id = m.name WHERE m.run = ?`,
+      `SELECT m.name AS id, (SELECT n.name FROM metric_names n WHERE n.id = m.name) AS name, m.chunks, m.last_value
+       FROM run_metrics m WHERE m.run = ?`,
     )
     this.#cached = db.prepare(
       `SELECT node, cache_key, cached_from FROM run_nodes WHERE run = ? AND status = 'cached' AND cached_from IS NOT NULL`,

@@ -52,7 +52,7 @@ export class RunReader {
   readonly #db: Connection
   readonly #selections: RunSelections
   readonly #curves: RunCurves
-  readonly #bySeq: Statement<RunRow>
+  readonly #bySeqs: Statement<RunRow>
   readonly #byId: Statement<RunRow>
   readonly #selected: Statement<SelectedRun>
   readonly #counts: Statement<CountRow>
@@ -66,27 +66,31 @@ export class RunReader {
     this.#db = db
     this.#selections = selections
     this.#curves = curves
-    const select = `SELECT ${RUN_COLUMNS} FROM runs r JOIN flows f ON f.id = r.flow`
-    this.#bySeq = db.prepare(`${select} WHERE r.seq = ?`)
+    const select = `SELECT ${RUN_COLUMNS} FROM runs r`
+    // One statement for a page: much of what a row costs is naming its columns, once for each time that a statement is run.
+    this.#bySeqs = db.prepare(`${select} WHERE r.seq IN (SELECT value FROM json_each(?)) ORDER BY r.seq DESC`)
     this.#byId = db.prepare(`${select} WHERE r.id = ?`)
     this.#selected = db.prepare('SELECT seq, id, flow, created_at FROM runs WHERE id = ?')
     this.#counts = db.prepare(COUNTS)
     this.#nodes = db.prepare(
-      `SELECT ${NODE_COLUMNS} FROM run_nodes n JOIN runs r ON r.seq = n.run WHERE r.id = ? ORDER BY n.position, n.node`,
+      `SELECT ${NODE_COLUMNS} FROM run_nodes n WHERE n.run = (SELECT seq FROM runs WHERE id = ?) ORDER BY n.position, n.node`,
     )
     this.#names = db.prepare(
       `SELECT DISTINCT r.flow, n.name FROM json_each(?) j JOIN runs r ON r.seq = j.value JOIN run_metrics m ON m.run = r.seq
        JOIN metric_names n ON n.id = m.name`,
     )
-    const origin = `SELECT n.run, n.node, n.cache_key AS key, r.id, f.name AS flow, n.emissions, n.outputs FROM run_nodes n`
-    const executed = `n.cache_key IS NOT NULL AND n.status = 'succeeded'`
+    const columns = 'n.run, n.node, n.cache_key AS key, r.id, f.name AS flow, n.emissions, n.outputs'
     const itsRun = 'JOIN runs r ON r.seq = n.run JOIN flows f ON f.id = r.flow'
+    const executed = (row: string): string => `${row}.cache_key IS NOT NULL AND ${row}.status = 'succeeded'`
     this.#cached = db.prepare(
-      `${origin} INDEXED BY run_nodes_by_key ${itsRun} WHERE n.cache_key = ? AND ${executed} ORDER BY n.run DESC, n.node DESC LIMIT 1`,
+      `SELECT ${columns} FROM json_each(?) j JOIN run_nodes n ON (n.run, n.node) = (
+         SELECT o.run, o.node FROM run_nodes o INDEXED BY run_nodes_by_key WHERE o.cache_key = j.value AND ${executed('o')}
+         ORDER BY o.run DESC, o.node DESC LIMIT 1)
+       ${itsRun} ORDER BY j.key`,
     )
     this.#origins = db.prepare(
-      `${origin} INDEXED BY run_nodes_origins ${itsRun} WHERE ${executed} AND (n.run, n.node) < (?, ?)
-       ORDER BY n.run DESC, n.node DESC LIMIT ?`,
+      `SELECT ${columns} FROM run_nodes n INDEXED BY run_nodes_origins ${itsRun}
+       WHERE ${executed('n')} AND (n.run, n.node) < (?, ?) ORDER BY n.run DESC, n.node DESC LIMIT ?`,
     )
     this.#nearest = db.prepare(
       `SELECT b.id AS run, ${NODE_COLUMNS} FROM (
@@ -98,7 +102,7 @@ export class RunReader {
 
   list({ limit, offset, ...selection }: RunPage): StoredRunList {
     return this.#snapshot(() => ({
-      items: this.#selections.page(selection, limit, offset).map(({ seq }) => runOf(this.#bySeq.get(seq)!)),
+      items: this.#bySeqs.all(seqsOf(this.#selections.page(selection, limit, offset))).map(runOf),
       count: this.#selections.count(selection),
       counts: countsOf(this.#counts.all()),
     }))
@@ -145,7 +149,7 @@ export class RunReader {
       const runs = this.#selections.page({ ...selection, before: before ?? selection.before }, NAMES_RUNS, 0)
       const names = new Set<string>()
       const flows = new Map<number, string>()
-      for (const { flow, name } of this.#names.all(JSON.stringify(runs.map(({ seq }) => seq)))) {
+      for (const { flow, name } of this.#names.all(seqsOf(runs))) {
         let prefix = flows.get(flow)
         if (prefix === undefined) flows.set(flow, (prefix = this.#curves.flowName(flow)))
         names.add(`${prefix}.${name}`)
@@ -155,13 +159,9 @@ export class RunReader {
     })
   }
 
+  /** In the order of the keys. */
   cached(keys: readonly string[]): CacheOrigin[] {
-    return this.#snapshot(() =>
-      keys.flatMap(key => {
-        const row = this.#cached.get(key)
-        return row ? [originOf(row)] : []
-      }),
-    )
+    return this.#cached.all(JSON.stringify(keys)).map(originOf)
   }
 
   /** The newest of each key among the rows of one page, newest first; another page may bring older ones of the same keys. */
@@ -204,3 +204,5 @@ const originOf = ({ key, id, flow, node, emissions, outputs }: OriginRow): Cache
   emissions,
   outputs: outputs === null ? [] : (JSON.parse(outputs) as StoredOutput[]),
 })
+
+const seqsOf = (runs: readonly SelectedRun[]): string => JSON.stringify(runs.map(({ seq }) => seq))
