@@ -30,7 +30,7 @@ import type {
   StoredRunNode,
 } from '../store/runs/records.ts'
 import type { Coordinator } from './coordinator.ts'
-import { shownNode, shownRun } from './run-view.ts'
+import { queuedRun, shownNode, shownRun } from './run-view.ts'
 
 /** What of a flow a new run is made of. */
 export interface RunnableFlow {
@@ -118,17 +118,16 @@ export class BatchRuns implements Runs {
   }
 
   async #create(run: NewRun): Promise<CreatedBatchRun> {
-    const created = await this.#parts.store.create(run)
-    if (!created.replayed) {
-      const { id, group, cause } = created.run
-      this.#parts.announce('run_created', created.run.flow, { run: id, group, cause, by: created.run.created_by })
-      this.#parts.coordinator.queued(created.run)
+    const { created_at, there } = await this.#parts.store.create(run)
+    if (there !== null) {
+      const mismatch = there.inputs_digest !== run.inputs_digest
+      return { run: shownRun(there, nowUs()), replayed: true, mismatch }
     }
-    return {
-      run: shownRun(created.run, nowUs()),
-      replayed: created.replayed,
-      mismatch: created.run.inputs_digest !== run.inputs_digest,
-    }
+    const created = queuedRun(run, created_at)
+    const { id, flow, group, cause, created_by } = run
+    this.#parts.announce('run_created', flow, { run: id, group, cause, by: created_by })
+    this.#parts.coordinator.queued(created)
+    return { run: shownRun(created, created_at), replayed: false, mismatch: false }
   }
 
   async list({ limit, offset, ...selection }: RunsPage) {

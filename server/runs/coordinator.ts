@@ -13,7 +13,7 @@ import type { Note } from '../../threads/lane-messages.ts'
 import { injectPlan } from '../../threads/nodes/inject.ts'
 import type { CallDesk } from '../live/call-desk.ts'
 import { nowUs } from '../live/live-messages.ts'
-import type { LoadedRuns, RunStore, StoredRun, StoredRunNode } from '../store/runs/records.ts'
+import type { ClaimedRun, ClaimRun, LoadedRuns, RunStore, StoredRun, StoredRunNode } from '../store/runs/records.ts'
 import { type Resources, RunExecution } from './run-execution.ts'
 import type { StageCache } from './stage-cache.ts'
 
@@ -38,6 +38,8 @@ export interface CoordinatorParts {
 interface Queued {
   readonly id: string
   readonly flow: string
+  /** Null of those that are far back in a long line: the claim answers them. */
+  readonly run: StoredRun | null
 }
 
 interface Running {
@@ -51,6 +53,8 @@ interface Running {
 
 /** A run's progress is written this often; with its end in any case. */
 const PROGRESS_MS = 500
+/** Queued runs that are held in memory whole. */
+const RUNS_HELD = 1_000
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 /** What of a plan is the same in all its runs. */
@@ -86,7 +90,7 @@ export class Coordinator {
 
   /** What the engine before left. */
   load(loaded: LoadedRuns): void {
-    for (const { id, flow } of loaded.queued) this.#queue.set(id, { id, flow })
+    for (const { id, flow } of loaded.queued) this.#queue.set(id, { id, flow, run: null })
   }
 
   start(): void {
@@ -104,13 +108,14 @@ export class Coordinator {
   }
 
   renamed(from: string, to: string): void {
-    for (const [id, { flow }] of this.#queue) if (flow === from) this.#queue.set(id, { id, flow: to })
+    for (const [id, { flow }] of this.#queue) if (flow === from) this.#queue.set(id, { id, flow: to, run: null })
     for (const { run } of this.#running.values()) if (run.flow === from) run.flow = to
   }
 
   /** It is durable already. */
   queued(run: StoredRun): void {
-    this.#queue.set(run.id, { id: run.id, flow: run.flow })
+    const { id, flow } = run
+    this.#queue.set(id, { id, flow, run: this.#queue.size < RUNS_HELD ? run : null })
     this.#claimNext()
   }
 
@@ -157,8 +162,8 @@ export class Coordinator {
 
   async #claim(queued: Queued): Promise<void> {
     try {
-      const run = await this.#parts.store.claim(await this.#claimOf(queued.id))
-      await this.#claimed(queued.id, run)
+      const claim = await this.#claimOf(queued)
+      await this.#claimed(queued, claim, await this.#parts.store.claim(claim))
     } catch (error) {
       // The store refused the write: the run stays queued, for the next start.
       this.#claiming.delete(queued.id)
@@ -167,7 +172,7 @@ export class Coordinator {
     }
   }
 
-  async #claimOf(id: string) {
+  async #claimOf({ id, run }: Queued): Promise<ClaimRun> {
     const code = await this.#parts.codeDigest()
     return {
       id,
@@ -175,15 +180,18 @@ export class Coordinator {
       code_digest: code?.digest ?? null,
       origin_commit: code?.commit ?? null,
       started_at: nowUs(),
+      whole: run === null,
     }
   }
 
-  async #claimed(id: string, run: StoredRun | null): Promise<void> {
-    if (run === null) {
+  async #claimed(queued: Queued, claim: ClaimRun, claimed: ClaimedRun | null): Promise<void> {
+    const { id } = queued
+    if (claimed === null) {
       this.#claiming.delete(id)
       this.#claimNext()
       return this.#told()
     }
+    const run = claimed.run ?? startedRun(queued.run!, claim)
     let execution: RunExecution
     try {
       const { plan, document } = await this.#parts.runnable(run.flow, run.commit)
@@ -299,6 +307,7 @@ export class Coordinator {
     const result = execution?.result() ?? null
     const status = error === null ? 'succeeded' : error.code === 'cancelled' ? 'cancelled' : 'failed'
     const next = this.#closing ? null : this.#takeNext()
+    const claim = next === null ? null : await this.#claimOf(next)
     const names = [...new Set((progress?.metrics ?? []).map(point => `${run.flow}.${point.name}`))]
     try {
       const { finished, claimed } = await this.#parts.store.finish(
@@ -312,14 +321,14 @@ export class Coordinator {
           finished_at: nowUs(),
         },
         progress,
-        next === null ? null : await this.#claimOf(next.id),
+        claim,
       )
       if (names.length > 0) this.#parts.announce('run_metric', run.flow, { run: run.id, names })
-      if (finished !== null) {
+      if (finished) {
         const more = error === null ? {} : { error: error.code, node: error.node }
         this.#parts.announce('run_finished', run.flow, { run: run.id, status, ...more })
       }
-      if (next !== null) void this.#claimed(next.id, claimed)
+      if (next !== null && claim !== null) void this.#claimed(next, claim, claimed)
     } catch (failed) {
       // The end could not be written: the next start finds the run interrupted.
       this.#parts.onDefect(failed)
@@ -341,3 +350,11 @@ export class Coordinator {
     idle?.()
   }
 }
+
+const startedRun = (run: StoredRun, claim: ClaimRun): StoredRun => ({
+  ...run,
+  status: 'running',
+  code_digest: claim.code_digest,
+  origin_commit: claim.origin_commit ?? run.origin_commit,
+  started_at: claim.started_at,
+})

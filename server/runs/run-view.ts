@@ -1,6 +1,20 @@
 import type { Run, RunNode } from '../../protocol/run.ts'
 import { formatTime } from '../../protocol/time.ts'
-import type { StoredRun, StoredRunNode } from '../store/runs/records.ts'
+import type { NewRun, StoredRun, StoredRunNode } from '../store/runs/records.ts'
+
+/** A run as the store has just written it. */
+export const queuedRun = (run: NewRun, created_at: number): StoredRun => ({
+  ...run,
+  status: 'queued',
+  code_digest: null,
+  result: null,
+  terminal: [],
+  error: null,
+  created_at,
+  started_at: null,
+  finished_at: null,
+  cancel_requested_at: null,
+})
 
 /** A stored run as it is answered; `now_us` is what the duration of a running one ends at. */
 export function shownRun(run: StoredRun, now_us: number): Run {

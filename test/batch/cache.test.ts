@@ -179,6 +179,6 @@ test('what was computed before a restart is there after it', async t => {
   const first = await before.runs('stages', { inputs: { x: 1 } })
   const after = new BatchStory((await own.restart()).engine)
   const again = await after.runs('stages', { inputs: { x: 1 } })
-  assert.deepEqual(await after.statuses(again.id), { load: 'cached', scale: 'cached' })
+  assert.deepEqual([await after.statuses(again.id), again.error], [{ load: 'cached', scale: 'cached' }, null])
   assert.equal((await after.node(again.id, 'load')).cached_from, first.id)
 })

@@ -41,6 +41,7 @@ export const claimOf = (id: string, more: Partial<ClaimRun> = {}): ClaimRun => (
   code_digest: null,
   origin_commit: null,
   started_at: 1_000_000,
+  whole: true,
   ...more,
 })
 
@@ -101,8 +102,14 @@ export async function ranRun(
 ): Promise<StoredRun> {
   await runs.create(run)
   await runs.claim(claimOf(run.id))
-  const { finished } = await runs.finish(finishOf(run.id, end), progressOf(run.id, progress), null)
-  return finished!
+  await runs.finish(finishOf(run.id, end), progressOf(run.id, progress), null)
+  return (await runs.get(run.id))!
+}
+
+/** Creates it, or finds the one that was there, and reads it. */
+export async function created(runs: RunStore, run: NewRun): Promise<{ run: StoredRun; replayed: boolean }> {
+  const { there } = await runs.create(run)
+  return { run: there ?? (await runs.get(run.id))!, replayed: there !== null }
 }
 
 export async function textOf(pages: AsyncIterable<Uint8Array>): Promise<string> {

@@ -56,11 +56,8 @@ export type NewRun = Pick<
   | 'attempt'
 >
 
-/** `replayed`: a run of the same flow, caller and key was there; nothing was written. */
-export interface CreatedRun {
-  run: StoredRun
-  replayed: boolean
-}
+/** The time that a new run got; or the run of the same flow, caller and key that was there, and nothing was written. */
+export type CreatedRun = { created_at: number; there: null } | { created_at: null; there: StoredRun }
 
 export interface ClaimRun {
   id: string
@@ -70,6 +67,13 @@ export interface ClaimRun {
   code_digest: string | null
   origin_commit: string | null
   started_at: number
+  /** The caller does not have the run: answer it. */
+  whole: boolean
+}
+
+/** Claimed; with the run when it was asked for. */
+export interface ClaimedRun {
+  run: StoredRun | null
 }
 
 export interface FinishRun {
@@ -250,8 +254,8 @@ export interface LoadedRuns {
 export interface RunStore {
   create(run: NewRun): Promise<CreatedRun>
   /** Null when it is queued no more. */
-  claim(claim: ClaimRun): Promise<StoredRun | null>
-  /** Null when it is not running under this epoch. `then` is claimed in the same transaction. */
+  claim(claim: ClaimRun): Promise<ClaimedRun | null>
+  /** Not finished when it is not running under this epoch. `then` is claimed in the same transaction. */
   finish(finish: FinishRun, progress: RunProgress | null, then: ClaimRun | null): Promise<FinishedRun>
   /** A queued run is cancelled at once; a running one is marked. Null when it has ended, or is none. */
   requestCancel(id: string, at: number): Promise<StoredRun | null>
@@ -278,6 +282,6 @@ export interface RunStore {
 }
 
 export interface FinishedRun {
-  finished: StoredRun | null
-  claimed: StoredRun | null
+  finished: boolean
+  claimed: ClaimedRun | null
 }

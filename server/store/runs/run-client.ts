@@ -3,6 +3,7 @@ import { PulledExport } from './pulled-export.ts'
 import type {
   CacheOrigin,
   CachePage,
+  ClaimedRun,
   ClaimRun,
   CreatedRun,
   ExportMetricsRequest,
@@ -44,7 +45,7 @@ export class RunClient implements RunStore {
     return this.#write({ type: 'create_run', run })
   }
 
-  claim(claim: ClaimRun): Promise<StoredRun | null> {
+  claim(claim: ClaimRun): Promise<ClaimedRun | null> {
     return this.#write({ type: 'claim_run', claim })
   }
 

@@ -51,7 +51,8 @@ export class RunCurves {
     )
     this.#origin = pluck('SELECT seq FROM runs WHERE id = ?')
     this.#originNode = pluck(
-      `SELECT node FROM run_nodes WHERE run = ? AND cache_key = ? AND status = 'succeeded' ORDER BY node = ? DESC, position LIMIT 1`,
+      `SELECT node FROM run_nodes INDEXED BY run_nodes_by_key WHERE run = ? AND cache_key = ? AND status = 'succeeded'
+       ORDER BY node = ? DESC, position LIMIT 1`,
     )
     this.#chunk = db.prepare('SELECT count, bytes FROM metric_chunks WHERE run = ? AND name = ? AND chunk = ?')
   }

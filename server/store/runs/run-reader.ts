@@ -60,6 +60,7 @@ export class RunReader {
   readonly #names: Statement<{ flow: number; name: string }>
   readonly #cached: Statement<OriginRow>
   readonly #origins: Statement<OriginRow>
+  readonly #farthest: Statement<number>
   readonly #nearest: Statement<NodeRow & { run: string }>
 
   constructor(db: Connection, selections: RunSelections, curves: RunCurves) {
@@ -92,11 +93,17 @@ export class RunReader {
       `SELECT ${columns} FROM run_nodes n INDEXED BY run_nodes_origins ${itsRun}
        WHERE ${executed('n')} AND (n.run, n.node) < (?, ?) ORDER BY n.run DESC, n.node DESC LIMIT ?`,
     )
+    this.#farthest = db
+      .prepare(
+        `SELECT created_at FROM runs INDEXED BY runs_of_flow WHERE flow = ? AND created_at < ?
+         ORDER BY created_at DESC LIMIT 1 OFFSET ${NEAREST_RUNS}`,
+      )
+      .pluck() as Statement<number>
     this.#nearest = db.prepare(
-      `SELECT b.id AS run, ${NODE_COLUMNS} FROM (
-         SELECT o.seq, o.id FROM runs r JOIN runs o INDEXED BY runs_of_flow ON o.flow = r.flow AND o.created_at < r.created_at
-         WHERE r.id = ? ORDER BY o.created_at DESC LIMIT ${NEAREST_RUNS}) b
-       JOIN run_nodes n ON n.run = b.seq AND n.node = ? WHERE n.parts IS NOT NULL ORDER BY b.seq DESC LIMIT 1`,
+      `SELECT (SELECT id FROM runs WHERE seq = n.run) AS run, ${NODE_COLUMNS} FROM run_nodes n WHERE n.node = @node AND n.run = (
+         SELECT r.seq FROM runs r INDEXED BY runs_of_flow WHERE r.flow = @flow AND r.created_at < @before AND r.created_at > @after
+         AND EXISTS (SELECT 1 FROM run_nodes m WHERE m.run = r.seq AND m.node = @node AND m.parts IS NOT NULL)
+         ORDER BY r.created_at DESC LIMIT 1)`,
     )
   }
 
@@ -185,7 +192,10 @@ export class RunReader {
   }
 
   nearest(id: string, node: string): { run: string; row: StoredRunNode } | null {
-    const row = this.#nearest.get(id, node)
+    const one = this.#selected.get(id)
+    if (!one) return null
+    const { flow, created_at: before } = one
+    const row = this.#nearest.get({ node, flow, before, after: this.#farthest.get(flow, before) ?? 0 })
     if (!row) return null
     const { run, ...columns } = row
     return { run, row: nodeOf(columns) }

@@ -3,6 +3,7 @@ import type { RunError, RunStatus } from '../../../protocol/run.ts'
 import type { Connection, Statement } from '../database.ts'
 import { ProgressWriter } from './progress-writer.ts'
 import type {
+  ClaimedRun,
   ClaimRun,
   CreatedRun,
   FinishedRun,
@@ -69,7 +70,7 @@ export class RunWriter {
     this.#most_queued = most_queued
     this.#progress = new ProgressWriter(db)
     const pluck = <Value>(sql: string): Statement<Value> => db.prepare(sql).pluck() as Statement<Value>
-    const select = `SELECT ${RUN_COLUMNS} FROM runs r JOIN flows f ON f.id = r.flow`
+    const select = `SELECT ${RUN_COLUMNS} FROM runs r`
     this.#flow = pluck('SELECT id FROM flows WHERE name = ? AND deleted = 0')
     this.#byKey = db.prepare(`${select} WHERE r.flow = ? AND r.created_by = ? AND r.idempotency_key = ?`)
     this.#byId = db.prepare(`${select} WHERE r.id = ?`)
@@ -124,11 +125,13 @@ export class RunWriter {
     if (flow === undefined) throw new ServiceError('flow_not_found', `There is no flow "${run.flow}".`)
     if (run.idempotency_key !== null) {
       const there = this.#byKey.get(flow, run.created_by, run.idempotency_key)
-      if (there) return { run: runOf(there), replayed: true }
+      if (there) return { created_at: null, there: runOf(there) }
     }
     if ((this.#count.get(ALL_FLOWS, 'queued') ?? 0) >= this.#most_queued) {
       throw new ServiceError('too_many_runs', `${this.#most_queued} runs are queued.`)
     }
+    // Strictly increasing, whatever the clock does: lists of runs are in this order.
+    const created_at = Math.max(Math.floor(this.#clock()), (this.#last.get() ?? 0) + 1)
     this.#insert.run(
       run.id,
       flow,
@@ -148,18 +151,17 @@ export class RunWriter {
       run.inputs_digest,
       run.retry_of,
       run.attempt,
-      // Strictly increasing, whatever the clock does: lists of runs are in this order.
-      Math.max(Math.floor(this.#clock()), (this.#last.get() ?? 0) + 1),
+      created_at,
     )
     this.#moveCount(flow, null, 'queued')
-    return { run: this.#get(run.id), replayed: false }
+    return { created_at, there: null }
   }
 
-  claim({ id, epoch, code_digest, origin_commit, started_at }: ClaimRun): StoredRun | null {
+  claim({ id, epoch, code_digest, origin_commit, started_at, whole: isAsked }: ClaimRun): ClaimedRun | null {
     const moved = this.#claim.get(epoch, code_digest, origin_commit, whole(started_at), id)
     if (!moved) return null
     this.#moveCount(moved.flow, 'queued', 'running')
-    return this.#get(id)
+    return { run: isAsked ? this.#get(id) : null }
   }
 
   /** The progress of a run that is not running under this epoch is dropped with its end. */
@@ -174,13 +176,11 @@ export class RunWriter {
       id,
       epoch,
     )
-    let finished: StoredRun | null = null
     if (moved) {
       if (progress !== null) this.#progress.write(moved.seq, progress)
       this.#moveCount(moved.flow, 'running', status)
-      finished = this.#get(id)
     }
-    return { finished, claimed: then === null ? null : this.claim(then) }
+    return { finished: moved !== undefined, claimed: then === null ? null : this.claim(then) }
   }
 
   requestCancel(id: string, at: number): StoredRun | null {

@@ -6,7 +6,7 @@ import type { RunPage, RunSelection } from '../../../../server/store/runs/record
 import { RunSelections } from '../../../../server/store/runs/run-selection.ts'
 import { opened } from '../../../kit/opened-store.ts'
 import { saving, startStore, temporaryDirectory } from '../../../kit/stored.ts'
-import { claimOf, everyRun, newRun, nodeRow, ranRun } from '../../../kit/stored-runs.ts'
+import { claimOf, created, everyRun, newRun, nodeRow, ranRun } from '../../../kit/stored-runs.ts'
 
 const page = (more: Partial<RunPage> = {}): RunPage => ({ ...everyRun, limit: 100, offset: 0, ...more })
 
@@ -17,7 +17,7 @@ test('runs are listed newest first, by flow, group, status and times, in pages',
   const times: number[] = []
   for (let i = 0; i < 8; i++) {
     const run = newRun(i % 2 === 0 ? 'boiler' : 'kettle', { group: i < 4 ? 'sweep' : null })
-    const { created_at } = (await store.runs.create(run)).run
+    const { created_at } = (await created(store.runs, run)).run
     ids.push(run.id)
     times.push(created_at)
   }

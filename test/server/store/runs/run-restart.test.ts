@@ -53,7 +53,7 @@ test('a start fails what an earlier one had running, with its nodes, and leaves 
   assert.deepEqual(await second.store.runs.get(ended.id), ended)
   const series = await second.store.runs.series({ ...everyRun, run: broken.id, name: null, stride: 1, limit: 10 })
   assert.deepEqual(series[0]!.values, [0, 0.25, 0.5])
-  assert.equal((await second.store.runs.finish(finishOf(broken.id), null, null)).finished, null)
+  assert.equal((await second.store.runs.finish(finishOf(broken.id), null, null)).finished, false)
   await second.store.runs.claim(claimOf(waiting.id, { epoch: second.loaded.engine_epoch }))
   await second.close()
 
@@ -68,7 +68,7 @@ test('created_at goes on increasing when the clock of a later start is behind', 
     const [outcome] = store.commit.run(store.intake, [
       { id: 1, request: { type: 'create_run', run: newRun('boiler') } },
     ]) as { result: CreatedRun }[]
-    return outcome!.result.run.created_at
+    return outcome!.result.created_at!
   }
   const early = opened(data_dir, {}, () => 2_000_000)
   early.commit.run(early.intake, [{ id: 1, request: { type: 'save_flow', save: saving('boiler') } }])

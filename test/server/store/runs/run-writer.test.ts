@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { isLive, RUN_STATUSES, type RunStatus } from '../../../../protocol/run.ts'
 import { randomFrom, seed } from '../../../kit/random.ts'
 import { saving, startStore, temporaryDirectory } from '../../../kit/stored.ts'
-import { claimOf, everyRun, finishOf, newRun, nodeRow, progressOf, ranRun } from '../../../kit/stored-runs.ts'
+import { claimOf, created, everyRun, finishOf, newRun, nodeRow, progressOf, ranRun } from '../../../kit/stored-runs.ts'
 
 const refusedWith = (code: string) => (error: { code: string }) => {
   assert.equal(error.code, code)
@@ -23,7 +23,7 @@ test('a run goes from queued over running to its end, and a move that comes twic
     inputs: { x: '@run:1.y' },
     resolved: { x: [1, { deep: null }] },
   })
-  const { run: queued } = await store.runs.create(run)
+  const { run: queued } = await created(store.runs, run)
   assert.deepEqual(queued, {
     ...run,
     status: 'queued',
@@ -37,7 +37,7 @@ test('a run goes from queued over running to its end, and a move that comes twic
     cancel_requested_at: null,
   })
   const claimed = await store.runs.claim(claimOf(run.id, { code_digest: 'code', origin_commit: 'abc-dirty' }))
-  assert.deepEqual(claimed, {
+  assert.deepEqual(claimed!.run, {
     ...queued,
     status: 'running',
     code_digest: 'code',
@@ -46,7 +46,7 @@ test('a run goes from queued over running to its end, and a move that comes twic
   })
   assert.equal(await store.runs.claim(claimOf(run.id)), null)
   assert.deepEqual(await store.runs.finish(finishOf(run.id, { epoch: 2 }), null, null), {
-    finished: null,
+    finished: false,
     claimed: null,
   })
   const next = newRun('boiler', { origin_commit: 'abc' })
@@ -57,17 +57,17 @@ test('a run goes from queued over running to its end, and a move that comes twic
     progressOf(run.id, { nodes: [nodeRow('smooth', { status: 'failed', error })] }),
     claimOf(next.id),
   )
-  assert.deepEqual(ended.finished, {
-    ...claimed,
+  assert.equal(ended.finished, true)
+  assert.deepEqual(await store.runs.get(run.id), {
+    ...claimed!.run,
     status: 'failed',
     result: { y: 2 },
     terminal: ['y'],
     error,
     finished_at: 3_500_000,
   })
-  assert.equal(ended.claimed!.status, 'running')
-  assert.equal(ended.claimed!.origin_commit, 'abc', 'a claim that read none leaves the one that was given')
-  assert.deepEqual(await store.runs.get(run.id), ended.finished)
+  assert.equal(ended.claimed!.run!.status, 'running')
+  assert.equal(ended.claimed!.run!.origin_commit, 'abc', 'a claim that read none leaves the one that was given')
   assert.deepEqual(await store.runs.nodes(run.id), [nodeRow('smooth', { status: 'failed', error })])
 
   await store.runs.finish(finishOf(run.id), progressOf(run.id, { nodes: [nodeRow('late')] }), null)
@@ -98,7 +98,7 @@ test('of many that create a run under one key at once, one does; the others get 
   const { store } = await startStore(t, temporaryDirectory(t))
   for (const flow of ['boiler', 'other']) await store.saveFlow(saving(flow))
   const under = (flow: string, created_by: string, idempotency_key: string | null) =>
-    store.runs.create(newRun(flow, { created_by, idempotency_key }))
+    created(store.runs, newRun(flow, { created_by, idempotency_key }))
   const same = await Promise.all(Array.from({ length: 20 }, () => under('boiler', 'ada', 'k')))
   assert.equal(same.filter(({ replayed }) => !replayed).length, 1)
   assert.equal(same[0]!.replayed, false, 'the first call wins')
@@ -125,9 +125,9 @@ test('at the bound of queued runs a new one is refused, a repeat under its key i
   await store.runs.create(first)
   await store.runs.create(newRun('boiler'))
   await assert.rejects(store.runs.create(newRun('boiler')), refusedWith('too_many_runs'))
-  assert.equal((await store.runs.create(newRun('boiler', { idempotency_key: 'k' }))).run.id, first.id)
+  assert.equal((await created(store.runs, newRun('boiler', { idempotency_key: 'k' }))).run.id, first.id)
   await store.runs.claim(claimOf(first.id))
-  assert.equal((await store.runs.create(newRun('boiler'))).replayed, false, 'running ones do not count')
+  assert.equal((await created(store.runs, newRun('boiler'))).replayed, false, 'running ones do not count')
   await assert.rejects(store.runs.create(newRun('nowhere')), refusedWith('flow_not_found'))
 })
 
@@ -156,7 +156,7 @@ test('runs go with their flow when it is renamed, and stay its own when it is de
   assert.equal((await store.runs.get(run.id))!.flow, 'kettle')
   await assert.rejects(store.runs.create(newRun('kettle')), refusedWith('flow_not_found'))
   await store.saveFlow(saving('kettle'))
-  assert.equal((await store.runs.create(newRun('kettle', { idempotency_key: 'k' }))).run.id, run.id)
+  assert.equal((await created(store.runs, newRun('kettle', { idempotency_key: 'k' }))).run.id, run.id)
   assert.equal((await of('kettle')).count, 2)
 
   await store.deleteFlow({ name: 'kettle', author: 'ada' })
@@ -173,7 +173,7 @@ test(`counts and statuses follow every move, whatever the order and across start
   const data_dir = temporaryDirectory(t)
   const flows = ['boiler', 'kettle', 'pot']
   const model = new Map<string, { flow: string; status: RunStatus; epoch: number }>()
-  const created: string[] = []
+  const ids: string[] = []
   const countOf = (statuses: readonly RunStatus[], flow: string | null): number =>
     [...model.values()].filter(run => statuses.includes(run.status) && (flow === null || run.flow === flow)).length
 
@@ -190,10 +190,10 @@ test(`counts and statuses follow every move, whatever the order and across start
     assert.equal(loaded.runs.interrupted, interrupted)
     assert.deepEqual(
       loaded.runs.queued.map(({ id }) => id),
-      created.filter(id => model.get(id)!.status === 'queued'),
+      ids.filter(id => model.get(id)!.status === 'queued'),
     )
     const moves = Array.from({ length: 200 }, async (): Promise<void> => {
-      const id = created.length > 0 ? pick(created) : ''
+      const id = ids.length > 0 ? pick(ids) : ''
       const run = model.get(id)
       const claim = (): boolean => run?.status === 'queued'
       switch (run ? pick(['create', 'create', 'claim', 'claim', 'finish', 'late', 'cancel']) : 'create') {
@@ -201,31 +201,31 @@ test(`counts and statuses follow every move, whatever the order and across start
           const flow = pick(flows)
           const made = newRun(flow)
           model.set(made.id, { flow, status: 'queued', epoch: 0 })
-          created.push(made.id)
-          assert.equal((await store.runs.create(made)).replayed, false)
+          ids.push(made.id)
+          assert.equal((await store.runs.create(made)).there, null)
           return
         }
         case 'claim': {
           const goes = claim()
           if (goes) Object.assign(run!, { status: 'running', epoch })
-          assert.equal((await store.runs.claim(claimOf(id, { epoch })))?.status ?? null, goes ? 'running' : null)
+          assert.equal((await store.runs.claim(claimOf(id, { epoch })))?.run?.status ?? null, goes ? 'running' : null)
           return
         }
         case 'finish': {
           const goes = run!.status === 'running' && run!.epoch === epoch
           const status = pick(['succeeded', 'failed', 'cancelled'] as const)
           if (goes) run!.status = status
-          const then = model.get(pick(created))!
-          const thenId = created.find(one => model.get(one) === then)!
+          const then = model.get(pick(ids))!
+          const thenId = ids.find(one => model.get(one) === then)!
           const claims = then.status === 'queued'
           if (claims) Object.assign(then, { status: 'running', epoch })
           const end = await store.runs.finish(finishOf(id, { epoch, status }), null, claimOf(thenId, { epoch }))
-          assert.equal(end.finished?.status ?? null, goes ? status : null)
-          assert.equal(end.claimed?.id ?? null, claims ? thenId : null)
+          assert.equal(end.finished, goes)
+          assert.equal(end.claimed?.run?.id ?? null, claims ? thenId : null)
           return
         }
         case 'late':
-          assert.equal((await store.runs.finish(finishOf(id, { epoch: epoch - 1 }), null, null)).finished, null)
+          assert.equal((await store.runs.finish(finishOf(id, { epoch: epoch - 1 }), null, null)).finished, false)
           return
         case 'cancel': {
           const was = run!.status
@@ -242,7 +242,7 @@ test(`counts and statuses follow every move, whatever the order and across start
       assert.equal(count, countOf(RUN_STATUSES, flow))
       assert.deepEqual(
         items.map(({ id, status }) => [id, status]),
-        created
+        ids
           .filter(id => flow === null || model.get(id)!.flow === flow)
           .map(id => [id, model.get(id)!.status])
           .reverse(),
