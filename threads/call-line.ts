@@ -6,6 +6,7 @@ export interface CallLine {
   send(message: FromCall): void
   /** Messages so far. */
   readonly sent: number
+  /** The body has ended; what is still said to it is not heard. */
   close(): void
 }
 
@@ -31,9 +32,8 @@ export class LaneLine implements CallLine {
     this.sent++
   }
 
-  close(): void {
-    this.#port.close()
-  }
+  /** The port stays: the end of the call goes the same way. */
+  close(): void {}
 }
 
 /** This thread's end of the line to the front that all its calls of batch runs share: a port for each would cost more than a short body. */

@@ -1,9 +1,7 @@
 import { type MessagePort, parentPort, threadId } from 'node:worker_threads'
 import { THREW } from '../core/cascade/host.ts'
-import { compileOutputs, type OutputValues } from '../core/cascade/plan-run.ts'
 import type { Body } from '../core/cascade/seat.ts'
 import type { PlanNode } from '../core/flow/plan.ts'
-import { createCodec, newEncoded } from '../protocol/codec.ts'
 import type { ArtifactReference } from '../protocol/dtype.ts'
 import { ServiceError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
@@ -13,20 +11,28 @@ import { encodeState, type KeptState } from './kept-state.ts'
 import type { CallEnd, CallMetric, FromCall, FromSlot, Note, RunIdentity, ToCall } from './lane-messages.ts'
 import { failureOf, loadBody, NodeDoor } from './node-call.ts'
 import { type ContextHost, NodeContext, NodeState } from './node-context.ts'
+import { type CheckedNode, OutputCheck } from './output-check.ts'
 import { type PackedNode, unpackNode } from './packed-node.ts'
 
-/** One node call in a call slot: a piscina task. Of a live node it answers over `port`; of a batch run, as the task's result. */
-export interface CallTask {
-  readonly call: number
+/** What of a node of a plan its calls need. */
+export type CallNode = Pick<PlanNode, 'id' | 'settings' | 'digest' | 'change_key' | 'timeout_s'> & CheckedNode
+
+/** One call of a node's body, away from the lanes. */
+export interface NodeCall {
   readonly flow: string
   readonly run: RunIdentity | null
   /** As it is, or as it lies in shared memory. */
-  readonly node: PlanNode | PackedNode
+  readonly node: CallNode | PackedNode
   readonly inputs: Record<string, unknown>
   readonly state: Record<string, unknown>
-  readonly port: MessagePort | null
   readonly bodies: string
   readonly artifacts: ArtifactPlace
+}
+
+/** One in a call slot: a piscina task. Of a live node it answers over `port`; of a batch run, as the task's result. */
+export interface CallTask extends NodeCall {
+  readonly call: number
+  readonly port: MessagePort | null
   /** Which call each thread runs, at its thread id modulo the length; the front looks there. */
   readonly running: Int32Array
 }
@@ -38,18 +44,29 @@ const METRIC_BATCH_MS = 50
 const NODES_KNOWN = 1_000
 
 export default async function call(task: CallTask): Promise<CallEnd | undefined> {
-  const at = threadId % task.running.length
-  Atomics.store(task.running, at, task.call)
+  const { port, running } = task
+  const at = threadId % running.length
+  Atomics.store(running, at, task.call)
   try {
-    return await new NodeCallTask(task).run()
+    const call = new NodeCallTask(task, listener =>
+      port === null ? new FrontLine(task.call, listener) : new LaneLine(port, listener),
+    )
+    if (call.node.timeout_s !== null)
+      parentPort?.postMessage({ type: 'call_started', call: task.call } satisfies FromSlot)
+    const end = await call.run()
+    if (port === null) return end
+    port.postMessage(end.outcome)
+    port.close()
+    return undefined
   } finally {
-    Atomics.store(task.running, at, 0)
+    Atomics.store(running, at, 0)
   }
 }
 
-class NodeCallTask implements ContextHost, CallListener {
-  readonly #task: CallTask
-  readonly #node: PlanNode
+/** From the body's loading to its end: its checks, its context, what it says meanwhile. */
+export class NodeCallTask implements ContextHost, CallListener {
+  readonly node: CallNode
+  readonly #task: NodeCall
   readonly #line: CallLine
   readonly #controller = new AbortController()
   readonly #state: NodeState
@@ -63,36 +80,27 @@ class NodeCallTask implements ContextHost, CallListener {
   #given_up = false
   #goOn: (() => void)[] = []
 
-  constructor(task: CallTask) {
+  constructor(task: NodeCall, lineTo: (listener: CallListener) => CallLine) {
     this.#task = task
     const { node, check } = knownNode(task.node)
-    this.#node = node
+    this.node = node
     this.#check = check
-    this.#line = task.port === null ? new FrontLine(task.call, this) : new LaneLine(task.port, this)
+    this.#line = lineTo(this)
     this.#state = new NodeState(task.state)
     this.#before = this.#check.codec.encodePlain({ k: '', s: task.state } satisfies KeptState)
   }
 
-  async run(): Promise<CallEnd | undefined> {
-    const node = this.#node
-    const { call } = this.#task
-    if (node.timeout_s !== null) parentPort?.postMessage({ type: 'call_started', call } satisfies FromSlot)
-    const outcome = await this.#outcome(performance.now())
-    try {
-      if (this.#task.port === null) return { outcome: this.#sendable(outcome), sent: this.#line.sent }
-      this.#send(outcome)
-      return undefined
-    } finally {
-      this.#over = true
-      this.#line.close()
-    }
+  async run(): Promise<CallEnd> {
+    const outcome = this.#sendable(await this.#outcome(performance.now()))
+    this.#over = true
+    this.#line.close()
+    return { outcome, sent: this.#line.sent }
   }
 
   async #outcome(from: number): Promise<CallEnd['outcome']> {
-    const node = this.#node
-    const { bodies } = this.#task
+    const { digest, qualified } = this.node
     try {
-      const body = await loadBody(bodies, node.digest!, node.qualified)
+      const body = await loadBody(this.#task.bodies, digest!, qualified)
       const outputs = await this.#body(body)
       if (outputs !== undefined && outputs !== null) this.#check.refuse(outputs)
       this.#flushMetrics()
@@ -123,10 +131,10 @@ class NodeCallTask implements ContextHost, CallListener {
     const door = new NodeDoor()
     const identity = {
       flow: this.#task.flow,
-      id: this.#node.id,
-      qualified: this.#node.qualified,
+      id: this.node.id,
+      qualified: this.node.qualified,
       // A copy: what one body writes into its settings is not for the next.
-      settings: structuredClone(this.#node.settings),
+      settings: structuredClone(this.node.settings),
       run: this.#task.run,
     }
     const result = door.enter(body, this.#task.inputs, new NodeContext(identity, this, this.#state))
@@ -151,7 +159,7 @@ class NodeCallTask implements ContextHost, CallListener {
     if (++this.#unawaited > limits.UNAWAITED_EMITS) {
       throw new ServiceError(
         'emit_overflow',
-        `${this.#node.qualified} emitted more than ${limits.UNAWAITED_EMITS} times without awaiting.`,
+        `${this.node.qualified} emitted more than ${limits.UNAWAITED_EMITS} times without awaiting.`,
       )
     }
     this.#unprocessed++
@@ -174,7 +182,7 @@ class NodeCallTask implements ContextHost, CallListener {
 
   /** In batch runs points travel in batches: a body may note hundreds between two turns of its event loop. */
   metric(name: string, value: number, step: number | null): void {
-    const node = this.#node
+    const node = this.node
     const { run } = this.#task
     if (run === null) {
       this.note({ type: 'gauge', node: node.qualified, name, value, step, ts: this.now_us() })
@@ -234,7 +242,7 @@ class NodeCallTask implements ContextHost, CallListener {
   /** A copy of what the body wrote, as long as it can be kept: nothing of its getters and traps goes along. */
   #stateNow(): Record<string, unknown> | ServiceError {
     if (!this.#state.touched) return this.#task.state
-    const encoded = encodeState(this.#check.codec, { k: '', s: this.#state.object }, this.#node.qualified)
+    const encoded = encodeState(this.#check.codec, { k: '', s: this.#state.object }, this.node.qualified)
     return encoded instanceof ServiceError ? encoded : this.#decoded(encoded)
   }
 
@@ -263,7 +271,7 @@ class NodeCallTask implements ContextHost, CallListener {
 
   #unsendable(error: unknown): ServiceError {
     const why = error instanceof Error ? error.message : 'it cannot be sent'
-    return new ServiceError('bad_output', `${this.#node.qualified}: ${why}.`)
+    return new ServiceError('bad_output', `${this.node.qualified}: ${why}.`)
   }
 }
 
@@ -278,14 +286,14 @@ function isPlain(outputs: unknown): boolean {
 }
 
 interface KnownNode {
-  readonly node: PlanNode
+  readonly node: CallNode
   readonly check: OutputCheck
 }
 
 /** A check costs more to make than a short body to run, and so does reading a packed node. */
 const known_nodes = new Map<string | number, KnownNode>()
 
-function knownNode(given: PlanNode | PackedNode): KnownNode {
+function knownNode(given: CallNode | PackedNode): KnownNode {
   const key = 'bytes' in given ? given.key : `${given.qualified} ${given.change_key}`
   let known = known_nodes.get(key)
   if (known === undefined) {
@@ -294,41 +302,4 @@ function knownNode(given: PlanNode | PackedNode): KnownNode {
     known_nodes.set(key, (known = { node, check: new OutputCheck(node) }))
   }
   return 'bytes' in given ? known : { node: given, check: known.check }
-}
-
-/** The same checks that an inline emission passes, made here so that `ctx.emit` throws where the mistake is. */
-class OutputCheck {
-  readonly codec = createCodec()
-  readonly #node: PlanNode
-  readonly #read: ReturnType<typeof compileOutputs>
-  readonly #out: OutputValues = { value: [], keys: 0 }
-  readonly #scratch = newEncoded()
-
-  constructor(node: PlanNode) {
-    this.#node = node
-    this.#read = compileOutputs(node)
-  }
-
-  refuse(outputs: unknown): void {
-    const { qualified } = this.#node
-    if (typeof outputs !== 'object' || outputs === null) {
-      throw new ServiceError(
-        'bad_output',
-        `${qualified} answered ${outputs === null ? 'null' : typeof outputs}, not an object of outputs.`,
-      )
-    }
-    const undeclared = this.#read(outputs as Record<string, unknown>, this.#out)
-    if (undeclared !== null) {
-      throw new ServiceError(
-        'undeclared_key',
-        `${qualified} answered the key "${undeclared}", which none of its output ports declares.`,
-      )
-    }
-    for (const [at, port] of this.#node.outputs.entries()) {
-      if (this.#out.value[at] === undefined) continue
-      const refusal = this.codec.encode(this.#out.value[at], port.dtype, this.#scratch)
-      if (refusal !== null)
-        throw new ServiceError(refusal.code, `Output "${port.port}" of ${qualified}: ${refusal.text}`)
-    }
-  }
 }

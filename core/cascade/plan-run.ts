@@ -319,7 +319,7 @@ export interface OutputValues {
   keys: number
 }
 
-export function compileOutputs(node: PlanNode): ReadOutputs {
+export function compileOutputs(node: { readonly outputs: readonly { readonly port: string }[] }): ReadOutputs {
   const reads = node.outputs.map(
     (output, at) =>
       `const v${at} = result[${JSON.stringify(output.port)}]; value[${at}] = v${at}; if (v${at} !== undefined) found++;`,
