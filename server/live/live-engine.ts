@@ -249,6 +249,8 @@ export class LiveEngine implements Engine {
       codeDigest: () => code.read(),
       note: note => notes.take(note),
       announce,
+      tell: event => this.fanout.event(event),
+      isWatched: () => !this.fanout.isAlone,
       onDefect,
     })
     this.#coordinator.load(loaded.runs)

@@ -5,15 +5,17 @@ import { isCacheable, StageFingerprint } from '../../core/runs/fingerprint.ts'
 import { type Codec, createCodec } from '../../protocol/codec.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { ServiceError } from '../../protocol/errors.ts'
-import type { EventType } from '../../protocol/event.ts'
+import type { EngineEvent, EventType } from '../../protocol/event.ts'
 import type { NormalDocument, NormalNode } from '../../protocol/flow-document.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { RunError } from '../../protocol/run.ts'
+import { formatTime } from '../../protocol/time.ts'
 import type { Note } from '../../threads/lane-messages.ts'
 import { injectPlan } from '../../threads/nodes/inject.ts'
 import type { CallDesk } from '../live/call-desk.ts'
 import { nowUs } from '../live/live-messages.ts'
 import type { ClaimedRun, ClaimRun, LoadedRuns, RunStore, StoredRun, StoredRunNode } from '../store/runs/records.ts'
+import type { NodeRecord } from './node-record.ts'
 import { type Resources, RunExecution } from './run-execution.ts'
 import type { StageCache } from './stage-cache.ts'
 
@@ -32,6 +34,9 @@ export interface CoordinatorParts {
   codeDigest(): Promise<{ digest: string; commit: string } | null>
   note(note: Note): void
   announce(type: EventType, flow: string | null, more: Record<string, unknown>): void
+  /** To those who watch now; nobody keeps it. */
+  tell(event: EngineEvent): void
+  isWatched(): boolean
   onDefect(error: unknown): void
 }
 
@@ -238,6 +243,7 @@ export class Coordinator {
       now_us: nowUs,
       note: note => this.#parts.note(note.type === 'log' ? { ...note, run: run.id } : note),
       onDefect: error => this.#parts.onDefect(error),
+      moved: record => this.#moved(run, record),
       progressed: () => this.#progressed(run.id),
       ended: () => queueMicrotask(() => this.#ended(run.id)),
     })
@@ -266,6 +272,13 @@ export class Coordinator {
   }
 
   // ---- progress
+
+  #moved(run: StoredRun, { node, status, cached_from }: NodeRecord): void {
+    if (!this.#parts.isWatched()) return
+    const more = cached_from === null ? {} : { cached_from }
+    const ts = formatTime(nowUs())
+    this.#parts.tell({ type: 'run_node', ts, flow: run.flow, run: run.id, node: node.qualified, status, ...more })
+  }
 
   #progressed(id: string): void {
     const running = this.#running.get(id)

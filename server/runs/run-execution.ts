@@ -10,7 +10,7 @@ import { type Codec, newEncoded } from '../../protocol/codec.ts'
 import type { EncodedValue } from '../../protocol/encoded.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import type { ResourceAmounts, RunError } from '../../protocol/run.ts'
+import type { ResourceAmounts, RunError, RunNodeStatus } from '../../protocol/run.ts'
 import { CallFailure } from '../../threads/lane-calls.ts'
 import type { Note } from '../../threads/lane-messages.ts'
 import { failure, failureOf } from '../../threads/node-call.ts'
@@ -47,6 +47,8 @@ export interface RunExecutionParts {
   now_us(): number
   note(note: Note): void
   onDefect(error: unknown): void
+  /** A node has another status; for those who watch. */
+  moved(record: NodeRecord): void
   /** Something is to be written; at most once until `takeProgress`. */
   progressed(): void
   ended(): void
@@ -255,8 +257,13 @@ export class RunExecution {
     return true
   }
 
-  #conclude(record: NodeRecord, status: 'succeeded' | 'failed' | 'cached' | 'skipped' | 'cancelled'): void {
+  #move(record: NodeRecord, status: RunNodeStatus): void {
     record.move(status)
+    this.#parts.moved(record)
+  }
+
+  #conclude(record: NodeRecord, status: 'succeeded' | 'failed' | 'cached' | 'skipped' | 'cancelled'): void {
+    this.#move(record, status)
     const { position } = record.node
     this.#ended[position >>> 5]! |= 1 << (position & 31)
   }
@@ -420,7 +427,7 @@ export class RunExecution {
     record.queued_at ??= this.#parts.now_us()
     if (asked === null) return this.#call(record, execution, null)
     record.asked = asked
-    record.move('queued')
+    this.#move(record, 'queued')
     this.#parts.progressed()
     const waited = resources.claim({ node: record.node.qualified, run: id, asked })
     this.#calls.add(waited)
@@ -445,7 +452,7 @@ export class RunExecution {
   #call(record: NodeRecord, execution: Execution, grant: Grant | null): void {
     const { desk, plan, id, resources } = this.#parts
     record.started_at ??= this.#parts.now_us()
-    if (record.status !== 'running') record.move('running')
+    if (record.status !== 'running') this.#move(record, 'running')
     const request = { flow: plan.flow, run: { id }, node: record.node, inputs: execution.inputs }
     const call = desk.run(request, record.state, {
       emitted: (outputs, processed) => {
