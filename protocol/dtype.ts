@@ -1,7 +1,9 @@
 import Type, { type Static } from 'typebox'
+import { DTYPES } from './dtypes.ts'
+
+export { agrees, DTYPES } from './dtypes.ts'
 
 /** What a port or message carries. Messages never carry bytes; image, audio, video and artifact are references. */
-export const DTYPES = ['bool', 'int', 'float', 'str', 'json', 'image', 'audio', 'video', 'artifact'] as const
 export const Dtype = Type.Unsafe<Dtype>(
   Type.Union(
     DTYPES.map(dtype => Type.Literal(dtype)),
@@ -21,12 +23,3 @@ export const ArtifactReference = Type.Object(
   { additionalProperties: true },
 )
 export type ArtifactReference = Static<typeof ArtifactReference>
-
-const REFERENCES: readonly Dtype[] = ['image', 'audio', 'video', 'artifact']
-
-/** May a message of dtype `source` be read at a port of dtype `target`? Equal; int to float; references to artifact; anything to json. */
-export function agrees(source: Dtype, target: Dtype): boolean {
-  if (source === target || target === 'json') return true
-  if (source === 'int') return target === 'float'
-  return target === 'artifact' && REFERENCES.includes(source)
-}
