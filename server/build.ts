@@ -42,7 +42,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   const onDefect = (error: unknown): void => log.error('defect', { error })
   const front = await createFront({
     routes,
-    sockets: new FlowsSocket({ fanout: engine.fanout, directory: engine.map, messages: engine.messages, onDefect }),
+    sockets: [new FlowsSocket({ fanout: engine.fanout, directory: engine.map, messages: engine.messages, onDefect })],
     admissions: new Gatekeeper(tokens, accounts, Date.now),
     proxies: new TrustedProxies(config.trusted_proxies),
     log,

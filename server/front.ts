@@ -3,7 +3,7 @@ import { ServiceError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
 import { addressOfBytes, type TrustedProxies } from './auth/client-address.ts'
 import { type Admission, type Admissions, bearerOf } from './auth/gatekeeper.ts'
-import { mayCall } from './auth/principal.ts'
+import { mayOpen, type Principal, type WorkerPrincipal } from './auth/principal.ts'
 import { type Channel, Exchange, type ExchangeServices } from './exchange.ts'
 import { freePort } from './free-port.ts'
 import { Gate } from './gate.ts'
@@ -24,8 +24,7 @@ import { readUpgrade, type UpgradeRequest } from './upgrade.ts'
  */
 export interface FrontOptions {
   readonly routes: readonly Route[]
-  /** Null serves no websocket. */
-  readonly sockets: SocketHandlers | null
+  readonly sockets: readonly SocketHandlers[]
   readonly admissions: Admissions
   readonly proxies: TrustedProxies
   readonly log: Log
@@ -95,7 +94,11 @@ export class Front implements Publisher {
       this.#connections += change
       if (change > 0 && this.#connections > most) res.close()
     })
-    if (options.sockets) this.#serveSockets(options.sockets)
+    for (const handlers of options.sockets) this.#serveSockets(handlers)
+    if (options.sockets.length > 0) {
+      this.#sweep = setInterval(() => this.#endStale(), options.token_sweep_ms ?? TOKEN_SWEEP_MS)
+      this.#sweep.unref()
+    }
     this.#app.any('/*', (res, req) => {
       try {
         this.#request(res, req)
@@ -147,7 +150,7 @@ export class Front implements Publisher {
 
   /** Publishing without a websocket route, or after the close, is a fault that ends the process. */
   get #canPublish(): boolean {
-    return this.#options.sockets !== null && !this.#closed
+    return this.#options.sockets.length > 0 && !this.#closed
   }
 
   #request(res: HttpResponse, req: HttpRequest): void {
@@ -166,7 +169,8 @@ export class Front implements Publisher {
     // A body that nobody reads is dropped by the library; one that may be long ends the connection.
     const cut = gate.chunked || gate.content_length > limits.BODY_DRAIN_BYTES
     if (leaf === null) {
-      const code = path === this.#options.sockets?.path && method === 'GET' ? 'upgrade_required' : 'not_found'
+      const isSocket = this.#options.sockets.some(handlers => handlers.path === path)
+      const code = isSocket && method === 'GET' ? 'upgrade_required' : 'not_found'
       refuse(res, new ServiceError(code), path, head, cut)
       return
     }
@@ -229,7 +233,7 @@ export class Front implements Publisher {
       }
     }
     this.#app.ws<Attached>(handlers.path, {
-      maxPayloadLength: limits.SOCKET_FRAME_BYTES,
+      maxPayloadLength: handlers.frames === 'binary' ? handlers.frame_bytes : limits.SOCKET_FRAME_BYTES,
       maxBackpressure: limits.SOCKET_BACKPRESSURE_BYTES,
       closeOnBackpressureLimit: false,
       idleTimeout: SOCKET_IDLE_S,
@@ -249,7 +253,8 @@ export class Front implements Publisher {
       },
       message: (ws, message, isBinary) => {
         const { live } = ws.getUserData()
-        if (isBinary) live.end(UNSUPPORTED_DATA, 'frames are text')
+        if (isBinary !== (handlers.frames === 'binary')) live.end(UNSUPPORTED_DATA, `frames are ${handlers.frames}`)
+        else if (handlers.frames === 'binary') call(live, () => handlers.message(live, Buffer.from(message)))
         else call(live, () => handlers.message(live, Buffer.from(message).toString('utf8')))
       },
       drain: ws => {
@@ -265,8 +270,6 @@ export class Front implements Publisher {
         call(live, () => handlers.close(live))
       },
     })
-    this.#sweep = setInterval(() => this.#endStale(), this.#options.token_sweep_ms ?? TOKEN_SWEEP_MS)
-    this.#sweep.unref()
   }
 
   #upgrade(handlers: SocketHandlers, res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
@@ -277,10 +280,11 @@ export class Front implements Publisher {
       refuse(res, new ServiceError(refusal.code, refusal.detail), path, false, true)
       return
     }
+    const admissions = handlers.frames === 'binary' ? handlers.admissions : this.#options.admissions
     let asked: UpgradeRequest
     try {
       asked = readUpgrade(this.#gate, query)
-      const known = this.#options.admissions.known(asked.token)
+      const known = admissions.known(asked.token)
       if (known !== null) {
         this.#letIn(handlers, known, asked, res, context)
         return
@@ -296,7 +300,7 @@ export class Front implements Publisher {
     const refuseLate = (error: unknown): void => {
       if (!aborted) res.cork(() => refuse(res, error, path, false, false))
     }
-    this.#options.admissions
+    admissions
       .admit(asked.token)
       .then(admission => {
         // Not corked: when a cork ends, the library looks for the response that it began with, finds in its memory the
@@ -309,15 +313,15 @@ export class Front implements Publisher {
 
   #letIn(
     handlers: SocketHandlers,
-    admission: Admission,
+    { principal }: Admission<Principal | WorkerPrincipal>,
     asked: UpgradeRequest,
     res: HttpResponse,
     context: us_socket_context_t,
   ): void {
-    if (!mayCall(handlers.who, admission.principal)) throw new ServiceError('forbidden')
+    if (!mayOpen(handlers.who, principal)) throw new ServiceError('forbidden')
     if (this.#sockets.size >= (this.#options.most_sockets ?? limits.SOCKETS))
       throw new ServiceError('too_many_connections', 'Every place for a websocket is taken.', { retry_after_s: 5 })
-    const live = new LiveSocket(++this.#socket_ids, admission.principal, asked.token)
+    const live = new LiveSocket(++this.#socket_ids, principal, principal.kind === 'user' ? asked.token : null)
     // Opens the socket before it returns.
     res.upgrade<Attached>({ live }, asked.key, asked.protocol, asked.extensions, context)
   }
@@ -326,7 +330,7 @@ export class Front implements Publisher {
   #endStale(): void {
     const { admissions } = this.#options
     for (const live of this.#sockets) {
-      if (admissions.known(live.token) !== null) continue
+      if (live.token === null || admissions.known(live.token) !== null) continue
       admissions.admit(live.token).catch(() => live.end(TOKEN_ENDED, 'the token has ended; sign in again'))
     }
   }

@@ -1,4 +1,4 @@
-import type { Principal } from './auth/principal.ts'
+import type { Principal, WorkerPrincipal } from './auth/principal.ts'
 import type { Socket } from './socket.ts'
 
 /** What a socket needs of the socket library. */
@@ -17,12 +17,12 @@ const QUEUED = 0
 /** A websocket of the library behind the `Socket` interface: calls after its end do nothing, where the library would throw. */
 export class LiveSocket implements Socket {
   readonly id: number
-  readonly user: Principal
-  /** The token it was opened with; the front looks at it again while the socket lives. */
-  readonly token: string
+  readonly user: Principal | WorkerPrincipal
+  /** The token it was opened with; the front looks at it again while the socket lives. Null: no more. */
+  readonly token: string | null
   #channel: SocketChannel | null = null
 
-  constructor(id: number, user: Principal, token: string) {
+  constructor(id: number, user: Principal | WorkerPrincipal, token: string | null) {
     this.id = id
     this.user = user
     this.token = token

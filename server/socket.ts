@@ -1,4 +1,5 @@
-import type { Principal } from './auth/principal.ts'
+import type { Admissions } from './auth/gatekeeper.ts'
+import type { Principal, SocketWho, WorkerPrincipal } from './auth/principal.ts'
 
 /**
  * What the front hands to whoever serves a websocket path, so that only `front.ts` knows the socket library. All calls happen
@@ -8,7 +9,7 @@ export interface Socket {
   /** Counts up from 1 for each front; never reused. */
   readonly id: number
   /** Who signed in, as checked during the upgrade. */
-  readonly user: Principal
+  readonly user: Principal | WorkerPrincipal
   /** False from the moment it closes, also inside the `close` handler. */
   readonly isOpen: boolean
   /**
@@ -32,18 +33,34 @@ export interface Socket {
  * One websocket path. The front has checked the token, the origin and the number of sockets before `open`. A handler that
  * throws ends its socket with 1011; the others go on.
  */
-export interface SocketHandlers {
+interface SocketPath {
   /** An exact path, such as `/ws/flows`. */
   readonly path: string
-  readonly who: 'user' | 'superuser'
+  readonly who: SocketWho
   open(socket: Socket): void
-  /** One text frame of at most `limits.SOCKET_FRAME_BYTES`, valid UTF-8. A binary frame ends the socket with 1003. */
-  message(socket: Socket, text: string): void
   /** The socket's own buffer shrank; `bufferedAmount()` says to what. */
   drain(socket: Socket): void
   /** Called exactly once for every `open`, also when the front closes. */
   close(socket: Socket): void
 }
+
+export interface TextSocketHandlers extends SocketPath {
+  readonly frames: 'text'
+  /** One text frame of at most `limits.SOCKET_FRAME_BYTES`, valid UTF-8. A binary frame ends the socket with 1003. */
+  message(socket: Socket, text: string): void
+}
+
+export interface BinarySocketHandlers extends SocketPath {
+  readonly frames: 'binary'
+  /** Of the largest frame; a larger one ends the socket. */
+  readonly frame_bytes: number
+  /** Answers for its tokens in place of the front's own, once: while the socket is open, whoever is behind it ends it. */
+  readonly admissions: Admissions<Principal | WorkerPrincipal>
+  /** One binary frame; the bytes are there only until this returns. A text frame ends the socket with 1003. */
+  message(socket: Socket, bytes: Uint8Array): void
+}
+
+export type SocketHandlers = TextSocketHandlers | BinarySocketHandlers
 
 /** What fan-out uses of the front. */
 export interface Publisher {

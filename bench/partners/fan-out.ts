@@ -81,7 +81,7 @@ answer({
   listen: async () => {
     const front = await createFront({
       routes: [],
-      sockets: handlers,
+      sockets: [handlers],
       admissions: { known: () => admission, admit: () => Promise.resolve(admission) },
       proxies: new TrustedProxies([]),
       log: { info: () => {}, warn: () => {}, error: (_event, fields) => fail(fields) },

@@ -5,8 +5,8 @@ import type { Principal } from './principal.ts'
 import type { Claims, Tokens } from './tokens.ts'
 
 /** What a verified token stands for, as long as it lasts. */
-export interface Admission {
-  readonly principal: Principal
+export interface Admission<Who = Principal> {
+  readonly principal: Who
   /** Milliseconds since 1970. */
   readonly expires_ms: number
 }
@@ -19,10 +19,10 @@ interface Remembered {
 }
 
 /** Who answers for a token. The front asks `known` first, which costs one map look-up, and `admit` when it says null. */
-export interface Admissions {
-  known(token: string): Admission | null
+export interface Admissions<Who = Principal> {
+  known(token: string): Admission<Who> | null
   /** Throws `unauthenticated` or `token_expired`. */
-  admit(token: string): Promise<Admission>
+  admit(token: string): Promise<Admission<Who>>
 }
 
 /**

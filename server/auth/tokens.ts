@@ -4,11 +4,11 @@ import { limits } from '../../protocol/limits.ts'
 import type { SigningKey } from './signing-key.ts'
 
 /** Each kind of token has its own `typ` and `aud`, and is refused wherever another kind is wanted. */
-export type TokenKind = 'access' | 'reset'
+export type TokenKind = 'access' | 'reset' | 'worker'
 
 export interface Claims {
   readonly subject: string
-  /** Digest of the password hash that the token was minted against; it stops verifying when the password changes. */
+  /** Digest of the password hash that the token was minted against; it stops verifying when the password changes. Empty for a worker. */
   readonly password_digest: string
   /** Milliseconds since 1970. */
   readonly expires_ms: number

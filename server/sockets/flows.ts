@@ -3,7 +3,7 @@ import { limits } from '../../protocol/limits.ts'
 import type { Engine } from '../engine.ts'
 import type { Fanout, MessageDirectory } from '../fanout.ts'
 import type { Follower } from '../follower.ts'
-import type { Socket, SocketHandlers } from '../socket.ts'
+import type { Socket, TextSocketHandlers } from '../socket.ts'
 import { type Frame, idOf, readFrame } from './frames.ts'
 
 export interface FlowsSocketServices {
@@ -30,9 +30,10 @@ interface Connection {
 }
 
 /** `/ws/flows`: frames in, answers out. The values that a client follows come from the fan-out. `docs/sockets.md` is its user's page. */
-export class FlowsSocket implements SocketHandlers {
+export class FlowsSocket implements TextSocketHandlers {
   readonly path = '/ws/flows'
   readonly who = 'user'
+  readonly frames = 'text'
   readonly #services: FlowsSocketServices
   readonly #now: () => number
   readonly #connections = new Map<Socket, Connection>()

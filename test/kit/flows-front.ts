@@ -12,7 +12,7 @@ const SILENT: Log = { info: () => {}, warn: () => {}, error: () => {} }
 export async function startFlowsFront(sockets: SocketHandlers): Promise<{ front: Front; port: number }> {
   const front = await createFront({
     routes: [],
-    sockets,
+    sockets: [sockets],
     admissions: { known: () => ADMISSION, admit: () => Promise.resolve(ADMISSION) },
     proxies: new TrustedProxies([]),
     log: SILENT,

@@ -68,7 +68,7 @@ export interface ServedFront {
 }
 
 export interface FrontSetup {
-  sockets?: SocketHandlers
+  sockets?: readonly SocketHandlers[]
   proxies?: readonly string[]
   connections?: number
   most_sockets?: number
@@ -113,7 +113,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
   const routes = (setup.routes ?? allRoutes)(services)
   const front = await createFront({
     routes,
-    sockets: setup.sockets ?? null,
+    sockets: setup.sockets ?? [],
     admissions: new Gatekeeper(tokens, accounts, clock.now),
     proxies: new TrustedProxies(setup.proxies ?? []),
     log,

@@ -15,12 +15,13 @@ before(async () => {
   const sockets = {
     path: '/ws/flows',
     who: 'user',
+    frames: 'text',
     open: nothing,
     message: nothing,
     drain: nothing,
     close: nothing,
   } as const
-  served = await serveFront({ sockets })
+  served = await serveFront({ sockets: [sockets] })
   await served.engine.flows.create({ name: 'boiler', document: structuredClone(boiler) as never }, 'ada')
 })
 after(() => served.close())

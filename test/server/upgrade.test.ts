@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import WebSocket from 'ws'
+import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import type { Socket, SocketHandlers } from '../../server/socket.ts'
+import type { BinarySocketHandlers, Socket, TextSocketHandlers } from '../../server/socket.ts'
 import { isSameHost } from '../../server/upgrade.ts'
 import { RawClient } from '../kit/raw-client.ts'
 import { ADA, type ServedFront, serveFront } from '../kit/served-front.ts'
 
 /** Answers each text with itself; some words have a meaning. */
-class Parrot implements SocketHandlers {
+class Parrot implements TextSocketHandlers {
   readonly path = '/ws/flows'
   readonly who = 'user'
+  readonly frames = 'text'
   readonly open_sockets = new Set<Socket>()
   opened = 0
   closed = 0
@@ -39,11 +41,39 @@ class Parrot implements SocketHandlers {
   }
 }
 
+/** A path beside, whose frames are bytes and whose tokens are its own: whoever says "worker <id>" is one, once. */
+class Echo implements BinarySocketHandlers {
+  readonly path = '/bytes'
+  readonly who = 'worker'
+  readonly frames = 'binary'
+  readonly frame_bytes = 1000
+  readonly users: Socket['user'][] = []
+  readonly #known = new Set<string>()
+  readonly admissions = {
+    known: () => null,
+    admit: async (token: string) => {
+      if (!token.startsWith('worker') || this.#known.has(token)) throw new ServiceError('unauthenticated')
+      this.#known.add(token)
+      return { principal: { kind: 'worker', id: token } as const, expires_ms: 0 }
+    },
+  }
+  open(socket: Socket): void {
+    this.users.push(socket.user)
+  }
+  message(socket: Socket, bytes: Uint8Array): void {
+    socket.sendBinary(bytes)
+  }
+  drain(): void {}
+  close(): void {}
+}
+
 let served: ServedFront
 let parrot: Parrot
+let echo: Echo
 beforeEach(async () => {
   parrot = new Parrot()
-  served = await serveFront({ sockets: parrot, most_sockets: 3, token_sweep_ms: 5 })
+  echo = new Echo()
+  served = await serveFront({ sockets: [parrot, echo], most_sockets: 3, token_sweep_ms: 5 })
 })
 afterEach(() => served.close())
 
@@ -87,10 +117,10 @@ describe('letting sockets in', () => {
     const byProtocol = await dial(['svc.v1', `bearer.${served.superuser}`])
     assert.deepEqual([byProtocol.status, byProtocol.client.protocol], [101, 'svc.v1'])
     assert.deepEqual(
-      [...parrot.open_sockets].map(({ user, id }) => [user.name, user.superuser, id]),
+      [...parrot.open_sockets].map(({ user, id }) => [user, id]),
       [
-        ['ada', false, 1],
-        ['root', true, 2],
+        [{ kind: 'user', name: 'ada', superuser: false }, 1],
+        [{ kind: 'user', name: 'root', superuser: true }, 2],
       ],
     )
   })
@@ -254,5 +284,39 @@ describe('sockets that are in', () => {
     assert.deepEqual([parrot.opened, parrot.closed], [2, 2])
     await all
     assert.deepEqual(served.log.errors, [])
+  })
+})
+
+describe('a path beside, with binary frames and tokens of its own', () => {
+  const as = (token: string) => dial([], { authorization: `Bearer ${token}` }, '/bytes')
+
+  test('carries bytes there and back, up to its own bound', async () => {
+    const { client } = await as('worker-1')
+    assert.deepEqual(echo.users, [{ kind: 'worker', id: 'worker-1' }])
+    const bytes = Buffer.from([0, 1, 254, 255])
+    const back = new Promise<Buffer>(resolve => client.once('message', data => resolve(data as Buffer)))
+    client.send(bytes)
+    assert.deepEqual(await back, bytes)
+    client.send(Buffer.alloc(1001))
+    assert.equal((await ended(client))[0], 1006)
+  })
+
+  test('takes no text', async () => {
+    const { client } = await as('worker-1')
+    client.send('words')
+    assert.deepEqual(await ended(client), [1003, 'frames are binary'])
+  })
+
+  test('has nothing to do with the other: neither takes what opens the other, and it is not swept with its tokens', async () => {
+    assert.equal((await as(served.superuser)).code, 'unauthenticated')
+    assert.equal((await dial([], bearer('worker-2'))).code, 'unauthenticated')
+    const { client } = await as('worker-2')
+    assert.equal((await as('worker-2')).code, 'unauthenticated')
+    // Sweeps come every 5 ms.
+    for (let sweep = 0; sweep < 5; sweep++) await new Promise(resolve => setTimeout(resolve, 10))
+    const back = new Promise(resolve => client.once('message', resolve))
+    client.send(Buffer.from([1]))
+    await back
+    assert.equal((await fetch(`${served.url}/bytes`)).status, 426)
   })
 })
