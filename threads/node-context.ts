@@ -135,9 +135,7 @@ export class NodeContext {
     const missed = this.#lines.take(ts)
     if (missed < 0) return
     const line = (typeof text === 'string' ? text : JSON.stringify(text)) ?? String(text)
-    const kept = line.length > limits.LOG_LINE_BYTES ? `${line.slice(0, limits.LOG_LINE_BYTES)}…` : line
-    const note = missed === 0 ? kept : `${kept} (${missed} lines of this node were left out before it)`
-    this.#host.note({ type: 'log', node: this.#qualified, level, text: note, ts })
+    this.#host.note({ type: 'log', node: this.#qualified, level, text: keptLine(line, missed), ts })
   }
 
   /** Says that what the node stands for is well or down; shown in the flow's issues until it reports well again. */
@@ -156,6 +154,12 @@ export class NodeContext {
       ts: this.#host.now_us(),
     })
   }
+}
+
+/** A line as it is kept, after so many that were left out. */
+export function keptLine(line: string, missed: number): string {
+  const kept = line.length > limits.LOG_LINE_BYTES ? `${line.slice(0, limits.LOG_LINE_BYTES)}…` : line
+  return missed === 0 ? kept : `${kept} (${missed} lines of this node were left out before it)`
 }
 
 /** So many log lines a second of one node. */

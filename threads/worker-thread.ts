@@ -1,0 +1,51 @@
+import { type MessagePort, parentPort } from 'node:worker_threads'
+import { type NodeCall, NodeCallTask } from './call.ts'
+import type { CallLine, CallListener } from './call-line.ts'
+import type { FromCall, ToCall } from './lane-messages.ts'
+
+/** The worker program to the thread of its bodies. Back come FromCall messages; `returned` and `threw` end a call. */
+export type ToWorkerThread = { readonly type: 'call'; readonly call: NodeCall } | ToCall
+
+/** To the program's main thread, over a port that bodies cannot reach. */
+class ProgramLine implements CallLine {
+  readonly #port: MessagePort
+  sent = 0
+
+  constructor(port: MessagePort) {
+    this.#port = port
+  }
+
+  send(message: FromCall): void {
+    this.#port.postMessage(message)
+    this.sent++
+  }
+
+  close(): void {}
+}
+
+/** The thread of a worker program that runs bodies, one at a time. */
+class WorkerThread {
+  readonly #port: MessagePort
+  #listener: CallListener | null = null
+
+  constructor(port: MessagePort) {
+    this.#port = port
+    port.on('message', (message: ToWorkerThread) => {
+      if (message.type === 'call') void this.#run(message.call)
+      else this.#listener?.receive(message)
+    })
+  }
+
+  async #run(task: NodeCall): Promise<void> {
+    const call = new NodeCallTask(task, listener => {
+      this.#listener = listener
+      return new ProgramLine(this.#port)
+    })
+    const { outcome } = await call.run()
+    this.#listener = null
+    this.#port.postMessage(outcome satisfies FromCall)
+  }
+}
+
+// The first message brings the port: a body that is loaded later finds nothing on parentPort.
+parentPort?.once('message', (port: MessagePort) => new WorkerThread(port))
