@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander'
 import { EXIT } from '../../protocol/settings.ts'
 import { VERSION } from '../../protocol/version.ts'
 import { ClientError } from '../client/client-error.ts'
+import { addArtifacts } from './artifacts.ts'
 import type { Context } from './context.ts'
 import { addExport } from './export.ts'
 import { Failure, failureOf } from './failure.ts'
@@ -36,6 +37,7 @@ const COMMANDS = [
   addRetry,
   addExport,
   addFlavors,
+  addArtifacts,
 ]
 
 /** The whole command line as a tree of commands; nothing runs yet. */

@@ -1,9 +1,8 @@
-import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import type { ArtifactSweep, StoredArtifact, VerifyLine } from '../../protocol/artifact.ts'
 import type { ArtifactReference } from '../../protocol/dtype.ts'
-import type { Calls } from './calls.ts'
-import type { ByteSource } from './exchange.ts'
+import { type Calls, unanswered } from './calls.ts'
+import { type ByteSource, TransportError } from './exchange.ts'
 import { type List, readPages } from './pages.ts'
 
 export interface PutArtifact {
@@ -31,6 +30,10 @@ export interface OpenedArtifact {
   media_type: string
 }
 
+/** JSON that can stand in a header field. */
+const asciiJson = (value: unknown): string =>
+  JSON.stringify(value).replace(/[^ -~]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
 /** Blobs by the digest of their content. */
 export class Artifacts {
   readonly #calls: Calls
@@ -50,7 +53,7 @@ export class Artifacts {
       bytes,
       headers: {
         'content-type': media_type ?? 'application/octet-stream',
-        ...(meta === undefined ? {} : { 'x-artifact-meta': JSON.stringify(meta) }),
+        ...(meta === undefined ? {} : { 'x-artifact-meta': asciiJson(meta) }),
         ...(length === undefined ? {} : { 'content-length': String(length) }),
       },
     })
@@ -65,7 +68,16 @@ export class Artifacts {
   /** Reads every artifact, and tells about every second how far it is and what is damaged; the last line is `done`. */
   async *verify(): AsyncGenerator<VerifyLine, void, undefined> {
     const stream = await this.#calls.stream({ method: 'POST', path: '/artifacts/verify' })
-    for await (const line of createInterface({ input: stream })) if (line !== '') yield JSON.parse(line) as VerifyLine
+    let rest = ''
+    try {
+      for await (const text of stream.setEncoding('utf8') as AsyncIterable<string>) {
+        const lines = (rest + text).split('\n')
+        rest = lines.pop()!
+        for (const line of lines) yield JSON.parse(line) as VerifyLine
+      }
+    } catch (error) {
+      throw unanswered(new TransportError(error, false), this.#calls.url)
+    }
   }
 
   /** Removes what no run records, no live message names and nobody stored in the last hour. */

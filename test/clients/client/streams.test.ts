@@ -121,6 +121,30 @@ describe('an artifact', () => {
     ])
   })
 
+  test('is put with its meta in plain ASCII, whatever is in it', async t => {
+    const meta = { naïve: '\u{1f600} "quoted"\n', list: [1, null] }
+    let seen = ''
+    const client = await clientOf(t, async (request, response) => {
+      seen = String(request.headers['x-artifact-meta'])
+      await text(request)
+      response.end(JSON.stringify(reference))
+    })
+    await client.artifacts.put(Buffer.from('abc'), { meta })
+    assert.match(seen, /^[ -~]+$/)
+    assert.deepEqual(JSON.parse(seen), meta)
+  })
+
+  test('whose verification breaks off is told as lost, after the lines that came', async t => {
+    const line = { done: false, verified: 3, bytes: 9, damaged: [] }
+    const client = await clientOf(t, (_request, response) => {
+      response.write(`${JSON.stringify(line)}\n{"done":fal`)
+      void setTimeout(20).then(() => response.destroy())
+    })
+    const lines = client.artifacts.verify()
+    assert.deepEqual((await lines.next()).value, line)
+    await assert.rejects(lines.next(), (error: ClientError) => error.kind === 'lost')
+  })
+
   test('is put again from its beginning when the connection breaks off', async t => {
     let tries = 0
     const client = await clientOf(t, async (request, response) => {
