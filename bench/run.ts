@@ -7,7 +7,19 @@ import { join } from 'node:path'
 import { type Bench, MissingPart, table } from './kit.ts'
 import { endPartners } from './partner.ts'
 
-const NAMES = ['live-chain', 'live-latency', 'fan-out', 'history', 'start', 'growth', 'runs']
+const NAMES = [
+  'live-chain',
+  'live-latency',
+  'fan-out',
+  'history',
+  'start',
+  'growth',
+  'runs',
+  'cache',
+  'calls',
+  'runs-list',
+  'export',
+]
 const RESULTS = join(import.meta.dirname, 'results')
 /** A bench that takes longer is broken: it is ended, with whatever it started. */
 const BENCH_TIMEOUT_MS = 300_000

@@ -4,6 +4,7 @@
  *   save({name, document}), saveMany({flows})
  *   burst({flow, count}) -> {seconds}          publishes `count` to `<flow>.count`, waits until `<flow>.last` has that many values more
  *   spread({flows, publishes}) -> {seconds}    a value to `flow<i>.x` in turn, until every `flow<i>.y` has come
+ *   run({flow, inputs, no_cache}) -> {seconds}   a batch run, from its creation to its end as its record has them
  *   hops({hops, every_ms}) -> {p50_us}         from a publish of `hop.x` to the start of the body that it wakes
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -12,6 +13,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { ServiceError } from '../../protocol/errors.ts'
 import type { FlowDocument } from '../../protocol/flow-document.ts'
+import { parseTime } from '../../protocol/time.ts'
 import type { Engine } from '../../server/engine.ts'
 import { type Served, serve } from '../../server/main.ts'
 import type { StartEngine } from '../../server/running-engine.ts'
@@ -94,6 +96,16 @@ answer({
       ended_ms = performance.now()
     }
     return { seconds: (ended_ms - began_ms) / 1000 }
+  },
+
+  async run({ flow, inputs, no_cache }: { flow: string; inputs: Record<string, unknown>; no_cache: boolean }) {
+    const { run } = await engine().runs.create(flow, { inputs, no_cache }, AUTHOR)
+    for (;;) {
+      const { status, error, created_at, finished_at } = await engine().runs.get(run.id)
+      if (status === 'succeeded') return { seconds: (parseTime(finished_at!)! - parseTime(created_at)!) / 1e6 }
+      if (error !== null) throw new RangeError(`the run has ${status}: ${error.message}`)
+      await sleep(20)
+    }
   },
 
   async hops({ hops, every_ms }: { hops: number; every_ms: number }) {

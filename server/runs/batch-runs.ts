@@ -6,7 +6,7 @@ import { type Reference, referencesIn, replaceReferences } from '../../core/runs
 import { keyText } from '../../core/runs/rfc8785.ts'
 import type { Dtype } from '../../protocol/dtype.ts'
 import { type ErrorPlace, ServiceError } from '../../protocol/errors.ts'
-import type { EventType } from '../../protocol/event.ts'
+import type { EngineEvent, EventType } from '../../protocol/event.ts'
 import type { NormalDocument } from '../../protocol/flow-document.ts'
 import {
   type CreateRun,
@@ -30,7 +30,7 @@ import type {
   StoredRunNode,
 } from '../store/runs/records.ts'
 import type { Coordinator } from './coordinator.ts'
-import { queuedRun, shownNode, shownRun } from './run-view.ts'
+import { eventOf, queuedRun, shownNode, shownRun } from './run-view.ts'
 
 /** What of a flow a new run is made of. */
 export interface RunnableFlow {
@@ -50,6 +50,8 @@ export interface BatchRunsParts {
   fits(value: unknown, dtype: Dtype): { text: string } | null
   hasArtifact(digest: string): boolean
   announce(type: EventType, flow: string | null, more: Record<string, unknown>): void
+  /** To those who watch; the store has it already. */
+  tell(event: EngineEvent): void
 }
 
 /** Batch runs as routes ask for them: everything that a user can get wrong is refused here, before anything is written. */
@@ -118,14 +120,15 @@ export class BatchRuns implements Runs {
   }
 
   async #create(run: NewRun): Promise<CreatedBatchRun> {
-    const { created_at, there } = await this.#parts.store.create(run)
+    const { id, flow, group, cause, created_by } = run
+    const event = eventOf('run_created', flow, { run: id, group, cause, by: created_by })
+    const { created_at, there } = await this.#parts.store.create(run, event)
     if (there !== null) {
       const mismatch = there.inputs_digest !== run.inputs_digest
       return { run: shownRun(there, nowUs()), replayed: true, mismatch }
     }
     const created = queuedRun(run, created_at)
-    const { id, flow, group, cause, created_by } = run
-    this.#parts.announce('run_created', flow, { run: id, group, cause, by: created_by })
+    this.#parts.tell(event)
     this.#parts.coordinator.queued(created)
     return { run: shownRun(created, created_at), replayed: false, mismatch: false }
   }

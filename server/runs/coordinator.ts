@@ -17,6 +17,7 @@ import { nowUs } from '../live/live-messages.ts'
 import type { ClaimedRun, ClaimRun, LoadedRuns, RunStore, StoredRun, StoredRunNode } from '../store/runs/records.ts'
 import type { NodeRecord } from './node-record.ts'
 import { type Resources, RunExecution } from './run-execution.ts'
+import { eventOf } from './run-view.ts'
 import type { StageCache } from './stage-cache.ts'
 
 export interface CoordinatorParts {
@@ -34,7 +35,7 @@ export interface CoordinatorParts {
   codeDigest(): Promise<{ digest: string; commit: string } | null>
   note(note: Note): void
   announce(type: EventType, flow: string | null, more: Record<string, unknown>): void
-  /** To those who watch now; nobody keeps it. */
+  /** To those who watch now; kept by nobody, or by the store already. */
   tell(event: EngineEvent): void
   isWatched(): boolean
   onDefect(error: unknown): void
@@ -177,7 +178,7 @@ export class Coordinator {
     }
   }
 
-  async #claimOf({ id, run }: Queued): Promise<ClaimRun> {
+  async #claimOf({ id, flow, run }: Queued): Promise<ClaimRun> {
     const code = await this.#parts.codeDigest()
     return {
       id,
@@ -186,6 +187,7 @@ export class Coordinator {
       origin_commit: code?.commit ?? null,
       started_at: nowUs(),
       whole: run === null,
+      event: eventOf('run_started', flow, { run: id }),
     }
   }
 
@@ -211,7 +213,7 @@ export class Coordinator {
     this.#claiming.delete(id)
     const running: Running = { run, execution, limit: null, flush: null, written: Promise.resolve() }
     this.#running.set(id, running)
-    this.#parts.announce('run_started', run.flow, { run: id })
+    this.#parts.tell(claim.event!)
     if (run.timeout !== null) {
       const text = `The run went past its timeout of ${run.timeout} s.`
       running.limit = setTimeout(() => execution.end('timeout', text), Math.min(run.timeout * 1000, 2 ** 31 - 1))
@@ -319,6 +321,8 @@ export class Coordinator {
     const progress = execution?.takeProgress() ?? null
     const result = execution?.result() ?? null
     const status = error === null ? 'succeeded' : error.code === 'cancelled' ? 'cancelled' : 'failed'
+    const why = error === null ? {} : { error: error.code, node: error.node }
+    const event = eventOf('run_finished', run.flow, { run: run.id, status, ...why })
     const next = this.#closing ? null : this.#takeNext()
     const claim = next === null ? null : await this.#claimOf(next)
     const names = [...new Set((progress?.metrics ?? []).map(point => `${run.flow}.${point.name}`))]
@@ -332,15 +336,13 @@ export class Coordinator {
           terminal: result === null ? [] : execution!.terminal(),
           error,
           finished_at: nowUs(),
+          event,
         },
         progress,
         claim,
       )
       if (names.length > 0) this.#parts.announce('run_metric', run.flow, { run: run.id, names })
-      if (finished) {
-        const more = error === null ? {} : { error: error.code, node: error.node }
-        this.#parts.announce('run_finished', run.flow, { run: run.id, status, ...more })
-      }
+      if (finished) this.#parts.tell(event)
       if (next !== null && claim !== null) void this.#claimed(next, claim, claimed)
     } catch (failed) {
       // The end could not be written: the next start finds the run interrupted.

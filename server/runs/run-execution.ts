@@ -453,7 +453,7 @@ export class RunExecution {
     const { desk, plan, id, resources } = this.#parts
     record.started_at ??= this.#parts.now_us()
     if (record.status !== 'running') this.#move(record, 'running')
-    const request = { flow: plan.flow, run: { id }, node: record.node, inputs: execution.inputs }
+    const request = { flow: plan.flow, run: { id }, node: record.node, inputs: execution.inputs, grant }
     const call = desk.run(request, record.state, {
       emitted: (outputs, processed) => {
         if (this.#mode !== 'running') return processed()

@@ -1,6 +1,19 @@
+import type { EngineEvent, EventType } from '../../protocol/event.ts'
 import type { Run, RunNode } from '../../protocol/run.ts'
 import { formatTime } from '../../protocol/time.ts'
+import { nowUs } from '../live/live-messages.ts'
 import type { NewRun, StoredRun, StoredRunNode } from '../store/runs/records.ts'
+
+export const eventOf = (
+  type: EventType,
+  flow: string,
+  more: Record<string, unknown> & { run: string },
+): EngineEvent => ({
+  type,
+  ts: formatTime(nowUs()),
+  flow,
+  ...more,
+})
 
 /** A run as the store has just written it. */
 export const queuedRun = (run: NewRun, created_at: number): StoredRun => ({

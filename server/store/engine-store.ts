@@ -68,7 +68,7 @@ export class EngineStore {
       const errors = new NodeErrors(db, disk, codec, epoch)
       const live = new LiveState(db, registry)
       const samples = new Samples(db)
-      const runs = new RunWriter(db, clock, bounds.runs_queued)
+      const runs = new RunWriter(db, events, clock, bounds.runs_queued)
       const controls = new ControlWrites({ db, flows, flavors, users, errors, history, live, registry, runs })
       const parts = {
         db,

@@ -103,7 +103,7 @@ export type ControlRequest =
   | { type: 'delete_flavor'; name: string }
   | { type: 'acknowledge'; node: string }
   | { type: 'drop_states'; nodes: string[] }
-  | { type: 'create_run'; run: NewRun }
+  | { type: 'create_run'; run: NewRun; event: EngineEvent | null }
   | { type: 'claim_run'; claim: ClaimRun }
   | { type: 'finish_run'; finish: FinishRun; progress: RunProgress | null; then: ClaimRun | null }
   | { type: 'cancel_run'; id: string; at: number }

@@ -42,6 +42,7 @@ export const claimOf = (id: string, more: Partial<ClaimRun> = {}): ClaimRun => (
   origin_commit: null,
   started_at: 1_000_000,
   whole: true,
+  event: null,
   ...more,
 })
 
@@ -53,6 +54,7 @@ export const finishOf = (id: string, more: Partial<FinishRun> = {}): FinishRun =
   terminal: [],
   error: null,
   finished_at: 3_500_000,
+  event: null,
   ...more,
 })
 
@@ -100,7 +102,7 @@ export async function ranRun(
   progress: Partial<RunProgress> = {},
   end: Partial<FinishRun> = {},
 ): Promise<StoredRun> {
-  await runs.create(run)
+  await runs.create(run, null)
   await runs.claim(claimOf(run.id))
   await runs.finish(finishOf(run.id, end), progressOf(run.id, progress), null)
   return (await runs.get(run.id))!
@@ -108,7 +110,7 @@ export async function ranRun(
 
 /** Creates it, or finds the one that was there, and reads it. */
 export async function created(runs: RunStore, run: NewRun): Promise<{ run: StoredRun; replayed: boolean }> {
-  const { there } = await runs.create(run)
+  const { there } = await runs.create(run, null)
   return { run: there ?? (await runs.get(run.id))!, replayed: there !== null }
 }
 

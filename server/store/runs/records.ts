@@ -1,3 +1,4 @@
+import type { EngineEvent } from '../../../protocol/event.ts'
 import type { ResourceAmounts, RunCause, RunError, RunNodeStatus, RunStatus } from '../../../protocol/run.ts'
 
 /** What the store keeps of a run and how it is asked for it. Plain data that crosses threads; times are microseconds since 1970. */
@@ -69,6 +70,8 @@ export interface ClaimRun {
   started_at: number
   /** The caller does not have the run: answer it. */
   whole: boolean
+  /** Kept with the write; nothing is kept when the run is queued no more. */
+  event: EngineEvent | null
 }
 
 /** Claimed; with the run when it was asked for. */
@@ -84,6 +87,7 @@ export interface FinishRun {
   terminal: string[]
   error: RunError | null
   finished_at: number
+  event: EngineEvent | null
 }
 
 /** The last value of an output port, and the digest of the whole sequence of what it gave; see core/runs/fingerprint.ts. */
@@ -252,7 +256,7 @@ export interface LoadedRuns {
 
 /** The front's side: writes resolve after a synced commit, in the order they were called. */
 export interface RunStore {
-  create(run: NewRun): Promise<CreatedRun>
+  create(run: NewRun, event: EngineEvent | null): Promise<CreatedRun>
   /** Null when it is queued no more. */
   claim(claim: ClaimRun): Promise<ClaimedRun | null>
   /** Not finished when it is not running under this epoch. `then` is claimed in the same transaction. */

@@ -1,3 +1,4 @@
+import type { EngineEvent } from '../../../protocol/event.ts'
 import type { ControlRequest, ReadRequest } from '../requests.ts'
 import { PulledExport } from './pulled-export.ts'
 import type {
@@ -41,8 +42,8 @@ export class RunClient implements RunStore {
     this.#read = read
   }
 
-  create(run: NewRun): Promise<CreatedRun> {
-    return this.#write({ type: 'create_run', run })
+  create(run: NewRun, event: EngineEvent | null): Promise<CreatedRun> {
+    return this.#write({ type: 'create_run', run, event })
   }
 
   claim(claim: ClaimRun): Promise<ClaimedRun | null> {

@@ -1,6 +1,8 @@
 import { ServiceError } from '../../../protocol/errors.ts'
+import type { EngineEvent } from '../../../protocol/event.ts'
 import type { RunError, RunStatus } from '../../../protocol/run.ts'
 import type { Connection, Statement } from '../database.ts'
+import type { EventWriter } from '../events.ts'
 import { ProgressWriter } from './progress-writer.ts'
 import type {
   ClaimedRun,
@@ -43,6 +45,7 @@ const reason = (code: 'cancelled' | 'engine_restarted', message: string): string
  * `run_counts` follows in the same transaction. Each method runs inside the caller's.
  */
 export class RunWriter {
+  readonly #events: Pick<EventWriter, 'write'>
   readonly #clock: () => number
   readonly #most_queued: number
   readonly #progress: ProgressWriter
@@ -65,7 +68,8 @@ export class RunWriter {
   readonly #countUp: Statement
   readonly #countDown: Statement
 
-  constructor(db: Connection, clock: () => number, most_queued: number) {
+  constructor(db: Connection, events: Pick<EventWriter, 'write'>, clock: () => number, most_queued: number) {
+    this.#events = events
     this.#clock = clock
     this.#most_queued = most_queued
     this.#progress = new ProgressWriter(db)
@@ -120,7 +124,7 @@ export class RunWriter {
     )
   }
 
-  create(run: NewRun): CreatedRun {
+  create(run: NewRun, event: EngineEvent | null): CreatedRun {
     const flow = this.#flow.get(run.flow)
     if (flow === undefined) throw new ServiceError('flow_not_found', `There is no flow "${run.flow}".`)
     if (run.idempotency_key !== null) {
@@ -154,19 +158,21 @@ export class RunWriter {
       created_at,
     )
     this.#moveCount(flow, null, 'queued')
+    if (event !== null) this.#events.write(event)
     return { created_at, there: null }
   }
 
-  claim({ id, epoch, code_digest, origin_commit, started_at, whole: isAsked }: ClaimRun): ClaimedRun | null {
+  claim({ id, epoch, code_digest, origin_commit, started_at, whole: isAsked, event }: ClaimRun): ClaimedRun | null {
     const moved = this.#claim.get(epoch, code_digest, origin_commit, whole(started_at), id)
     if (!moved) return null
     this.#moveCount(moved.flow, 'queued', 'running')
+    if (event !== null) this.#events.write(event)
     return { run: isAsked ? this.#get(id) : null }
   }
 
   /** The progress of a run that is not running under this epoch is dropped with its end. */
   finish(finish: FinishRun, progress: RunProgress | null, then: ClaimRun | null): FinishedRun {
-    const { id, epoch, status, result, terminal, error, finished_at } = finish
+    const { id, epoch, status, result, terminal, error, finished_at, event } = finish
     const moved = this.#finish.get(
       status,
       written(result),
@@ -179,6 +185,7 @@ export class RunWriter {
     if (moved) {
       if (progress !== null) this.#progress.write(moved.seq, progress)
       this.#moveCount(moved.flow, 'running', status)
+      if (event !== null) this.#events.write(event)
     }
     return { finished: moved !== undefined, claimed: then === null ? null : this.claim(then) }
   }

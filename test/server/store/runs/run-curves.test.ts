@@ -17,7 +17,7 @@ test('the points of a curve come in the order in which they were recorded, over 
   const { store } = await startStore(t, temporaryDirectory(t))
   await store.saveFlow(saving('boiler'))
   const run = newRun('boiler')
-  await store.runs.create(run)
+  await store.runs.create(run, null)
   await store.runs.claim(claimOf(run.id))
   const points = curve('fit.loss', 10_007, step => Math.sin(step))
   for (const [from, to] of [
@@ -123,7 +123,7 @@ test('metric names are those of the whole selection, also when it takes many pag
   const made: Promise<unknown>[] = []
   for (let i = 0; i < 2500; i++) {
     const run = newRun('boiler')
-    made.push(store.runs.create(run))
+    made.push(store.runs.create(run, null))
     if (i % 600 !== 0) continue
     made.push(store.runs.claim(claimOf(run.id)))
     made.push(store.runs.progress(progressOf(run.id, { metrics: curve(`n.m${i}`, 1) })))

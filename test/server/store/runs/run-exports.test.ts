@@ -101,9 +101,9 @@ test('a runs export has the inputs that vary, the numbers of the results and the
     { status: 'failed', result: { y: 'not this time', z: -1 } },
   )
   const queued = newRun('kettle', { resolved: { same: 1, text: '' } })
-  await store.runs.create(queued)
+  await store.runs.create(queued, null)
   const running = newRun('boiler', resolved({ on: true }))
-  await store.runs.create(running)
+  await store.runs.create(running, null)
   await store.runs.claim(claimOf(running.id, { code_digest: 'code' }))
   const read = async (more: Partial<ExportRunsRequest>) => textOf(await store.runs.exportRuns(runs(more)))
   const head =
@@ -261,7 +261,7 @@ test('an export that is left early is forgotten, and one whose run moved on mean
   for (let i = 0; i < 4; i++) {
     const run = newRun('boiler', { resolved: { i } })
     ids.push(run.id)
-    await store.runs.create(run)
+    await store.runs.create(run, null)
   }
   const left = await store.runs.exportRuns(runs())
   for await (const page of left) {

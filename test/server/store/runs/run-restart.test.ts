@@ -13,7 +13,7 @@ test('a start fails what an earlier one had running, with its nodes, and leaves 
   const { runs } = first.store
   const ended = await ranRun(runs, newRun('boiler'), { nodes: [nodeRow('a')] })
   const [broken, waiting, next] = [newRun('boiler'), newRun('boiler'), newRun('boiler')]
-  for (const run of [broken, waiting, next]) await runs.create(run)
+  for (const run of [broken, waiting, next]) await runs.create(run, null)
   await runs.claim(claimOf(broken.id, { started_at: 5_000_000 }))
   await runs.requestCancel(broken.id, 6_000_000)
   await runs.progress(
@@ -66,7 +66,7 @@ test('created_at goes on increasing when the clock of a later start is behind', 
   const data_dir = temporaryDirectory(t)
   const create = (store: EngineStore): number => {
     const [outcome] = store.commit.run(store.intake, [
-      { id: 1, request: { type: 'create_run', run: newRun('boiler') } },
+      { id: 1, request: { type: 'create_run', run: newRun('boiler'), event: null } },
     ]) as { result: CreatedRun }[]
     return outcome!.result.created_at!
   }

@@ -50,7 +50,7 @@ test('a run goes from queued over running to its end, and a move that comes twic
     claimed: null,
   })
   const next = newRun('boiler', { origin_commit: 'abc' })
-  await store.runs.create(next)
+  await store.runs.create(next, null)
   const error = { code: 'node_error', message: 'no', node: 'smooth', stack: null }
   const ended = await store.runs.finish(
     finishOf(run.id, { status: 'failed', result: { y: 2 }, terminal: ['y'], error }),
@@ -80,7 +80,7 @@ test('a queued run is cancelled at once, a running one is marked once, an ended 
   const { store } = await startStore(t, temporaryDirectory(t))
   await store.saveFlow(saving('boiler'))
   const [queued, running] = [newRun('boiler'), newRun('boiler')]
-  for (const run of [queued, running]) await store.runs.create(run)
+  for (const run of [queued, running]) await store.runs.create(run, null)
   await store.runs.claim(claimOf(running.id))
   const cancelled = await store.runs.requestCancel(queued.id, 5)
   assert.equal(cancelled!.status, 'cancelled')
@@ -122,13 +122,13 @@ test('at the bound of queued runs a new one is refused, a repeat under its key i
   const { store } = await startStore(t, temporaryDirectory(t), { bounds: { runs_queued: 2 } })
   await store.saveFlow(saving('boiler'))
   const first = newRun('boiler', { idempotency_key: 'k' })
-  await store.runs.create(first)
-  await store.runs.create(newRun('boiler'))
-  await assert.rejects(store.runs.create(newRun('boiler')), refusedWith('too_many_runs'))
+  await store.runs.create(first, null)
+  await store.runs.create(newRun('boiler'), null)
+  await assert.rejects(store.runs.create(newRun('boiler'), null), refusedWith('too_many_runs'))
   assert.equal((await created(store.runs, newRun('boiler', { idempotency_key: 'k' }))).run.id, first.id)
   await store.runs.claim(claimOf(first.id))
   assert.equal((await created(store.runs, newRun('boiler'))).replayed, false, 'running ones do not count')
-  await assert.rejects(store.runs.create(newRun('nowhere')), refusedWith('flow_not_found'))
+  await assert.rejects(store.runs.create(newRun('nowhere'), null), refusedWith('flow_not_found'))
 })
 
 test('runs go with their flow when it is renamed, and stay its own when it is deleted and saved again', async t => {
@@ -138,7 +138,7 @@ test('runs go with their flow when it is renamed, and stay its own when it is de
     metrics: [{ name: 'smooth.loss', step: 0, value: 1 }],
   })
   const waiting = newRun('boiler')
-  await store.runs.create(waiting)
+  await store.runs.create(waiting, null)
   await assert.rejects(store.deleteFlow({ name: 'boiler', author: 'ada' }), refusedWith('flow_has_live_run'))
   await store.renameFlow({ from: 'boiler', to: 'kettle', rewritten: [], author: 'ada' })
   await assert.rejects(store.deleteFlow({ name: 'kettle', author: 'ada' }), refusedWith('flow_has_live_run'))
@@ -154,7 +154,7 @@ test('runs go with their flow when it is renamed, and stay its own when it is de
 
   await store.deleteFlow({ name: 'kettle', author: 'ada' })
   assert.equal((await store.runs.get(run.id))!.flow, 'kettle')
-  await assert.rejects(store.runs.create(newRun('kettle')), refusedWith('flow_not_found'))
+  await assert.rejects(store.runs.create(newRun('kettle'), null), refusedWith('flow_not_found'))
   await store.saveFlow(saving('kettle'))
   assert.equal((await created(store.runs, newRun('kettle', { idempotency_key: 'k' }))).run.id, run.id)
   assert.equal((await of('kettle')).count, 2)
@@ -202,7 +202,7 @@ test(`counts and statuses follow every move, whatever the order and across start
           const made = newRun(flow)
           model.set(made.id, { flow, status: 'queued', epoch: 0 })
           ids.push(made.id)
-          assert.equal((await store.runs.create(made)).there, null)
+          assert.equal((await store.runs.create(made, null)).there, null)
           return
         }
         case 'claim': {
