@@ -262,6 +262,7 @@ export class LiveEngine implements Engine {
       fits,
       hasArtifact: digest => this.artifacts.has(digest),
       announce,
+      tell: event => this.fanout.event(event),
     })
     this.messages = new LiveMessages(front, map, names, store)
     this.nodes = new LiveNodes({ flows: this.flows, health: this.#health, store, announce })
