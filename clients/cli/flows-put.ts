@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
@@ -6,6 +6,7 @@ import type { SavedFlow, SaveFlow } from '../../protocol/flow.ts'
 import { type Context, connect } from './context.ts'
 import { countOf } from './counts.ts'
 import { usage } from './failure.ts'
+import { readFlowFolder } from './flow-folder.ts'
 import type { Output } from './output.ts'
 
 interface PutOptions {
@@ -19,12 +20,14 @@ export function addFlowsPut(flows: Command, context: Context): void {
     .command('put')
     .description('save a flow: make it, or replace it')
     .argument('<name>', 'the flow')
-    .argument('<file>', 'its document in JSON, or what flows get --json printed; - reads standard input')
+    .argument('<file>', 'its document in JSON, what flows get --json printed, or a folder; - reads standard input')
     .option('--message <text>', 'why, for the history')
     .option('--base-version <version>', 'refuse when the flow is at another version', countOf('--base-version'))
     .option('--json', 'print JSON')
     .action(async (name: string, file: string, options: PutOptions, command: Command) => {
-      const document = documentOf(parseFile(file, await readWhole(context, file)))
+      const document = isFolder(context, file)
+        ? readFlowFolder(resolve(context.cwd, file))
+        : documentOf(parseFile(file, await readWhole(context, file)))
       const { message, baseVersion } = options
       const saved = await connect(context, command).flows.save(name, {
         document,
@@ -47,6 +50,9 @@ export function printSaved(output: Output, saved: SavedFlow): void {
   for (const { code, node, message } of saved.issues)
     output.note(`${node === null ? '' : `${node}: `}${message} (${code})`)
 }
+
+const isFolder = ({ cwd }: Context, file: string): boolean =>
+  file !== '-' && statSync(resolve(cwd, file), { throwIfNoEntry: false })?.isDirectory() === true
 
 async function readWhole(context: Context, file: string): Promise<string> {
   if (file !== '-') {

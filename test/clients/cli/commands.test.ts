@@ -238,6 +238,32 @@ describe('svc flows', () => {
     )
   })
 
+  test('put takes a folder: the document, and the bodies of the code nodes that have none in it', async t => {
+    const cwd = directoryFor(t)
+    mkdirSync(join(cwd, 'boiler'))
+    const nodes = [
+      { id: 'read', type: 'code' },
+      { id: 'mean', type: 'code', language: 'js' },
+      { id: 'own', type: 'code', source: 'export default () => ({})' },
+      { id: 'none', type: 'code' },
+      { id: '../read', type: 'code' },
+      { id: 'tick', type: 'inject' },
+      null,
+    ]
+    writeFileSync(join(cwd, 'boiler', 'flow.json'), JSON.stringify({ nodes }))
+    for (const name of ['read.ts', 'mean.js', 'mean.ts', 'own.ts', 'tick.ts', '../read.ts'])
+      writeFileSync(join(cwd, 'boiler', name), `// ${name}`)
+    const api = await ApiDouble.start(t, { 'PUT /flows/boiler': { answer: SAVED } })
+    const { code, stderr } = await run(t, ['flows', 'put', 'boiler', 'boiler', '--url', api.url], { cwd })
+    assert.equal(code, 0, stderr)
+    const [read, mean, ...others] = nodes
+    const sources = [{ ...read, source: '// read.ts' }, { ...mean, source: '// mean.js' }, ...others]
+    assert.deepEqual(api.requests[0]!.body, { document: { nodes: sources } })
+    const empty = await run(t, ['flows', 'put', 'boiler', '.', '--url', api.url], { cwd })
+    assert.equal(empty.code, 2)
+    assert.match(empty.stderr, /flow\.json cannot be read/)
+  })
+
   test('put of what is no JSON, or no file, ends with 2', async t => {
     assert.equal((await against(t, {}, ['flows', 'put', 'boiler', '-'], '{')).code, 2)
     const { code, stderr } = await against(t, {}, ['flows', 'put', 'boiler', 'missing.json'])
