@@ -109,7 +109,7 @@ export const limits = {
   WORKER_FRAME_ITEMS: 8 * MIB,
   WORKER_FRAME_DEPTH: 68,
   WORKER_HELLO_MS: 5_000,
-  WORKER_HEARTBEAT_MS: 10_000,
+  WORKER_HEARTBEATS_IN_SILENCE: 9,
   WORKER_TOKEN_LIFETIME_S: 60,
   WORKER_METRIC_POINTS: 1_000,
   WORKER_UNPROCESSED_BYTES: 256 * MIB,
@@ -127,7 +127,7 @@ export const limits = {
   ARTIFACT_SPARED_S: 3_600,
   UPLOADS_AT_ONCE: 64,
   UPLOAD_PIECE_BYTES: 256 * KIB,
-  UPLOAD_WAITING_BYTES: 1 * MIB,
+  UPLOAD_WAITING_BYTES: 524288,
   STREAM_CHUNK_BYTES: 256 * KIB,
   STREAM_CHUNKS_KEPT: 32,
   ARTIFACT_SWEEP_BATCH: 1_000,
@@ -198,6 +198,9 @@ export const limits = {
   CALL_HEAP_MB: 1_024,
   HEAP_WATCH_MS: 250,
   HEAP_END_SHARE: 0.9,
+
+  // the command line
+  SYNC_MODULE_S: 30,
 } as const
 
 /** Relations that the code relies on; a broken one is a programmer's mistake. */
@@ -225,7 +228,7 @@ export function assertLimits(): void {
     'a worker frame carries the inputs of any node',
   )
   hold(limits.WORKER_FRAME_DEPTH >= limits.VALUE_DEPTH + 3, 'a worker frame carries values of the largest depth')
-  hold(limits.WORKER_HEARTBEAT_MS * 3 <= limits.NODE_SILENT_MS, 'a lost heartbeat is no silence')
+  hold(limits.WORKER_HEARTBEATS_IN_SILENCE >= 3, 'a lost heartbeat is no silence')
   hold(8 + limits.LANE_SLOTS <= limits.THREADS, 'every thread has a slot')
   hold(limits.LANE_SLOTS >= 2 * limits.LANES, 'a lane is replaced while the old one ends')
   hold(

@@ -1,4 +1,5 @@
 import { limits } from '../protocol/limits.ts'
+import { WORKER_PATH } from '../protocol/worker-frames.ts'
 import { Accounts } from './auth/accounts.ts'
 import { Attempts } from './auth/attempts.ts'
 import { TrustedProxies } from './auth/client-address.ts'
@@ -13,6 +14,8 @@ import { allRoutes } from './routes.ts'
 import type { MintedToken, RunningEngine, StartOptions } from './running-engine.ts'
 import { FlowsSocket } from './sockets/flows.ts'
 import type { Store } from './store/client.ts'
+import { WorkerDoor } from './workers/worker-door.ts'
+import { WorkersSocket } from './workers/worker-hub.ts'
 
 /** Puts the service together: the live engine, the accounts, the front. The only place where anything is wired. */
 export async function startEngine(options: StartOptions): Promise<RunningEngine> {
@@ -40,10 +43,15 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     deliverReset: (name, token) => log.info('reset_written', { user: name, path: installation.keepReset(name, token) }),
   })
   const onDefect = (error: unknown): void => log.error('defect', { error })
+  const gatekeeper = new Gatekeeper(tokens, accounts, Date.now)
+  const door = new WorkerDoor(tokens, gatekeeper, Date.now)
   const front = await createFront({
     routes,
-    sockets: [new FlowsSocket({ fanout: engine.fanout, directory: engine.map, messages: engine.messages, onDefect })],
-    admissions: new Gatekeeper(tokens, accounts, Date.now),
+    sockets: [
+      new FlowsSocket({ fanout: engine.fanout, directory: engine.map, messages: engine.messages, onDefect }),
+      new WorkersSocket(engine.hub, door),
+    ],
+    admissions: gatekeeper,
     proxies: new TrustedProxies(config.trusted_proxies),
     log,
   })
@@ -53,6 +61,11 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     await engine.close()
     throw error
   })
+  engine.openDoor({
+    url: `ws://${dialled(config.host)}:${port}${WORKER_PATH}`,
+    mint: id => door.mint(id),
+    forget: id => door.forget(id),
+  })
   return {
     url: `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`,
     engine,
@@ -60,11 +73,16 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     mintToken: () => adminToken(accounts, tokens),
     onTokenEnded: handler => accounts.onChange(handler),
     close: async () => {
+      engine.prepareClose()
       front.close()
       await engine.close()
     },
   }
 }
+
+/** Where a process on this machine reaches an engine that listens on the host: on the loopback address, if it is there. */
+const dialled = (host: string): string =>
+  host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host
 
 const bounds = (failures: number, window_ms: number) => ({ failures, window_ms, buckets: limits.LOGIN_BUCKETS })
 

@@ -1,6 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { Plan, PlanNode } from '../core/flow/plan.ts'
 import type { ErrorCode } from '../protocol/errors.ts'
+import type { ResourceAmounts } from '../protocol/run.ts'
 import type { ArtifactPlace } from './artifact-files.ts'
 
 /** What the front hands a lane when it starts. */
@@ -47,6 +48,13 @@ export interface CallRequest {
   readonly port: MessagePort
 }
 
+/** What is held for a call in the resource books. */
+export interface CallGrant {
+  readonly granted: ResourceAmounts
+  /** Numbers of its cards. */
+  readonly cards: readonly number[]
+}
+
 /** What a body in a batch run is told of its run. */
 export interface RunIdentity {
   readonly id: string
@@ -58,6 +66,8 @@ export interface RunCallRequest {
   readonly run: RunIdentity
   readonly node: PlanNode
   readonly inputs: Record<string, unknown>
+  /** Null: the node declares nothing. */
+  readonly grant: CallGrant | null
 }
 
 /** How a call of a batch run ended, and how many messages it sent before: they come another way, and may come later. */

@@ -1,4 +1,5 @@
 import { limits } from '../../protocol/limits.ts'
+import { memoryMb } from './local-machine.ts'
 
 /** What the live engine holds its threads to. Tests use smaller ones. */
 export interface LiveBounds {
@@ -10,6 +11,9 @@ export interface LiveBounds {
   /** A call that was told to end has so long before its thread is ended. */
   readonly call_grace_ms: number
   readonly call_heap_mb: number
+  readonly process_memory_mb: number
+  /** A worker process that has had no call for so long ends. */
+  readonly process_idle_ms: number
   /** A flow that stands near its bound for so long degrades the engine. */
   readonly degraded_after_ms: number
 }
@@ -20,5 +24,7 @@ export const liveBounds: LiveBounds = {
   lane_heap_mb: limits.LANE_HEAP_MB,
   call_grace_ms: limits.CANCEL_GRACE_MS,
   call_heap_mb: limits.CALL_HEAP_MB,
+  process_memory_mb: Math.floor(memoryMb() * limits.PROCESS_MEMORY_SHARE),
+  process_idle_ms: limits.PROCESS_IDLE_MS,
   degraded_after_ms: limits.DEGRADED_AFTER_MS,
 }

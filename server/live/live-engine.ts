@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { callEnvironment, threadShare } from '../../core/flow/environment.ts'
 import { askedBy } from '../../core/flow/resources.ts'
 import { JOURNAL } from '../../core/memory/journal.ts'
 import { SLOT } from '../../core/memory/threads.ts'
@@ -24,9 +25,12 @@ import { StageCache } from '../runs/stage-cache.ts'
 import type { Log } from '../serve-log.ts'
 import type { Store } from '../store/client.ts'
 import type { Loaded, StoreHealth } from '../store/replies.ts'
+import type { ProcessDoor } from '../workers/process-pool.ts'
+import type { WorkerHub } from '../workers/worker-hub.ts'
 import { Bodies } from './bodies.ts'
 import { type LiveBounds, liveBounds } from './bounds.ts'
-import { CallDesk, type LostCall } from './call-desk.ts'
+import { CallDesk } from './call-desk.ts'
+import type { LostCall } from './call-slots.ts'
 import { EndedFlows } from './ended-flows.ts'
 import { LiveFlavors } from './flavors.ts'
 import type { FrontMemory } from './front-memory.ts'
@@ -42,7 +46,7 @@ import { MessageMap } from './message-map.ts'
 import { Names } from './names.ts'
 import { NodeHealth } from './node-health.ts'
 import { type OpenedStore, openStore } from './open-store.ts'
-import { ResourceDesk } from './resource-desk.ts'
+import { type Grant, ResourceDesk } from './resource-desk.ts'
 import { RestartPace } from './restart-pace.ts'
 import { restore } from './restore.ts'
 import { Samples } from './samples.ts'
@@ -219,8 +223,14 @@ export class LiveEngine implements Engine {
       bodies: bodies.folder,
       artifacts: this.artifacts.place,
       bounds: options.bounds ?? liveBounds,
-      onThreadLost: (node, code) =>
-        announce('thread_replaced', node.slice(0, node.indexOf('.')), { node, code, thread: 'call' }),
+      operator: process.env,
+      environment: (node, grant) => {
+        const { granted = null, cards = [] } = grant ?? {}
+        const share = threadShare(config.cpus, config.max_workers)
+        return callEnvironment({ declared: node.resources.env, granted, cards, share, operator: process.env })
+      },
+      onLost: (node, code, thread) =>
+        announce('thread_replaced', node.slice(0, node.indexOf('.')), { node, code, thread }),
     })
     this.#team = new LaneTeam({
       front,
@@ -246,7 +256,11 @@ export class LiveEngine implements Engine {
       max_runs: config.max_runs,
       epoch: loaded.engine_epoch,
       runnable: (flow, commit) => this.flows.runnable(flow, commit),
-      codeDigest: () => code.read(),
+      codeDigest: async () => {
+        const now = await code.read()
+        this.#desk.loadUnder(now?.digest ?? null)
+        return now
+      },
       note: note => notes.take(note),
       announce,
       tell: event => this.fanout.event(event),
@@ -322,6 +336,21 @@ export class LiveEngine implements Engine {
     await this.#team.refresh()
   }
 
+  /** Where worker processes attach. */
+  get hub(): WorkerHub {
+    return this.#desk.hub
+  }
+
+  /** The engine answers: worker processes can dial it. */
+  openDoor(door: ProcessDoor): void {
+    this.#desk.open(door)
+  }
+
+  /** To be called before the front ends the connections of worker processes: what they run is ended by `close`, for its own reason. */
+  prepareClose(): void {
+    this.#desk.prepareClose()
+  }
+
   async close(): Promise<void> {
     if (this.#closing) return
     this.#closing = true
@@ -383,7 +412,7 @@ export class LiveEngine implements Engine {
   #look(): void {
     this.#team.watch(performance.now())
     this.front.arena.collect()
-    void this.#desk.watchHeaps()
+    this.#desk.watch()
   }
 
   #blocked(node: string | null): void {
@@ -443,12 +472,13 @@ export class LiveEngine implements Engine {
   /** A call of a live node: what it declares is claimed first, and given back when its thread is free or gone. */
   #dispatch(request: CallRequest, lost: LostCall): void {
     const { node } = request
-    const take = (ended: () => void): void => this.#desk.take(request, lost, ended)
+    const take = (grant: Grant | null): void =>
+      this.#desk.take(request, grant, lost, () => grant && this.workers.release(grant))
     try {
       const asked = askedBy(node, name => this.flavors.find(name))
-      if (asked === null) return take(() => {})
+      if (asked === null) return take(null)
       this.workers.claim({ node: node.qualified, run: null, asked }).promise.then(
-        grant => take(() => this.workers.release(grant)),
+        grant => take(grant),
         error => lost(error.code, error.detail),
       )
     } catch (error) {

@@ -10,7 +10,11 @@ export interface Machine {
 
 /** The engine's own machine as it is accounted: cores and cards as configured, memory as the system or its container gives it. */
 export function localMachine({ cpus, gpus }: Pick<Config, 'cpus' | 'gpus'>): Machine {
+  return { cpus, gpus: Math.min(gpus, limits.MACHINE_CARDS), ram_mb: memoryMb() }
+}
+
+export function memoryMb(): number {
   const container = process.constrainedMemory()
   const bytes = container > 0 ? Math.min(container, totalmem()) : totalmem()
-  return { cpus, gpus: Math.min(gpus, limits.MACHINE_CARDS), ram_mb: Math.floor(bytes / 2 ** 20) }
+  return Math.floor(bytes / 2 ** 20)
 }
