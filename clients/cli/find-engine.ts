@@ -10,6 +10,8 @@ export interface FoundEngine {
   readonly url: string
   readonly token: string | null
   readonly by: '--url' | 'SVC_URL' | 'installation' | 'login'
+  /** Of the installation whose engine it is, as far as that is known. */
+  readonly data_dir: string | null
 }
 
 export interface Search {
@@ -30,23 +32,24 @@ export function findEngine(search: Search): FoundEngine {
   const installation = readInstallation(search)
   const tokenFor = (url: string): string | null =>
     environment['SVC_TOKEN'] || (installation?.url === url ? installation.token : (logins.find(url)?.token ?? null))
+  const placeFor = (url: string): string | null => (installation?.url === url ? installation.data_dir : null)
 
   if (search.url !== undefined) {
     const url = engineAddress(search.url, '--url')
-    return { url, token: tokenFor(url), by: '--url' }
+    return { url, token: tokenFor(url), by: '--url', data_dir: placeFor(url) }
   }
   if (environment['SVC_URL']) {
     const url = engineAddress(environment['SVC_URL'], 'SVC_URL')
-    return { url, token: tokenFor(url), by: 'SVC_URL' }
+    return { url, token: tokenFor(url), by: 'SVC_URL', data_dir: placeFor(url) }
   }
   if (installation !== null) {
-    const { url, pid } = installation
-    if (url === null) throw noEngine(`The engine of ${installation.data_dir} (process ${pid}) is still starting.`)
-    return { url, token: environment['SVC_TOKEN'] || installation.token, by: 'installation' }
+    const { url, pid, data_dir } = installation
+    if (url === null) throw noEngine(`The engine of ${data_dir} (process ${pid}) is still starting.`)
+    return { url, token: environment['SVC_TOKEN'] || installation.token, by: 'installation', data_dir }
   }
   const [newest] = logins.list()
   if (newest !== undefined && search.dataDir === undefined && !search.global) {
-    return { url: newest.url, token: environment['SVC_TOKEN'] || newest.token, by: 'login' }
+    return { url: newest.url, token: environment['SVC_TOKEN'] || newest.token, by: 'login', data_dir: null }
   }
   throw noEngine(`No engine runs for ${placeOf(search).data_dir}.`)
 }

@@ -19,6 +19,7 @@ import { addRuns } from './runs.ts'
 import { addServe } from './serve.ts'
 import { addStatus } from './status.ts'
 import { addSweep } from './sweep.ts'
+import { addSync } from './sync.ts'
 import { addTail } from './tail.ts'
 import { addWhy } from './why.ts'
 
@@ -37,6 +38,7 @@ const COMMANDS = [
   addRetry,
   addExport,
   addFlavors,
+  addSync,
   addArtifacts,
 ]
 
