@@ -227,8 +227,13 @@ export function refusalsOf(route: Route): ErrorCode[] {
 
 function answerOf(shape: AnswerShape): Json {
   if (shape === null) return { description: 'Done.' }
-  if ('media' in shape && typeof shape.media === 'string')
-    return { description: 'Done.', content: { [shape.media]: { schema: { type: 'string' } } } }
+  if ('media' in shape && (typeof shape.media === 'string' || Array.isArray(shape.media))) {
+    const media = [shape.media].flat() as string[]
+    return {
+      description: 'Done.',
+      content: Object.fromEntries(media.map(type => [type, { schema: { type: 'string' } }])),
+    }
+  }
   return { description: 'Done.', content: { 'application/json': { schema: written(shape) } } }
 }
 

@@ -42,8 +42,8 @@ export const ok = (body: unknown): Answer => ({ status: 200, body })
 export const accepted = (body: unknown): Answer => ({ status: 202, body })
 export const nothing: Answer = { status: 204 }
 
-/** What a status answers with: JSON of a schema, another media type, or nothing (null). */
-export type AnswerShape = TSchema | { readonly media: string } | null
+/** What a status answers with: JSON of a schema, another media type or one of several, or nothing (null). */
+export type AnswerShape = TSchema | { readonly media: string | readonly string[] } | null
 
 export interface RouteRequest<Params = Record<string, string>, Query = unknown, Body = unknown, User = Principal> {
   readonly params: Params

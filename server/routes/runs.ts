@@ -144,7 +144,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       tag,
       summary: 'A row per run, metric and step, as a stream.',
       query: Type.Object({ ...selectionQuery, ...formQuery, name: Type.Optional(MetricName), stride }, closed),
-      answers: { 200: { media: 'text/csv' } },
+      answers: { 200: { media: Object.values(MEDIA) } },
       handle: async ({ query }) => {
         const { format = 'csv', raw = false } = query as { format?: 'csv' | 'jsonl'; raw?: boolean }
         const pages = await runs.exportMetrics({
@@ -173,7 +173,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
         },
         closed,
       ),
-      answers: { 200: { media: 'text/csv' } },
+      answers: { 200: { media: Object.values(MEDIA) } },
       refuses: ['too_large'],
       handle: async ({ query }) => {
         const { format = 'csv', raw = false } = query as { format?: 'csv' | 'jsonl'; raw?: boolean }

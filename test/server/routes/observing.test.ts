@@ -83,8 +83,11 @@ describe('looking at the engine', () => {
 describe('every integer of a query is bounded on both sides', () => {
   test('one below and one above each bound is refused, and each bound is taken', async () => {
     let checked = 0
+    const { run } = await served.engine.runs.create('boiler', {}, 'tests')
     for (const route of served.routes) {
-      const path = route.path.replace('{name}', route.path.startsWith('/messages') ? 'boiler.raw' : 'boiler')
+      const path = route.path
+        .replace('{name}', route.path.startsWith('/messages') ? 'boiler.raw' : 'boiler')
+        .replace('{id}', run.id)
       for (const [name, schema] of Object.entries(route.query?.properties ?? {})) {
         const { type, minimum, maximum } = schema as { type?: string; minimum?: number; maximum?: number }
         if (type !== 'integer' && type !== 'number') continue

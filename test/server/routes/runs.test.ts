@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, test } from 'node:test'
+import { limits } from '../../../protocol/limits.ts'
+import { Asking, type AskOptions } from '../../kit/asking.ts'
+import { boiler, type ServedFront, serveFront } from '../../kit/served-front.ts'
+
+let served: ServedFront
+let asking: Asking
+const ask = (method: string, path: string, options: AskOptions = {}) => asking.ask(method, path, options)
+const create = (body: unknown = {}, headers: Record<string, string> = {}) =>
+  ask('POST', '/runs/flows/boiler', { body, headers })
+
+beforeEach(async () => {
+  served = await serveFront()
+  asking = new Asking(served)
+  await ask('PUT', '/flows/boiler', { body: { document: boiler } })
+})
+afterEach(() => served.close())
+
+describe('POST /runs/flows/{name}', () => {
+  test('answers 201 with the run and where it is, and 404 for a flow that is not there', async () => {
+    const { status, json, headers } = await create({ inputs: { raw: 1 }, seed: 3, timeout: 1.5, cause: 'cli' })
+    assert.deepEqual([status, headers.get('location')], [201, `/runs/${json.id}`])
+    assert.deepEqual([json.flow, json.status, json.seed, json.timeout, json.cause], ['boiler', 'queued', 3, 1.5, 'cli'])
+    assert.equal((await create()).json.cause, 'api')
+    assert.equal((await ask('POST', '/runs/flows/kettle', { body: {} })).json.code, 'flow_not_found')
+    assert.equal((await ask('POST', '/runs/flows/no%20name', { body: {} })).json.code, 'flow_not_found')
+  })
+
+  test('a key in the header and one in the body are one key; two different ones are refused', async () => {
+    const first = await create({ inputs: { raw: 1 } }, { 'idempotency-key': 'k' })
+    assert.deepEqual([first.status, first.headers.get('idempotency-replayed')], [201, null])
+    const again = await create({ inputs: { raw: 1 }, idempotency_key: 'k' })
+    assert.deepEqual(
+      [
+        again.status,
+        again.json.id,
+        again.headers.get('idempotency-replayed'),
+        again.headers.get('idempotency-mismatch'),
+      ],
+      [200, first.json.id, 'true', null],
+    )
+    const other = await create({ inputs: { raw: 2 }, idempotency_key: 'k' }, { 'idempotency-key': 'k' })
+    assert.deepEqual([other.status, other.headers.get('idempotency-mismatch')], [200, 'inputs'])
+    const both = await create({ idempotency_key: 'k' }, { 'idempotency-key': 'l' })
+    assert.deepEqual([both.status, both.json.errors[0].loc], [422, 'header.idempotency-key'])
+    const long = await create({}, { 'idempotency-key': 'k'.repeat(limits.IDEMPOTENCY_KEY_CHARACTERS + 1) })
+    assert.deepEqual([long.status, long.json.code], [422, 'validation'])
+  })
+
+  test('what is no request for a run is refused, each place named', async () => {
+    const refused: [body: unknown, loc: string][] = [
+      [{ seed: -1 }, 'body.seed'],
+      [{ seed: 1.5 }, 'body.seed'],
+      [{ timeout: 0 }, 'body.timeout'],
+      [{ cause: 'me' }, 'body.cause'],
+      [{ group: '' }, 'body.group'],
+      [{ inputs: [] }, 'body.inputs'],
+      [{ no_cache: 'yes' }, 'body.no_cache'],
+      [{ status: 'running' }, 'body.status'],
+    ]
+    for (const [body, loc] of refused) {
+      const { status, json } = await create(body)
+      assert.deepEqual([status, json.code, json.errors[0].loc], [422, 'validation', loc])
+    }
+  })
+})
+
+describe('reading runs', () => {
+  test('GET /runs lists by flow, group and status, and counts over all', async () => {
+    const first = (await create({ group: 'g' })).json
+    const second = (await create()).json
+    await ask('POST', `/runs/${first.id}/cancel`)
+    const listed = await ask('GET', '/runs?limit=1')
+    assert.deepEqual(
+      [listed.json.items.map((run: { id: string }) => run.id), listed.json.count, listed.json.counts],
+      [[second.id], 2, { boiler: { total: 2, live: 1 } }],
+    )
+    assert.equal((await ask('GET', '/runs?group=g&status=cancelled&flow=boiler')).json.items[0].id, first.id)
+    for (const query of [
+      'limit=0',
+      'limit=1001',
+      'offset=-1',
+      'offset=1000001',
+      'status=gone',
+      'since=today',
+      'page=1',
+    ])
+      assert.equal((await ask('GET', `/runs?${query}`)).status, 422, query)
+  })
+
+  test('a path that names no run is 404, whatever it looks like', async () => {
+    for (const id of ['nothing', '0', '01a20059-4264-7712-a48a-c970bdaa120d', '..%2F..', 'export2'])
+      for (const path of [`/runs/${id}`, `/runs/${id}/nodes`, `/runs/${id}/events`, `/runs/${id}/nodes/x/why`])
+        assert.equal((await ask('GET', path)).json.code, 'run_not_found', path)
+    for (const move of ['cancel', 'retry'])
+      assert.equal((await ask('POST', `/runs/nothing/${move}`)).json.code, 'run_not_found')
+  })
+
+  test('a run that has ended is not cancelled, and one that has not is not retried', async () => {
+    const { id } = (await create()).json
+    assert.equal((await ask('POST', `/runs/${id}/retry`)).json.code, 'run_not_ended')
+    assert.equal((await ask('POST', `/runs/${id}/cancel`)).json.status, 'cancelled')
+    assert.equal((await ask('POST', `/runs/${id}/cancel`)).json.code, 'run_ended')
+    const retried = await ask('POST', `/runs/${id}/retry`)
+    assert.deepEqual([retried.status, retried.json.retry_of, retried.json.attempt], [201, id, 2])
+  })
+})
+
+describe('exports', () => {
+  test('stream under the media type that was asked for, and come before the runs by id', async () => {
+    served.engine.runs.exported = [Buffer.from('run,step\n'), Buffer.from('1,2\n')]
+    for (const what of ['metrics/export', 'export']) {
+      const csv = await ask('GET', `/runs/${what}`)
+      assert.deepEqual(
+        [csv.status, csv.text, csv.headers.get('content-type')],
+        [200, 'run,step\n1,2\n', 'text/csv; charset=utf-8'],
+      )
+      assert.match(csv.headers.get('content-disposition')!, /^attachment; filename="\w+\.csv"$/)
+      const jsonl = await ask('GET', `/runs/${what}?format=jsonl`)
+      assert.equal(jsonl.headers.get('content-type'), 'application/jsonl; charset=utf-8')
+    }
+    for (const query of ['format=xml', 'stride=0', 'stride=1000001', 'stride=1.5', 'name='])
+      assert.equal((await ask('GET', `/runs/metrics/export?${query}`)).status, 422, query)
+  })
+})
