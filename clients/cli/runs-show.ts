@@ -49,9 +49,10 @@ function figures(output: Output, run: Run): string[] {
     ['origin', run.origin_commit],
     ...Object.entries(run.inputs_resolved).map(([name, value]): [string, string] => [`  ${name}`, valueText(value)]),
   ]
-  return lines
-    .filter((line): line is [string, string] => line[1] !== null)
-    .map(([name, text]) => `${name.padEnd(10)}${printable(text)}`)
+  const told = lines.filter((line): line is [string, string] => line[1] !== null)
+  const columns = Math.max(...told.map(([name]) => name.length)) + 2
+  return told
+    .map(([name, text]) => `${name.padEnd(columns)}${printable(text)}`)
     .map(line => (line.startsWith('status') ? line.replace(run.status, statusText(output, run.status)) : line))
 }
 

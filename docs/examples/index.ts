@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FlowDocument } from '../../protocol/flow-document.ts'
 
@@ -8,21 +8,22 @@ export interface Example {
   document: FlowDocument
 }
 
-/**
- * The flows that greet a newcomer. Each folder beside this file is one: `flow.json` holds the wiring, `<node>.ts` the body
- * of each code node, and a setting called `file` names a file of the folder (it becomes an absolute path here).
- */
-export function examples(): Example[] {
-  return readdirSync(import.meta.dirname, { withFileTypes: true })
-    .filter(entry => entry.isDirectory())
-    .map(entry => ({ name: entry.name, document: read(join(import.meta.dirname, entry.name)) }))
-}
+/** Those of the folders beside this file that an empty installation begins with: they run live. The others are put by hand. */
+const GREETING = ['host', 'machine']
 
-function read(folder: string): FlowDocument {
+/** The flows that greet a newcomer. */
+export const examples = (): Example[] => GREETING.map(example)
+
+/**
+ * The flow of a folder beside this file: `flow.json` holds the wiring, `<node>.ts` the body of each code node, and a setting
+ * called `file` names a file of the folder (it becomes an absolute path here).
+ */
+export function example(name: string): Example {
+  const folder = join(import.meta.dirname, name)
   const document = JSON.parse(readFileSync(join(folder, 'flow.json'), 'utf8')) as FlowDocument
   for (const node of document.nodes) {
     if (node.type === 'code') node.source = readFileSync(join(folder, `${node.id}.ts`), 'utf8')
     if (typeof node.settings?.['file'] === 'string') node.settings['file'] = join(folder, node.settings['file'])
   }
-  return document
+  return { name, document }
 }
