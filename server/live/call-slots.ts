@@ -55,10 +55,14 @@ interface Call {
   /** A result that came ahead of what was sent before it. */
   result: CallEnd | null
   readonly pool: ThreadPool
+  /** Its thread, from when it was told to end: what the call held is free when that has. */
+  dying: Worker | null
 }
 
 /** More than there are ever threads at once; a thread's calls stand at its id modulo this. */
 const RUNNING_WORDS = 4096
+/** The id of a worker that has exited. */
+const ENDED_THREAD = -1
 
 export interface CallSlotsOptions {
   readonly slots: number
@@ -160,6 +164,7 @@ export class CallSlots {
       received: 0,
       result: null,
       pool: this.#poolNow(),
+      dying: null,
     })
     return id
   }
@@ -201,7 +206,7 @@ export class CallSlots {
       const heap = await worker.getHeapStatistics().catch(() => null)
       if (heap === null || heap.used_heap_size < cap * limits.HEAP_END_SHARE) continue
       if (!this.#calls.has(running)) continue
-      this.#end(call, 'out_of_memory', `It held ${Math.round(heap.used_heap_size / 2 ** 20)} MiB of heap.`)
+      this.#end(running, call, 'out_of_memory', `It held ${Math.round(heap.used_heap_size / 2 ** 20)} MiB of heap.`)
     }
   }
 
@@ -220,7 +225,7 @@ export class CallSlots {
 
   async close(): Promise<void> {
     await this.#pool?.loaded()
-    for (const call of this.#calls.values()) this.#end(call, 'interrupted', 'The engine ends.')
+    for (const [id, call] of this.#calls) this.#end(id, call, 'interrupted', 'The engine ends.')
     await this.#pool?.end()
     await Promise.allSettled(this.#retired)
   }
@@ -247,7 +252,7 @@ export class CallSlots {
         })
         break
       case 'call_started':
-        this.#started(this.#calls.get(message.call))
+        this.#started(message.call, this.#calls.get(message.call))
         break
       case 'call': {
         const call = this.#calls.get(message.call)
@@ -279,17 +284,17 @@ export class CallSlots {
     if (call.result !== null) this.#returned(id, call, call.result)
   }
 
-  #started(call: Call | undefined): void {
+  #started(id: number, call: Call | undefined): void {
     if (call === undefined || call.timeout_s === null) return
-    call.limit = setTimeout(() => this.#timedOut(call), Math.min(call.timeout_s * 1000, 2 ** 31 - 1))
+    call.limit = setTimeout(() => this.#timedOut(id, call), Math.min(call.timeout_s * 1000, 2 ** 31 - 1))
   }
 
-  #timedOut(call: Call): void {
+  #timedOut(id: number, call: Call): void {
     const message = `It ran past its timeout of ${call.timeout_s} s.`
     call.ended_for = { code: 'timeout', message }
     if (call.tell === null) call.lost('timeout', message)
     else call.tell({ type: 'abort', reason: message })
-    call.limit = setTimeout(() => call.abort.abort(), this.#options.bounds.call_grace_ms)
+    call.limit = setTimeout(() => this.#abort(id, call), this.#options.bounds.call_grace_ms)
   }
 
   #endGently(id: number, code: ErrorCode, message: string): void {
@@ -300,11 +305,16 @@ export class CallSlots {
     // What waits for a slot still is taken out of the line; no thread ends for it.
     if (this.#threadOf(id) === undefined) return call.abort.abort()
     call.tell!({ type: 'abort', reason: message })
-    call.limit = setTimeout(() => call.abort.abort(), this.#options.bounds.call_grace_ms)
+    call.limit = setTimeout(() => this.#abort(id, call), this.#options.bounds.call_grace_ms)
   }
 
-  #end(call: Call, code: ErrorCode, message: string): void {
+  #end(id: number, call: Call, code: ErrorCode, message: string): void {
     call.ended_for = { code, message }
+    this.#abort(id, call)
+  }
+
+  #abort(id: number, call: Call): void {
+    call.dying ??= this.#threadOf(id) ?? null
     call.abort.abort()
   }
 
@@ -319,6 +329,12 @@ export class CallSlots {
   #gone(id: number, error: unknown): void {
     const call = this.#calls.get(id)
     if (call === undefined) return
+    // The pool gives an aborted task up before its thread has ended.
+    if (call.dying !== null && call.dying.threadId !== ENDED_THREAD) {
+      call.dying.once('exit', () => this.#gone(id, error))
+      call.dying = null
+      return
+    }
     this.#over(id)
     const out_of_memory = (error as { code?: string }).code === 'ERR_WORKER_OUT_OF_MEMORY'
     const found = out_of_memory
