@@ -131,8 +131,8 @@ export class Upload implements AsyncIterableIterator<Uint8Array> {
 
   #takeBack(): void {
     if (this.#lent === null) return
-    // What came after the pause took more pieces than are worth keeping.
-    if (this.#spare.length < limits.UPLOAD_WAITING_BYTES / limits.UPLOAD_PIECE_BYTES) this.#spare.push(this.#lent)
+    // All of them: nobody collects shared memory in time, and a socket that was paused fills a few pieces more.
+    this.#spare.push(this.#lent)
     this.#lent = null
   }
 
