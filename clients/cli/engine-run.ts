@@ -12,7 +12,7 @@ export type Serve = (options: {
   restarted_after?: string
 }) => Promise<Served>
 
-interface Served {
+export interface Served {
   url: string
   lines: readonly string[]
   notes: readonly string[]
@@ -78,7 +78,8 @@ export async function engineProcess(load: () => Promise<Serve>): Promise<void> {
   else end(stopEarly)
 }
 
-function refusal(error: unknown): FromEngine & { type: 'refused' } {
+/** What the person who wanted to start it is told of a start that failed. */
+export function refusal(error: unknown): FromEngine & { type: 'refused' } {
   const isExpected = error instanceof Error && error.name === 'ServiceError'
   if (!isExpected) {
     const text = `The engine did not start: ${error instanceof Error ? error.stack : error}`

@@ -10,10 +10,12 @@ export class Interrupts {
   #work: AbortController | null = null
 
   constructor() {
-    process.on('SIGINT', () => {
-      if (this.#work === null || this.#work.signal.aborted) process.exit(EXIT.interrupted)
-      this.#work.abort(new Interrupted())
-    })
+    process.on('SIGINT', () => this.#interrupt())
+  }
+
+  /** From now on this signal is as good as Ctrl-C. */
+  alsoOn(signal: NodeJS.Signals): void {
+    process.on(signal, () => this.#interrupt())
   }
 
   /** The first interrupt aborts the signal with an Interrupted; the work goes on as it sees fit. */
@@ -25,5 +27,10 @@ export class Interrupts {
     } finally {
       this.#work = null
     }
+  }
+
+  #interrupt(): void {
+    if (this.#work === null || this.#work.signal.aborted) process.exit(EXIT.interrupted)
+    this.#work.abort(new Interrupted())
   }
 }

@@ -6,8 +6,9 @@ import type { Client } from '../client/client.ts'
 import { ClientError } from '../client/client-error.ts'
 import { type Context, connect } from './context.ts'
 import { numberOf, wholeOf } from './counts.ts'
-import { Failure } from './failure.ts'
+import { Failure, usage } from './failure.ts'
 import { givenInput } from './given-values.ts'
+import { originCommit } from './origin-commit.ts'
 import { eventText, outcome, resultTable } from './run-text.ts'
 
 interface RunOptions {
@@ -18,6 +19,7 @@ interface RunOptions {
   readonly group?: string
   readonly key?: string
   readonly follow?: boolean
+  readonly local?: boolean
   readonly wait: boolean
   readonly json?: boolean
 }
@@ -34,33 +36,66 @@ export function addRun(program: Command, context: Context): void {
     .option('--group <name>', 'the group that the run belongs to')
     .option('--key <text>', 'an idempotency key: a repeat with it finds the same run')
     .option('--follow', 'tell on standard error what happens in the run')
+    .option('--local', 'run it in an engine in this process, which ends with it')
     .option('--no-wait', 'print the id and leave the run to itself')
     .option('--json', 'print the run as JSON')
     .action(async (flow: string, options: RunOptions, command: Command) => {
-      const { output, interrupts } = context
-      const client = connect(context, command)
-      const run = await interrupts.during(async signal => {
-        // With a key of its own the request may be sent twice, so that a broken connection starts no second run.
-        const key = options.key ?? `run:${randomUUID()}`
-        const { run, replayed } = await client.runs.create(flow, requestOf({ ...options, key }))
-        if (replayed && options.key !== undefined) output.note(`the key names run ${run.id}, which is ${run.status}`)
-        if (!options.wait) return run
-        try {
-          return options.follow ? await follow(context, client, run, signal) : await wait(context, client, run, signal)
-        } catch (error) {
-          if (!signal.aborted) throw error
-          return cancel(context, client, run)
-        }
-      })
+      if (options.local && !options.wait) throw usage('--local always waits: leave --no-wait out.')
+      const run = await context.interrupts.during(signal =>
+        options.local
+          ? runLocally(context, command, flow, options, signal)
+          : runOnce(context, connect(context, command), flow, options, signal),
+      )
       print(context, run, options)
     })
+}
+
+/** In an engine that starts with the command and ends with it, whatever happens. */
+async function runLocally(
+  context: Context,
+  command: Command,
+  flow: string,
+  options: RunOptions,
+  signal: AbortSignal,
+): Promise<Run> {
+  // Only here: it brings what talks to the engine process.
+  const { LocalEngine } = await import('./local-engine.ts')
+  const engine = await LocalEngine.start(context, command)
+  try {
+    if (signal.aborted) throw new Failure(EXIT.interrupted, 'Interrupted before the run was created.')
+    return await runOnce(context, engine.client, flow, options, signal)
+  } finally {
+    await engine.close()
+  }
+}
+
+async function runOnce(
+  context: Context,
+  client: Client,
+  flow: string,
+  options: RunOptions,
+  signal: AbortSignal,
+): Promise<Run> {
+  // With a key of its own the request may be sent twice, so that a broken connection starts no second run.
+  const key = options.key ?? `run:${randomUUID()}`
+  const { run, replayed } = await client.runs.create(flow, requestOf({ ...options, key }, originCommit(context.cwd)))
+  if (replayed && options.key !== undefined) context.output.note(`the key names run ${run.id}, which is ${run.status}`)
+  if (!options.wait) return run
+  try {
+    return options.follow ? await follow(context, client, run, signal) : await wait(context, client, run, signal)
+  } catch (error) {
+    if (!signal.aborted) throw error
+    return cancel(context, client, run, options)
+  }
 }
 
 /** What the options of `svc run` and `svc sweep` say of a run. */
 export const requestOf = (
   options: Pick<RunOptions, 'param' | 'seed' | 'timeout' | 'cache' | 'group' | 'key'>,
+  origin_commit: string | null,
 ): CreateRun => ({
   cause: 'cli',
+  ...(origin_commit === null ? {} : { origin_commit }),
   ...(options.param === undefined ? {} : { inputs: options.param }),
   ...(options.seed === undefined ? {} : { seed: options.seed }),
   ...(options.timeout === undefined ? {} : { timeout: options.timeout }),
@@ -87,8 +122,8 @@ async function follow({ output }: Context, client: Client, { id }: Run, signal: 
 }
 
 /** The run when it has ended by itself meanwhile, else the end of the command. */
-async function cancel({ output }: Context, client: Client, { id }: Run): Promise<Run> {
-  output.note(`cancelling run ${id}; Ctrl-C again leaves it to itself`)
+async function cancel({ output }: Context, client: Client, { id }: Run, { local }: RunOptions): Promise<Run> {
+  output.note(`cancelling run ${id}; Ctrl-C again ${local ? 'ends the engine' : 'leaves it to itself'}`)
   try {
     await client.runs.cancel(id)
   } catch (error) {

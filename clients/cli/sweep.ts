@@ -8,6 +8,7 @@ import { type Context, connect } from './context.ts'
 import { numberOf, wholeOf } from './counts.ts'
 import { Failure, usage } from './failure.ts'
 import { givenList, product } from './given-values.ts'
+import { originCommit } from './origin-commit.ts'
 import { requestOf } from './run.ts'
 import { params, took } from './run-text.ts'
 import { type Entry, SweepRuns } from './sweep-runs.ts'
@@ -48,7 +49,8 @@ export function addSweep(program: Command, context: Context): void {
       const client = connect(context, command)
       const base = await baseOf(client, flow, options)
       const group = options.group ?? `sweep-${base.slice(0, DIGITS)}`
-      const entries = product(options.param).map(inputs => entryOf(inputs, base, group, options))
+      const request = requestOf({ ...options, param: {}, group }, originCommit(context.cwd))
+      const entries = product(options.param).map(inputs => entryOf(base, { ...request, inputs }))
       const runs = new SweepRuns(client, flow)
       if (options.dryRun) await runs.look(entries)
       else await startAndWait(context, client, runs, entries, options)
@@ -66,10 +68,8 @@ async function baseOf(client: Client, flow: string, { seed, key }: SweepOptions)
   return sha256(JSON.stringify([{ ...document, nodes }, seed ?? null, key ?? null]))
 }
 
-function entryOf(inputs: Record<string, unknown>, base: string, group: string, options: SweepOptions): Entry {
-  const named = Object.entries(inputs).sort(([a], [b]) => (a < b ? -1 : 1))
-  const { param: _, ...rest } = options
-  const request: CreateRun = { ...requestOf({ ...rest, group }), inputs }
+function entryOf(base: string, request: CreateRun): Entry {
+  const named = Object.entries(request.inputs ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
   return { key: `sweep:${sha256(base + JSON.stringify(named))}`, request, run: null, is_started: false }
 }
 

@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process'
 import { usage } from './failure.ts'
+import { git } from './git.ts'
 
 /** The git repository that holds the code of flows. */
 export interface Repository {
@@ -27,17 +27,6 @@ export function repositoryAt(folder: string): Repository {
     commit,
     isDirty: git(root, 'status', '--porcelain', '--untracked-files=no') !== '',
     tracked: new Set((git(root, 'ls-files', '-z') ?? '').split('\0')),
-  }
-}
-
-/** Null when git says no, or is not there. */
-function git(folder: string, ...words: string[]): string | null {
-  try {
-    const environment = { ...process.env, LC_ALL: 'C' }
-    const options = { cwd: folder, env: environment, maxBuffer: 64 * 1024 * 1024, encoding: 'utf8' } as const
-    return execFileSync('git', words, { ...options, stdio: ['ignore', 'pipe', 'ignore'] }).trim()
-  } catch {
-    return null
   }
 }
 
