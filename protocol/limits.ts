@@ -128,6 +128,7 @@ export const limits = {
   UPLOADS_AT_ONCE: 64,
   UPLOAD_PIECE_BYTES: 256 * KIB,
   UPLOAD_WAITING_BYTES: 1 * MIB,
+  RECEIVE_BUFFER_BYTES: 208 * KIB,
   STREAM_CHUNK_BYTES: 256 * KIB,
   STREAM_CHUNKS_KEPT: 32,
   ARTIFACT_SWEEP_BATCH: 1_000,
@@ -208,6 +209,10 @@ export function assertLimits(): void {
   const hold = (truth: boolean, relation: string): void => {
     if (!truth) throw new RangeError(`limits: ${relation}`)
   }
+  hold(
+    limits.RECEIVE_BUFFER_BYTES * 2 < 512 * KIB,
+    'uWebSockets.js reads on while a read fills 512 KiB; the kernel doubles',
+  )
   hold(limits.SOCKET_BACKPRESSURE_BYTES >= 16 * MIB, 'uWebSockets.js drops sends silently past maxBackpressure')
   hold(
     limits.SOCKET_BACKPRESSURE_BYTES > limits.SOCKET_SLOW_BYTES + 2 * limits.MESSAGE_VALUE_BYTES,

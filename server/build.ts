@@ -10,6 +10,7 @@ import { Tokens } from './auth/tokens.ts'
 import type { Users } from './auth/users.ts'
 import { createFront } from './front.ts'
 import { LiveEngine } from './live/live-engine.ts'
+import { limitReceiveBuffers } from './receive-buffer.ts'
 import { allRoutes } from './routes.ts'
 import type { MintedToken, RunningEngine, StartOptions } from './running-engine.ts'
 import { FlowsSocket } from './sockets/flows.ts'
@@ -69,7 +70,12 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   return {
     url: `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`,
     engine,
-    begin: () => void engine.start().catch(onFatal),
+    begin: () => {
+      void engine.start().catch(onFatal)
+      void limitReceiveBuffers(port).then(bytes => {
+        if (bytes === null) log.warn('receive_buffers_not_limited')
+      })
+    },
     mintToken: () => adminToken(accounts, tokens),
     onTokenEnded: handler => accounts.onChange(handler),
     close: async () => {

@@ -49,12 +49,22 @@ export class Upload implements AsyncIterableIterator<Uint8Array> {
     return this.#complete
   }
 
-  /** Copies the chunk, whose memory the socket takes back. Throws `too_large`; what came before it has failed then. */
+  /**
+   * Copies the chunk, whose memory the socket takes back. Throws `too_large`, or `too_many_connections` when the pause is not heeded
+   * (receive-buffer.ts); what came before has failed then.
+   */
   take(chunk: ArrayBuffer, isLast: boolean): void {
     if (this.#tap === null) return
     this.#received += chunk.byteLength
     if (this.#received > this.#most) {
       const error = new ServiceError('too_large', `The body passes the ${this.#most} bytes allowed here.`)
+      this.fail(error)
+      throw error
+    }
+    if (this.#waiting_bytes > limits.BODIES_BYTES) {
+      const error = new ServiceError('too_many_connections', 'It is uploaded faster than it can be stored.', {
+        retry_after_s: 5,
+      })
       this.fail(error)
       throw error
     }
