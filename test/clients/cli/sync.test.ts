@@ -179,6 +179,43 @@ describe('svc sync', () => {
   })
 })
 
+test('an edit by hand keeps the origin of a flow, a restored version has its own, and null takes it away', async () => {
+  const origin = (commit: string) => ({ repository: 'git@example.org:plant.git', commit, digests: { scale: 'ab' } })
+  const document = (times: number) => ({
+    nodes: [
+      {
+        id: 'scale',
+        type: 'code',
+        source: `export default ({ x }: { x: number }) => ({ y: x * ${times} })`,
+        ports: { inputs: [{ name: 'x', dtype: 'float' }], outputs: [{ name: 'y', dtype: 'float' }] },
+      },
+    ],
+    inputs: [{ message: 'x', dtype: 'float' }],
+  })
+
+  const put = async (body: object) => assert.equal((await engine.ask('PUT', '/flows/edited_plant', body)).status, 200)
+  const kept = async () => (await engine.flow('edited_plant')).origin
+  await put({ document: document(1) })
+  assert.equal(await kept(), null)
+
+  await put({ document: document(2), origin: origin('c0ffee') })
+  const { commit } = await engine.flow('edited_plant')
+  await put({ document: document(3) })
+  assert.deepEqual(await kept(), origin('c0ffee'))
+  await put({ document: document(4), origin: origin('facade-dirty') })
+  assert.deepEqual(await kept(), origin('facade-dirty'))
+
+  await engine.ask('POST', '/flows/edited_plant/rename', { to: 'other_plant' })
+  assert.deepEqual((await engine.flow('other_plant')).origin, origin('facade-dirty'))
+  await engine.ask('POST', '/flows/other_plant/restore', { commit })
+  assert.deepEqual((await engine.flow('other_plant')).origin, origin('c0ffee'), 'a restored version has its own')
+  assert.deepEqual((await engine.ask('GET', `/flows/other_plant/history/${commit}`)).json.origin, origin('c0ffee'))
+
+  await engine.ask('PUT', '/flows/other_plant', { document: document(5), origin: null })
+  assert.equal((await engine.flow('other_plant')).origin, null)
+  assert.equal((await engine.ask('PUT', '/flows/other_plant', { document: document(5), origin: {} })).status, 422)
+})
+
 describe('code that changes', () => {
   const why = async (run: Run) => (await engine.ask('GET', `/runs/${run.id}/nodes/scale/why`)).json
 
