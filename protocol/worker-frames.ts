@@ -1,20 +1,16 @@
-import { Packr, Unpackr } from 'msgpackr'
 import Type, { type Static, type TSchema } from 'typebox'
 import { describe } from './describe.ts'
 import { Dtype } from './dtype.ts'
 import { type ErrorCode, ServiceError } from './errors.ts'
 import { type Checker, createChecker } from './explain.ts'
 import { limits } from './limits.ts'
-import { refuseUnlessPlain } from './msgpack-scan.ts'
+import { readFrame } from './worker-wire.ts'
 
 /**
  * Worker protocol 2: what an engine and a worker say to each other over one websocket, a msgpack map a frame. The page for those who
  * implement it is docs/worker-protocol.md, the vectors are test/conformance/worker-protocol.json. Keys that a frame does not
  * know are left alone, so that either end may be newer.
  */
-export const WORKER_PROTOCOL = 2
-export const WORKER_PATH = '/workers/attach'
-
 const Call = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'As the run frame says.' })
 const Text = Type.String({ maxLength: 64 * 1024 })
 const Named = Type.String({ maxLength: 256 })
@@ -184,43 +180,16 @@ export const BODY_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   'interrupted',
 ])
 
-// Plain maps with the smallest headers; other languages know neither records nor undefined.
-const settings = {
-  useRecords: false,
-  mapsAsObjects: true,
-  variableMapSize: true,
-  encodeUndefinedAsNil: true,
-  int64AsType: 'auto' as 'number', // known to the library, not to its types
-  useToJSON: false,
-} as const
-const packr = new Packr(settings)
-const unpackr = new Unpackr(settings)
+const checkers = new Map<unknown, Checker>(
+  Object.entries(workerFrames).map(([type, schema]) => [type, createChecker(schema)]),
+)
 
-/** In a buffer of its own. Integers beyond 32 bits travel as doubles. */
-export function encodeFrame(frame: WorkerFrame | EngineFrame): Buffer {
-  return Buffer.from(packr.pack(frame))
+/** A frame of a worker, of which nothing is taken on trust. Throws `too_large` or `bad_worker_frame`, and nothing else. */
+export function decodeWorkerFrame(bytes: Uint8Array): WorkerFrame {
+  const frame = readFrame(bytes)
+  const checker = checkers.get(frame.t)
+  if (checker === undefined) throw new ServiceError('bad_worker_frame', `Its type is ${describe(frame.t)}.`)
+  const [first] = checker.refusals(frame, `${frame.t}`)
+  if (first !== undefined) throw new ServiceError('bad_worker_frame', `${first.loc} ${first.msg}.`)
+  return frame as WorkerFrame
 }
-
-export const decodeWorkerFrame = reader<WorkerFrame>(workerFrames)
-export const decodeEngineFrame = reader<EngineFrame>(engineFrames)
-
-/** The reader keeps nothing of the bytes. It throws `too_large` or `bad_worker_frame`, and nothing else. */
-function reader<Frame>(schemas: Readonly<Record<string, TSchema>>): (bytes: Uint8Array) => Frame {
-  const checkers = new Map<unknown, Checker>()
-  for (const [type, schema] of Object.entries(schemas)) checkers.set(type, createChecker(schema))
-  return bytes => {
-    if (bytes.length > limits.WORKER_FRAME_BYTES)
-      throw new ServiceError('too_large', `A worker frame has at most ${limits.WORKER_FRAME_BYTES} bytes.`)
-    const found = refuseUnlessPlain(bytes, limits.WORKER_FRAME_DEPTH)
-    if (found !== null) throw refused(`It is no plain msgpack value: ${found}.`)
-    const frame = unpackr.unpack(bytes) as Frame & { t?: unknown }
-    const type = typeof frame === 'object' && frame !== null && Object.hasOwn(frame, 't') ? frame.t : undefined
-    const checker = checkers.get(type)
-    if (checker === undefined) throw refused(`Its type is ${describe(type)}.`)
-    const [first] = checker.refusals(frame, `${type}`)
-    if (first !== undefined) throw refused(`${first.loc} ${first.msg}.`)
-    return frame
-  }
-}
-
-const refused = (detail: string): ServiceError => new ServiceError('bad_worker_frame', detail)

@@ -1,5 +1,5 @@
 import { limits } from '../protocol/limits.ts'
-import { WORKER_PATH } from '../protocol/worker-frames.ts'
+import { WORKER_PATH } from '../protocol/worker-wire.ts'
 import { Accounts } from './auth/accounts.ts'
 import { Attempts } from './auth/attempts.ts'
 import { TrustedProxies } from './auth/client-address.ts'

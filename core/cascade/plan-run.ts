@@ -1,5 +1,5 @@
 import type { Codec } from '../../protocol/codec.ts'
-import { agrees } from '../../protocol/dtype.ts'
+import { agrees } from '../../protocol/dtypes.ts'
 import { type EncodedValue, isNumeric, KIND } from '../../protocol/encoded.ts'
 import type { Plan, PlanInputPort, PlanNode } from '../flow/plan.ts'
 import type { Route } from './publish.ts'

@@ -3,13 +3,12 @@ import { limits } from '../../protocol/limits.ts'
 import {
   decodeWorkerFrame,
   type EngineFrame,
-  encodeFrame,
   type HelloFrame,
   type RunFrame,
   type WelcomeFrame,
-  WORKER_PROTOCOL,
   type WorkerFrame,
 } from '../../protocol/worker-frames.ts'
+import { encodeFrame, WORKER_PROTOCOL } from '../../protocol/worker-wire.ts'
 import { keptLine, LineBudget } from '../../threads/node-context.ts'
 import type { Socket } from '../socket.ts'
 

@@ -1,5 +1,6 @@
 import { limits } from '../../protocol/limits.ts'
-import { type WelcomeFrame, WORKER_PATH } from '../../protocol/worker-frames.ts'
+import type { WelcomeFrame } from '../../protocol/worker-frames.ts'
+import { WORKER_PATH } from '../../protocol/worker-wire.ts'
 import type { Admissions } from '../auth/gatekeeper.ts'
 import type { Principal, WorkerPrincipal } from '../auth/principal.ts'
 import type { BinarySocketHandlers, Socket } from '../socket.ts'

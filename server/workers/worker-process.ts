@@ -12,6 +12,12 @@ const LAST_WORDS_MS = 200
 const TAIL_CHARACTERS = 2_000
 const HEAP_WAS_FULL = /heap out of memory|allocation failed/i
 
+/** Those of the engine, which load modules quickly, less what makes a process wait for a debugger. */
+const flags = (): string[] => [
+  '--disable-warning=ExperimentalWarning',
+  ...process.execArgv.filter(flag => !flag.startsWith('--inspect')),
+]
+
 export interface WorkerProcessParts {
   readonly id: string
   /** Of its environment; processes of one key are alike. */
@@ -50,7 +56,7 @@ export class WorkerProcess {
     const { promise, resolve } = Promise.withResolvers<Loss>()
     this.gone = promise
     this.#tell = resolve
-    this.#child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', PROGRAM], {
+    this.#child = spawn(process.execPath, [...flags(), PROGRAM], {
       env: parts.environment,
       stdio: ['pipe', 'pipe', 'pipe'],
       detached: true,

@@ -3,14 +3,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { ServiceError } from '../../protocol/errors.ts'
+import { createChecker } from '../../protocol/explain.ts'
 import { limits } from '../../protocol/limits.ts'
-import {
-  decodeEngineFrame,
-  decodeWorkerFrame,
-  type EngineFrame,
-  encodeFrame,
-  type WorkerFrame,
-} from '../../protocol/worker-frames.ts'
+import { decodeWorkerFrame, type EngineFrame, engineFrames, type WorkerFrame } from '../../protocol/worker-frames.ts'
+import { encodeFrame, readFrame } from '../../protocol/worker-wire.ts'
 import { ROOT } from '../kit/sources.ts'
 
 interface Vector<Frame> {
@@ -46,8 +42,9 @@ describe('the vectors that every implementation runs', () => {
 
   test('each frame of an engine is what its bytes say, and survives being written again', () => {
     for (const { about, hex, frame } of vectors.engine_to_worker) {
-      assert.deepEqual(decodeEngineFrame(bytesOf(hex)), frame, about)
-      assert.deepEqual(decodeEngineFrame(encodeFrame(frame)), frame, about)
+      assert.deepEqual(readFrame(bytesOf(hex)), frame, about)
+      assert.deepEqual(readFrame(encodeFrame(frame)), frame, about)
+      assert.deepEqual(createChecker(engineFrames[frame.t]).refusals(frame), [], about)
     }
   })
 

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { FlowNode } from '../../protocol/flow-document.ts'
+import { BatchStory } from '../kit/batch-story.ts'
+import { eventually, sharedEngine } from '../kit/live-engine.ts'
+import { code, flow, Gate, input, output, Story } from '../kit/live-story.ts'
+import { body, flowOf, RealEngine } from '../kit/real-engine.ts'
+import { isAlive } from '../kit/spawned.ts'
+
+/** Times and sizes that a test can wait for. */
+const bounds = { node_silent_ms: 4000, call_grace_ms: 200, process_memory_mb: 320 }
+const live = sharedEngine({ FLOW_LANES: '1', FLOW_MAX_WORKERS: '6', FLOW_MAX_RUNS: '8' }, bounds)
+const x = input('x', 'int')
+const y = output('y', 'json')
+const PROCESS: Partial<FlowNode> = { isolation: 'process', cache: false }
+const one = (source: string, more: Partial<FlowNode> = {}) =>
+  flow([code('bad', source, [x], [y], { ...PROCESS, ...more })], { message: 'x', dtype: 'int' })
+
+/** What a body does to its process when x is 1, what is said of it, and in which words; and where: live, in a batch run, or both. */
+const HOSTILE = {
+  exits: ['process.exit(7)', 'worker_lost', /ended its process with code 7/, 'both'],
+  aborts: ["process.kill(process.pid, 'SIGABRT')", 'worker_lost', /was ended by SIGABRT/, 'live'],
+  killed: ["process.kill(process.pid, 'SIGKILL')", 'worker_lost', /was ended by SIGKILL/, 'both'],
+  stops: ["process.kill(process.pid, 'SIGSTOP')", 'node_silent', /no sign of life/, 'run'],
+  heap: [
+    'const a = []; for (;;) a.push(new Array(1000).fill(x).map(Math.random))',
+    'out_of_memory',
+    /Keep less/,
+    'run',
+  ],
+  buffers: [
+    'const a = []; for (;;) a.push(Buffer.alloc(8 * 2 ** 20, 1))',
+    'out_of_memory',
+    /took more than 320 MiB/,
+    'both',
+  ],
+  throws_later: [
+    'setTimeout(() => { throw new Error("mine") }, 1); await new Promise(() => {})',
+    'worker_lost',
+    /mine/,
+  ],
+} as const
+const hostile = (statement: string): string =>
+  `export default async ({ x }) => { if (x === 1) { ${statement} } return { y: x } }`
+
+async function costsItsOwnCall(name: keyof typeof HOSTILE): Promise<void> {
+  const [statement, wanted, words, where] = HOSTILE[name]
+  const story = new Story(live.engine)
+  const runs = new BatchStory(live.engine)
+  await story.save(name, one(hostile(statement)))
+  if (where !== 'run') {
+    story.publish(`${name}.x`, 1)
+    const [error] = await story.errors(`${name}.bad`)
+    assert.deepEqual([name, error!.code, error!.inputs], [name, wanted, { x: 1 }])
+    assert.match(error!.message, words)
+  }
+  if (where !== 'live') {
+    const { status, error } = await runs.runs(name, { inputs: { x: 1 } })
+    assert.deepEqual([name, status, error?.code, error?.node], [name, 'failed', wanted, 'bad'])
+    assert.match(error!.message, words)
+  }
+  story.publish(`${name}.x`, 2)
+  await story.becomes(`${name}.y`, 2)
+  for (const event of await story.events(name, 'thread_replaced', where === 'both' ? 2 : 1))
+    assert.deepEqual([event['thread'], event['node'], event['code']], ['process', `${name}.bad`, wanted])
+}
+
+test('whatever a body does to its process costs its own call, live and in a run, and nobody else anything', async () => {
+  const story = new Story(live.engine)
+  const gate = new Gate(live.data_dir)
+  const source = `${gate.source}export default async ({ x }, ctx) => {
+    ctx.emit({ y: process.pid })
+    await opened()
+    return { y: [x, process.pid] }
+  }`
+  await story.save('beside', one(source))
+  story.publish('beside.x', 7)
+  await story.reaches('beside.y', 1)
+  const pid = story.value('beside.y')
+  await Promise.all(Object.keys(HOSTILE).map(name => costsItsOwnCall(name as keyof typeof HOSTILE)))
+  gate.open()
+  await story.becomes('beside.y', [7, pid])
+  assert.equal((await fetch(`${live.url}/utils/health/`)).status, 200)
+})
+
+test('a process that cannot start fails the call that waits for it, in its own words', async () => {
+  const story = new Story(live.engine)
+  const source = 'export default ({ x }) => ({ y: x })'
+  await story.save('stillborn', one(source, { resources: { env: { NODE_OPTIONS: '--no-such-flag' } } }))
+  story.publish('stillborn.x', 1)
+  const [error] = await story.errors('stillborn.bad')
+  assert.equal(error!.code, 'worker_lost')
+  assert.match(error!.message, /before it had begun \(.*--no-such-flag/)
+  await story.save('stillborn', one(source))
+  story.publish('stillborn.x', 2)
+  await story.becomes('stillborn.y', 2)
+})
+
+test('an engine that is killed leaves no process behind, nor what its bodies have started', async t => {
+  const engine = await RealEngine.start(t, { environment: { FLOW_LANES: '1' } })
+  const source = `import { spawn } from 'node:child_process'
+export default ({ x }, ctx) => {
+  const child = spawn('sleep', ['1000'], { stdio: 'ignore' })
+  ctx.emit({ y: [process.pid, child.pid] })
+  for (;;);
+}`
+  await engine.save(
+    'busy',
+    flowOf(body('loop', source, { reads: ['x'], makes: ['y'], dtype: 'json', more: { isolation: 'process' } })),
+  )
+  await engine.publish('busy.x', 1)
+  let pids: number[] = []
+  await eventually(
+    async () => (pids = ((await engine.message('busy.y')).value ?? []) as number[]).length === 2,
+    'it runs',
+  )
+  for (const pid of pids) assert.ok(isAlive(pid))
+  process.kill(engine.pid, 'SIGKILL')
+  for (const pid of pids) await eventually(() => !isAlive(pid), `process ${pid} has gone`)
+})
