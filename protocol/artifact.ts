@@ -52,16 +52,3 @@ export const ArtifactSweep = Type.Object(
   closed,
 )
 export type ArtifactSweep = Static<typeof ArtifactSweep>
-
-const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]{1,127}"
-/** `type/subtype` and parameters (RFC 9110); a quoted value holds neither quotes nor backslashes, so it can stand in a header as it is. */
-const MEDIA_TYPE = new RegExp(`^${TOKEN}/${TOKEN}(?:[ \\t]*;[ \\t]*${TOKEN}=(?:${TOKEN}|"[ !#-\\[\\]-~]*"))*$`)
-const MEDIA_TYPE_CHARACTERS = 127
-
-export const isMediaType = (text: string): boolean => text.length <= MEDIA_TYPE_CHARACTERS && MEDIA_TYPE.test(text)
-
-const DIGEST = /^sha256:([0-9a-f]{64})$/
-/** The hex digits of a digest; null when it is none. */
-export const hexOf = (digest: unknown): string | null =>
-  typeof digest === 'string' ? (DIGEST.exec(digest)?.[1] ?? null) : null
-export const digestOf = (hex: string): string => `sha256:${hex}`

@@ -1,5 +1,5 @@
 import { close, read } from 'node:fs'
-import { digestOf, hexOf, isMediaType } from '../protocol/artifact.ts'
+import { digestOf, hexOf, isMediaType } from '../protocol/artifact-names.ts'
 import { describe } from '../protocol/describe.ts'
 import type { ArtifactReference } from '../protocol/dtype.ts'
 import { ServiceError } from '../protocol/errors.ts'

@@ -1,6 +1,7 @@
 import { closeSync } from 'node:fs'
 import { join } from 'node:path'
-import { digestOf, hexOf, type StoredArtifact, type VerifyLine } from '../../protocol/artifact.ts'
+import type { StoredArtifact, VerifyLine } from '../../protocol/artifact.ts'
+import { digestOf, hexOf } from '../../protocol/artifact-names.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { formatTime } from '../../protocol/time.ts'
 import { type ArtifactPlace, openArtifact, tooLarge, type WrittenArtifact } from '../../threads/artifact-files.ts'

@@ -1,4 +1,5 @@
-import { type ArtifactSweep, digestOf } from '../../protocol/artifact.ts'
+import type { ArtifactSweep } from '../../protocol/artifact.ts'
+import { digestOf } from '../../protocol/artifact-names.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { OldArtifacts } from './messages.ts'
 import type { ArtifactThread } from './thread-client.ts'

@@ -1,5 +1,6 @@
 import Type from 'typebox'
-import { ArtifactDigest, ArtifactSweep, isMediaType, StoredArtifact } from '../../protocol/artifact.ts'
+import { ArtifactDigest, ArtifactSweep, StoredArtifact } from '../../protocol/artifact.ts'
+import { isMediaType } from '../../protocol/artifact-names.ts'
 import { ArtifactReference } from '../../protocol/dtype.ts'
 import { type ErrorPlace, ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
