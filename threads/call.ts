@@ -63,15 +63,26 @@ export default async function call(task: CallTask): Promise<CallEnd | undefined>
   }
 }
 
+/** Modules are kept for ever anyway: what was imported once under a digest is what would be imported again. */
+const loaded = new Map<string, Body>()
+
+async function load(bodies: string, digest: string, node: string): Promise<Body> {
+  const body = await loadBody(bodies, digest, node)
+  loaded.set(digest, body)
+  return body
+}
+
 /** From the body's loading to its end: its checks, its context, what it says meanwhile. */
 export class NodeCallTask implements ContextHost, CallListener {
   readonly node: CallNode
   readonly #task: NodeCall
   readonly #line: CallLine
-  readonly #controller = new AbortController()
+  /** Made for bodies that ask for it. */
+  #controller: AbortController | null = null
+  #abort_reason: ServiceError | null = null
   readonly #state: NodeState
-  /** The state as it came, since the body writes into the object itself. */
-  readonly #before: Buffer
+  /** The state as it came, since the body writes into the object itself; null: it came empty. */
+  readonly #before: Buffer | null
   readonly #check: OutputCheck
   #points: CallMetric[] = []
   #over = false
@@ -87,7 +98,8 @@ export class NodeCallTask implements ContextHost, CallListener {
     this.#check = check
     this.#line = lineTo(this)
     this.#state = new NodeState(task.state)
-    this.#before = this.#check.codec.encodePlain({ k: '', s: task.state } satisfies KeptState)
+    const isEmpty = Object.keys(task.state).length === 0
+    this.#before = isEmpty ? null : check.codec.encodePlain({ k: '', s: task.state } satisfies KeptState)
   }
 
   async run(): Promise<CallEnd> {
@@ -100,7 +112,7 @@ export class NodeCallTask implements ContextHost, CallListener {
   async #outcome(from: number): Promise<CallEnd['outcome']> {
     const { digest, qualified } = this.node
     try {
-      const body = await loadBody(this.#task.bodies, digest!, qualified)
+      const body = loaded.get(digest!) ?? (await load(this.#task.bodies, digest!, qualified))
       const outputs = await this.#body(body)
       if (outputs !== undefined && outputs !== null) this.#check.refuse(outputs)
       this.#flushMetrics()
@@ -145,7 +157,7 @@ export class NodeCallTask implements ContextHost, CallListener {
       const step = await generator.next()
       if (step.done) return step.value
       await this.emit(step.value)
-      if (this.#controller.signal.aborted) {
+      if (this.#abort_reason !== null) {
         await generator.return?.()
         return undefined
       }
@@ -173,6 +185,10 @@ export class NodeCallTask implements ContextHost, CallListener {
   }
 
   signal(): AbortSignal {
+    if (this.#controller === null) {
+      this.#controller = new AbortController()
+      if (this.#abort_reason !== null) this.#controller.abort(this.#abort_reason)
+    }
     return this.#controller.signal
   }
 
@@ -218,10 +234,15 @@ export class NodeCallTask implements ContextHost, CallListener {
     resolve()
   }
 
+  #abort(reason: ServiceError): void {
+    this.#abort_reason ??= reason
+    this.#controller?.abort(reason)
+  }
+
   /** The lane has given the call up, or is gone: what the body still emits goes nowhere, and it is not to wait there. */
   closed(): void {
     this.#given_up = true
-    this.#controller.abort(new ServiceError('interrupted', 'Nobody waits for the call any more.'))
+    this.#abort(new ServiceError('interrupted', 'Nobody waits for the call any more.'))
     for (const goOn of this.#goOn.splice(0)) goOn()
   }
 
@@ -232,7 +253,7 @@ export class NodeCallTask implements ContextHost, CallListener {
         this.#goOn.shift()?.()
         break
       case 'abort':
-        this.#controller.abort(new ServiceError('interrupted', message.reason))
+        this.#abort(new ServiceError('interrupted', message.reason))
         break
       default:
         message satisfies never
@@ -247,7 +268,7 @@ export class NodeCallTask implements ContextHost, CallListener {
   }
 
   #stateBefore(): Record<string, unknown> {
-    return this.#decoded(this.#before)
+    return this.#before === null ? {} : this.#decoded(this.#before)
   }
 
   #decoded(encoded: Buffer): Record<string, unknown> {

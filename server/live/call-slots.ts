@@ -16,7 +16,7 @@ import type {
 } from '../../threads/lane-messages.ts'
 import { failure } from '../../threads/node-call.ts'
 import { NodePacker } from '../../threads/packed-node.ts'
-import { ThreadPool } from '../../threads/pool.ts'
+import { TaskEnd, ThreadPool } from '../../threads/pool.ts'
 import type { LiveBounds } from './bounds.ts'
 
 /** Why a call ended without an answer of its own. */
@@ -44,7 +44,7 @@ interface Call {
   readonly ended: () => void
   readonly node: string
   readonly timeout_s: number | null
-  readonly abort: AbortController
+  readonly abort: TaskEnd
   limit: NodeJS.Timeout | null
   /** Why the front ended it. */
   ended_for: { code: ErrorCode; message: string } | null
@@ -109,7 +109,7 @@ export class CallSlots {
     }
     this.#calls
       .get(id)!
-      .pool.run(task, { transfer: [request.port], signal: this.#calls.get(id)!.abort.signal })
+      .pool.run(task, { transfer: [request.port], end: this.#calls.get(id)!.abort })
       .then(
         () => this.#over(id),
         error => this.#gone(id, error),
@@ -141,7 +141,7 @@ export class CallSlots {
     }
     this.#calls
       .get(id)!
-      .pool.run(task, { signal: call.abort.signal })
+      .pool.run(task, { end: call.abort })
       .then(
         result => this.#returned(id, call, result as CallEnd),
         error => this.#gone(id, error),
@@ -156,7 +156,7 @@ export class CallSlots {
       ended,
       node: node.qualified,
       timeout_s: node.timeout_s,
-      abort: new AbortController(),
+      abort: new TaskEnd(),
       limit: null,
       ended_for: null,
       tell: null,
@@ -303,7 +303,7 @@ export class CallSlots {
     call.ended_for = { code, message }
     if (call.limit !== null) clearTimeout(call.limit)
     // What waits for a slot still is taken out of the line; no thread ends for it.
-    if (this.#threadOf(id) === undefined) return call.abort.abort()
+    if (this.#threadOf(id) === undefined) return call.abort.end()
     call.tell!({ type: 'abort', reason: message })
     call.limit = setTimeout(() => this.#abort(id, call), this.#options.bounds.call_grace_ms)
   }
@@ -315,7 +315,7 @@ export class CallSlots {
 
   #abort(id: number, call: Call): void {
     call.dying ??= this.#threadOf(id) ?? null
-    call.abort.abort()
+    call.abort.end()
   }
 
   #over(id: number): void {

@@ -8,7 +8,7 @@ import { limits } from '../../protocol/limits.ts'
 import type { ArtifactPlace } from '../../threads/artifact-files.ts'
 import type { CallRequest, FromLane, LaneTask, ToLane } from '../../threads/lane-messages.ts'
 import { bodyInStack, failureOf } from '../../threads/node-call.ts'
-import { ThreadPool } from '../../threads/pool.ts'
+import { TaskEnd, ThreadPool } from '../../threads/pool.ts'
 import type { LiveBounds } from './bounds.ts'
 import type { LostCall } from './call-slots.ts'
 import { nodeOfBody } from './find-body.ts'
@@ -19,7 +19,7 @@ import { nowUs } from './live-messages.ts'
 interface Member {
   readonly slot: number
   readonly control: MessagePort
-  readonly abort: AbortController
+  readonly abort: TaskEnd
   readonly entered: Promise<void>
   /** 0 until the lane has entered. */
   owner: number
@@ -156,7 +156,7 @@ export class LaneTeam {
     member.retiring = true
     this.#postTo(member.slot, member.control, { type: 'retire', grace_ms })
     this.#options.front.ready.wakeAll()
-    if (!this.#closing) setTimeout(() => member.abort.abort(), grace_ms + 2_000).unref()
+    if (!this.#closing) setTimeout(() => member.abort.end(), grace_ms + 2_000).unref()
   }
 
   #add(): Member {
@@ -165,7 +165,7 @@ export class LaneTeam {
     const control = new MessageChannel()
     const timer = new MessageChannel()
     timerPort(timer.port2)
-    const abort = new AbortController()
+    const abort = new TaskEnd()
     const entered = Promise.withResolvers<void>()
     const left = Promise.withResolvers<void>()
     const member: Member = {
@@ -178,7 +178,7 @@ export class LaneTeam {
       ended: null,
       end: why => {
         member.ended ??= why
-        abort.abort()
+        abort.end()
       },
       left: left.promise,
     }
@@ -198,7 +198,7 @@ export class LaneTeam {
       artifacts,
       max_cascades,
     }
-    const run = this.#pool!.run(task, { transfer: [control.port2, timer.port1], signal: abort.signal })
+    const run = this.#pool!.run(task, { transfer: [control.port2, timer.port1], end: abort })
     const over = run.then(
       () => this.#over(member),
       error => this.#died(member, error),

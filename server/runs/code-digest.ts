@@ -18,6 +18,8 @@ const SOURCES = ['*.ts', '*.mts', '*.js', '*.mjs', '*.json', '*.py']
 /** A file that was written this shortly before it was read may have been written again within one tick of its clock. */
 const RACY_NS = 50_000_000n
 const GIT_MS = 10_000
+/** Where there was no repository a moment ago nobody looks again: the look costs as much as a short run's own record. */
+const NONE_MS = 1_000
 
 const run = promisify(execFile)
 
@@ -36,6 +38,7 @@ export class CodeDigest {
   readonly #onDefect: (error: unknown) => void
   readonly #files = new Map<string, Known>()
   #now: Promise<Code | null> | null = null
+  #none_until_ms = 0
   #next: Promise<Code | null> | null = null
 
   constructor(folder: string, onDefect: (error: unknown) => void) {
@@ -65,8 +68,13 @@ export class CodeDigest {
   }
 
   async #read(): Promise<Code | null> {
+    const now_ms = performance.now()
+    if (now_ms < this.#none_until_ms) return null
     const root = repositoryOf(this.#folder)
-    if (root === null) return null
+    if (root === null) {
+      this.#none_until_ms = now_ms + NONE_MS
+      return null
+    }
     const [commit, listed, changed] = await Promise.all([
       this.#git(root, 'rev-parse', '--verify', 'HEAD'),
       this.#git(root, 'ls-files', '-z', '--', ...SOURCES),
