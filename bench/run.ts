@@ -19,6 +19,7 @@ const NAMES = [
   'calls',
   'runs-list',
   'export',
+  'artifacts',
 ]
 const RESULTS = join(import.meta.dirname, 'results')
 /** A bench that takes longer is broken: it is ended, with whatever it started. */
