@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
-import { changedParts } from '../../core/runs/fingerprint.ts'
 import { checkInputs, inputsOf, placeOf } from '../../core/runs/inputs.ts'
 import { type Reference, referencesIn, replaceReferences } from '../../core/runs/references.ts'
 import { keyText } from '../../core/runs/rfc8785.ts'
@@ -176,9 +175,8 @@ export class BatchRuns implements Runs {
     if (status === 'cached') return { ...told, cache: 'hit', nearest: cached_from, changed: [] }
     if (run.no_cache) return { ...told, cache: 'off', nearest: null, changed: [] }
     if (parts === null) return { ...told, cache: 'not_cacheable', nearest: null, changed: [] }
-    const nearest = await this.#parts.store.nearest(id, node)
-    const changed = nearest?.row.parts ? changedParts(nearest.row.parts, parts) : []
-    return { ...told, cache: 'miss', nearest: nearest?.run ?? null, changed }
+    const nearest = await this.#parts.store.nearest(id, node, parts)
+    return { ...told, cache: 'miss', nearest: nearest?.run ?? null, changed: nearest?.changed ?? [] }
   }
 
   async metricNames(selection: RunSelection): Promise<List<string>> {

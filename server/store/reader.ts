@@ -70,7 +70,7 @@ function read(request: ReadRequest): unknown {
     case 'cache_page':
       return runs.cachePage(request.page)
     case 'nearest_run':
-      return runs.nearest(request.id, request.node)
+      return runs.nearest(request.id, request.node, request.parts)
     case 'export_metrics':
       return exports.openMetrics(request.request)
     case 'export_runs':

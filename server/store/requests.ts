@@ -1,3 +1,4 @@
+import type { FingerprintParts } from '../../core/runs/fingerprint.ts'
 import type { EngineEvent } from '../../protocol/event.ts'
 import type { Flavor } from '../../protocol/flavor.ts'
 import type { NormalDocument } from '../../protocol/flow-document.ts'
@@ -185,7 +186,7 @@ export type ReadRequest =
   | { type: 'metric_names'; names: MetricNamesRequest }
   | { type: 'cached'; keys: string[] }
   | { type: 'cache_page'; page: CachePageRequest }
-  | { type: 'nearest_run'; id: string; node: string }
+  | { type: 'nearest_run'; id: string; node: string; parts: FingerprintParts }
   | { type: 'export_metrics'; request: ExportMetricsRequest }
   | { type: 'export_runs'; request: ExportRunsRequest }
   | { type: 'export_page'; cursor: number; spare: ArrayBuffer | null }

@@ -1,3 +1,4 @@
+import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
 import type { EngineEvent } from '../../../protocol/event.ts'
 import type { ResourceAmounts, RunCause, RunError, RunNodeStatus, RunStatus } from '../../../protocol/run.ts'
 
@@ -276,13 +277,19 @@ export interface RunStore {
   cached(keys: string[]): Promise<CacheOrigin[]>
   /** The newest origins, at most `entries` of them and about `bytes`; `complete` when there are no others. */
   cacheIndex(entries: number, bytes: number): Promise<{ origins: CacheOrigin[]; complete: boolean }>
-  /** The newest of the 10,000 runs of the same flow before this one that has a row with parts of the same node. */
-  nearest(id: string, node: string): Promise<{ run: string; row: StoredRunNode } | null>
+  /** Of the newest 1,000 runs of the same flow before this one the one in which the parts of the node differ least; the newest of several. */
+  nearest(id: string, node: string, parts: FingerprintParts): Promise<NearestRun | null>
 
   /** Oldest run first, its curves by name. Resolves with the first page at hand, so that a refusal comes before the first byte. */
   exportMetrics(request: ExportMetricsRequest): Promise<RunExport>
   /** Oldest run first. `too_large` when there are more than `EXPORT_COLUMNS` different paths in the inputs and results. */
   exportRuns(request: ExportRunsRequest): Promise<RunExport>
+}
+
+export interface NearestRun {
+  run: string
+  /** Parts that differ. */
+  changed: string[]
 }
 
 export interface FinishedRun {

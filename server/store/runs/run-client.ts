@@ -1,3 +1,4 @@
+import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
 import type { EngineEvent } from '../../../protocol/event.ts'
 import type { ControlRequest, ReadRequest } from '../requests.ts'
 import { PulledExport } from './pulled-export.ts'
@@ -12,6 +13,7 @@ import type {
   FinishedRun,
   FinishRun,
   MetricNamesPage,
+  NearestRun,
   NewRun,
   OpenedExport,
   RunExport,
@@ -109,8 +111,8 @@ export class RunClient implements RunStore {
     return { origins: [...origins.values()], complete: before === null }
   }
 
-  nearest(id: string, node: string): Promise<{ run: string; row: StoredRunNode } | null> {
-    return this.#read({ type: 'nearest_run', id, node })
+  nearest(id: string, node: string, parts: FingerprintParts): Promise<NearestRun | null> {
+    return this.#read({ type: 'nearest_run', id, node, parts })
   }
 
   exportMetrics(request: ExportMetricsRequest): Promise<RunExport> {

@@ -1,3 +1,4 @@
+import { changedParts, type FingerprintParts } from '../../../core/runs/fingerprint.ts'
 import type { Connection, Statement } from '../database.ts'
 import type {
   CacheOrigin,
@@ -5,6 +6,7 @@ import type {
   CachePageRequest,
   MetricNamesPage,
   MetricNamesRequest,
+  NearestRun,
   RunPage,
   SeriesRequest,
   StoredOutput,
@@ -32,7 +34,7 @@ import type { RunSelections, SelectedRun } from './run-selection.ts'
 const NAMES_RUNS = 1000
 const SERIES_RUNS = 10_000
 /** Runs before a given one that are looked at for the same node. */
-const NEAREST_RUNS = 10_000
+const NEAREST_RUNS = 1_000
 /** About the bytes of one page of origins, a row and its key counted as 256; rows are read so many at a time. */
 const CACHE_PAGE_BYTES = 1024 * 1024
 const CACHE_ROWS = 64
@@ -60,8 +62,7 @@ export class RunReader {
   readonly #names: Statement<{ flow: number; name: string }>
   readonly #cached: Statement<OriginRow>
   readonly #origins: Statement<OriginRow>
-  readonly #farthest: Statement<number>
-  readonly #nearest: Statement<NodeRow & { run: string }>
+  readonly #before: Statement<{ run: string; parts: string }>
 
   constructor(db: Connection, selections: RunSelections, curves: RunCurves) {
     this.#db = db
@@ -93,17 +94,12 @@ export class RunReader {
       `SELECT ${columns} FROM run_nodes n INDEXED BY run_nodes_origins ${itsRun}
        WHERE ${executed('n')} AND (n.run, n.node) < (?, ?) ORDER BY n.run DESC, n.node DESC LIMIT ?`,
     )
-    this.#farthest = db
-      .prepare(
-        `SELECT created_at FROM runs INDEXED BY runs_of_flow WHERE flow = ? AND created_at < ?
-         ORDER BY created_at DESC LIMIT 1 OFFSET ${NEAREST_RUNS}`,
-      )
-      .pluck() as Statement<number>
-    this.#nearest = db.prepare(
-      `SELECT (SELECT id FROM runs WHERE seq = n.run) AS run, ${NODE_COLUMNS} FROM run_nodes n WHERE n.node = @node AND n.run = (
-         SELECT r.seq FROM runs r INDEXED BY runs_of_flow WHERE r.flow = @flow AND r.created_at < @before AND r.created_at > @after
-         AND EXISTS (SELECT 1 FROM run_nodes m WHERE m.run = r.seq AND m.node = @node AND m.parts IS NOT NULL)
-         ORDER BY r.created_at DESC LIMIT 1)`,
+    this.#before = db.prepare(
+      `SELECT r.id AS run, n.parts FROM run_nodes n JOIN runs r ON r.seq = n.run
+       WHERE n.node = @node AND n.parts IS NOT NULL AND n.run IN (
+         SELECT o.seq FROM runs o INDEXED BY runs_of_flow WHERE o.flow = @flow AND o.created_at < @before
+         ORDER BY o.created_at DESC LIMIT ${NEAREST_RUNS})
+       ORDER BY n.run DESC`,
     )
   }
 
@@ -191,14 +187,15 @@ export class RunReader {
     }
   }
 
-  nearest(id: string, node: string): { run: string; row: StoredRunNode } | null {
+  nearest(id: string, node: string, parts: FingerprintParts): NearestRun | null {
     const one = this.#selected.get(id)
     if (!one) return null
-    const { flow, created_at: before } = one
-    const row = this.#nearest.get({ node, flow, before, after: this.#farthest.get(flow, before) ?? 0 })
-    if (!row) return null
-    const { run, ...columns } = row
-    return { run, row: nodeOf(columns) }
+    let nearest: NearestRun | null = null
+    for (const row of this.#before.all({ node, flow: one.flow, before: one.created_at })) {
+      const changed = changedParts(JSON.parse(row.parts) as FingerprintParts, parts)
+      if (nearest === null || changed.length < nearest.changed.length) nearest = { run: row.run, changed }
+    }
+    return nearest
   }
 
   #snapshot<Result>(read: () => Result): Result {

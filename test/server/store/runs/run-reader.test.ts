@@ -165,20 +165,23 @@ test('an index of many keys comes whole, whatever the pages that it is read in',
   )
 })
 
-test('the nearest run is the newest before it in which the same node left parts', async t => {
+test('the nearest run is the one before it in which the same node had the most parts in common', async t => {
   const { store } = await startStore(t, temporaryDirectory(t))
   for (const flow of ['boiler', 'kettle']) await store.saveFlow(saving(flow))
-  const withParts = (settings: string) => ({ nodes: [nodeRow('smooth', { parts: { settings } })] })
-  await ranRun(store.runs, newRun('boiler'), withParts('1'))
-  const near = await ranRun(store.runs, newRun('boiler'), withParts('2'))
+  const withParts = (settings: string, x: string) => ({
+    nodes: [nodeRow('smooth', { parts: { settings, 'values.x': x } })],
+  })
+  await ranRun(store.runs, newRun('boiler'), withParts('1', 'a'))
+  const near = await ranRun(store.runs, newRun('boiler'), withParts('1', 'a'))
+  await ranRun(store.runs, newRun('boiler'), withParts('2', 'b'))
   await ranRun(store.runs, newRun('boiler'), { nodes: [nodeRow('smooth'), nodeRow('raw', { parts: {} })] })
-  await ranRun(store.runs, newRun('kettle'), withParts('3'))
-  const run = await ranRun(store.runs, newRun('boiler'), withParts('4'))
-  await ranRun(store.runs, newRun('boiler'), withParts('5'))
-  const found = await store.runs.nearest(run.id, 'smooth')
-  assert.deepEqual(found, { run: near.id, row: nodeRow('smooth', { parts: { settings: '2' } }) })
-  assert.equal(await store.runs.nearest(run.id, 'none'), null)
-  assert.equal(await store.runs.nearest('none', 'smooth'), null)
+  await ranRun(store.runs, newRun('kettle'), withParts('1', 'c'))
+  const run = await ranRun(store.runs, newRun('boiler'), withParts('1', 'c'))
+  await ranRun(store.runs, newRun('boiler'), withParts('1', 'c'))
+  const parts = { settings: '1', 'values.x': 'c' }
+  assert.deepEqual(await store.runs.nearest(run.id, 'smooth', parts), { run: near.id, changed: ['values.x'] })
+  assert.equal(await store.runs.nearest(run.id, 'none', parts), null)
+  assert.equal(await store.runs.nearest('none', 'smooth', parts), null)
 })
 
 test('events that happened in a run are found by it', async t => {
