@@ -154,7 +154,7 @@ export class AttachedWorker {
       )
         return this.#refuse('emit_overflow', 'It emitted far more than has run.')
     } else if (frame.t === 'log') {
-      const missed = this.#lines.take(Date.now() * 1000)
+      const missed = this.#lines.take(this.#parts.now_ms() * 1000)
       if (missed < 0) return
       return listener.said({ ...frame, text: keptLine(frame.text, missed) })
     } else if (frame.t === 'result' || frame.t === 'error') {

@@ -13,6 +13,8 @@ import type { Route } from '../../server/route.ts'
 import { allRoutes, type Services } from '../../server/routes.ts'
 import type { Log, LogFields } from '../../server/serve-log.ts'
 import type { SocketHandlers } from '../../server/socket.ts'
+import { WorkerDoor } from '../../server/workers/worker-door.ts'
+import { WorkerHub, WorkersSocket } from '../../server/workers/worker-hub.ts'
 import { EngineDouble } from './engine-double.ts'
 import { flavorsOver, ownMachine } from './resources-double.ts'
 import { UsersDouble } from './users-double.ts'
@@ -63,6 +65,8 @@ export interface ServedFront {
   /** Access tokens of a plain user and of a superuser. */
   readonly user: string
   readonly superuser: string
+  /** Who may attach as a worker. */
+  readonly door: WorkerDoor
   mint(name: string): Promise<string>
   close(): void
 }
@@ -111,10 +115,22 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     log,
   }
   const routes = (setup.routes ?? allRoutes)(services)
+  const gatekeeper = new Gatekeeper(tokens, accounts, clock.now)
+  const door = new WorkerDoor(tokens, gatekeeper, clock.now)
+  const hub = new WorkerHub({
+    welcome: {
+      heartbeat_s: 10,
+      memory_mb: 100,
+      place: { bodies: '/bodies', artifacts: '/artifacts', max_artifact_bytes: 0 },
+    },
+    silent_ms: 90_000,
+    now_ms: clock.now,
+    welcomed: () => {},
+  })
   const front = await createFront({
     routes,
-    sockets: setup.sockets ?? [],
-    admissions: new Gatekeeper(tokens, accounts, clock.now),
+    sockets: [...(setup.sockets ?? []), new WorkersSocket(hub, door)],
+    admissions: gatekeeper,
     proxies: new TrustedProxies(setup.proxies ?? []),
     log,
     connections: setup.connections,
@@ -140,6 +156,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     resets,
     user: await mint(ADA.name),
     superuser: await mint(ROOT.name),
+    door,
     mint,
     close: () => {
       front.close()

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
+import { text } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
 import { SignJWT } from 'jose'
-import type { Problem } from '../../protocol/errors.ts'
+import { WebSocket } from 'ws'
+import { type Problem, ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
+import type { WelcomeFrame } from '../../protocol/worker-frames.ts'
+import { encodeFrame, readFrame, WORKER_PATH } from '../../protocol/worker-wire.ts'
 import type { Who } from '../../server/auth/principal.ts'
 import type { Route } from '../../server/route.ts'
 import { ADA, ROOT, type ServedFront, serveFront } from '../kit/served-front.ts'
@@ -52,6 +56,7 @@ before(async () => {
     'a very long token': bad(`Bearer ${'a'.repeat(limits.TOKEN_BYTES + 1)}`),
     'an expired token': bad(`Bearer ${expired}`, 'token_expired'),
     'a reset token': bad(`Bearer ${reset}`),
+    'a worker token': bad(`Bearer ${await served.door.mint('w1')}`),
     'a token under another key': bad(`Bearer ${await signed({ alg: 'EdDSA', typ: 'access+jwt' })}`),
     'a token with the right audience and another type': bad(
       `Bearer ${await signed({ alg: 'EdDSA', typ: 'reset+jwt' }, {}, served.key.sign)}`,
@@ -99,6 +104,30 @@ async function call(route: Route, header: string | null): Promise<{ status: numb
   return { status: answer.status, code: isProblem ? (JSON.parse(text) as Problem).code : null }
 }
 
+/** What comes of an attempt to attach as a worker: `welcome`, or the code of the refusal. */
+async function attach(header: string | null): Promise<string> {
+  try {
+    return (await attached(header)).t
+  } catch (error) {
+    return (error as ServiceError).code
+  }
+}
+
+function attached(header: string | null): Promise<WelcomeFrame> {
+  const headers = header === null ? {} : { authorization: header }
+  const socket = new WebSocket(`ws://127.0.0.1:${served.port}${WORKER_PATH}`, { headers })
+  return new Promise((resolve, reject) => {
+    socket.on('open', () => socket.send(encodeFrame({ t: 'hello' })))
+    socket.on('message', (bytes: Buffer) => {
+      socket.terminate()
+      resolve(readFrame(bytes) as WelcomeFrame)
+    })
+    socket.on('unexpected-response', async (_request, answer) => {
+      reject(ServiceError.from(JSON.parse(await text(answer)) as Problem))
+    })
+  })
+}
+
 describe('deny by default', () => {
   test('every route says who may call it', () => {
     assert.ok(served.routes.length > 30)
@@ -142,6 +171,28 @@ describe('deny by default', () => {
         else assert.equal(got.code, code, what)
       }
     assert.deepEqual(served.log.errors, [])
+  })
+
+  test('a worker attaches with a superuser, or with a token of its own that was not used before', async () => {
+    for (const [name, { header, may, code }] of credentials) {
+      const isToken = name === 'a worker token'
+      const welcome = isToken || may.includes('superuser')
+      assert.equal(await attach(header), welcome ? 'welcome' : code, name)
+      if (isToken) assert.equal(await attach(header), 'unauthenticated')
+    }
+    const old = `Bearer ${await served.door.mint('w2')}`
+    served.clock.ms += limits.WORKER_TOKEN_LIFETIME_S * 1000
+    assert.equal(await attach(old), 'unauthenticated')
+    const gone = `Bearer ${await served.door.mint('w3')}`
+    served.door.forget('w3')
+    assert.equal(await attach(gone), 'unauthenticated')
+    served.clock.ms -= limits.WORKER_TOKEN_LIFETIME_S * 1000
+  })
+
+  test('the paths of this machine are told to a process that the engine has started, and to nobody else', async () => {
+    const own = await attached(`Bearer ${await served.door.mint('w4')}`)
+    const other = await attached(`Bearer ${served.superuser}`)
+    assert.deepEqual([own.place?.bodies, other.place], ['/bodies', null])
   })
 
   test('a refusal of a credential says how to sign in, and nothing of why the token is no good', async () => {
