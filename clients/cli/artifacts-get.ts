@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createWriteStream, renameSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import { hexOf } from '../../protocol/artifact-names.ts'
 import { EXIT } from '../../protocol/settings.ts'
@@ -9,6 +7,7 @@ import { ClientError } from '../client/client-error.ts'
 import { type Context, connect } from './context.ts'
 import { Failure, usage } from './failure.ts'
 import { Transfer } from './transfer.ts'
+import { writeWhole } from './whole-file.ts'
 
 export function addArtifactsGet(artifacts: Command, context: Context): void {
   artifacts
@@ -26,7 +25,7 @@ export function addArtifactsGet(artifacts: Command, context: Context): void {
       const bytes = digested(transfer.counted(stream), hash)
       try {
         if (file === undefined || file === '-') await output.pour(bytes)
-        else await write(resolve(context.cwd, file), bytes, () => assertDigest(hash.copy().digest('hex'), hex))
+        else await writeWhole(resolve(context.cwd, file), bytes, () => assertDigest(hash.copy().digest('hex'), hex))
       } catch (error) {
         if (error instanceof Failure || error instanceof ClientError) throw error
         throw new Failure(EXIT.failed, `It broke off (${(error as Error).message}): what came is not the whole.`)
@@ -35,21 +34,6 @@ export function addArtifactsGet(artifacts: Command, context: Context): void {
       }
       assertDigest(hash.digest('hex'), hex)
     })
-}
-
-/** The file has its name once it is whole and checked. */
-async function write(path: string, bytes: AsyncIterable<Uint8Array>, check: () => void): Promise<void> {
-  const part = `${path}.part`
-  try {
-    await pipeline(bytes, createWriteStream(part))
-    check()
-    renameSync(part, path)
-  } catch (error) {
-    rmSync(part, { force: true })
-    const { code, syscall } = error as NodeJS.ErrnoException
-    if (syscall === 'open' || code === 'EISDIR') throw usage(`${path} cannot be written (${(error as Error).message}).`)
-    throw error
-  }
 }
 
 async function* digested(source: AsyncIterable<Uint8Array>, hash: ReturnType<typeof createHash>) {

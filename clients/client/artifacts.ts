@@ -4,6 +4,7 @@ import type { ArtifactReference } from '../../protocol/dtype.ts'
 import { type Calls, unanswered } from './calls.ts'
 import { type ByteSource, TransportError } from './exchange.ts'
 import { type List, readPages } from './pages.ts'
+import { linesOf } from './text-lines.ts'
 
 export interface PutArtifact {
   /** `application/octet-stream` when not given. */
@@ -68,13 +69,8 @@ export class Artifacts {
   /** Reads every artifact, and tells about every second how far it is and what is damaged; the last line is `done`. */
   async *verify(): AsyncGenerator<VerifyLine, void, undefined> {
     const stream = await this.#calls.stream({ method: 'POST', path: '/artifacts/verify' })
-    let rest = ''
     try {
-      for await (const text of stream.setEncoding('utf8') as AsyncIterable<string>) {
-        const lines = (rest + text).split('\n')
-        rest = lines.pop()!
-        for (const line of lines) yield JSON.parse(line) as VerifyLine
-      }
+      for await (const line of linesOf(stream)) yield JSON.parse(line) as VerifyLine
     } catch (error) {
       throw unanswered(new TransportError(error, false), this.#calls.url)
     }

@@ -7,8 +7,9 @@ import type { ErrorCode, Problem } from '../../protocol/errors.ts'
  *   unreached     nothing listens there, or no connection was made in time; nothing was sent
  *   lost          the connection broke off, or no answer came in time; whether the engine acted is not known
  *   not_an_engine something answered that is no engine
+ *   lacking       an optional package that it needs is not installed; nothing was sent
  */
-export type ClientErrorKind = 'refused' | 'unreached' | 'lost' | 'not_an_engine'
+export type ClientErrorKind = 'refused' | 'unreached' | 'lost' | 'not_an_engine' | 'lacking'
 
 /** What every method of the client throws. The message is a sentence for people; where there is something to do next, it says so. */
 export class ClientError extends Error {

@@ -31,6 +31,8 @@ export class Metrics {
 
   /** A row per run, metric and step. */
   export(selection: RunSelection = {}, form: ExportForm & SeriesOptions = {}): Promise<Export> {
-    return openExport(this.#calls, '/runs/metrics/export', { ...selection, ...form })
+    const { name, stride } = form
+    const query = { ...selection, name, stride }
+    return openExport(this.#calls, { path: '/runs/metrics/export', query, form, parquet: 'metricsParquet' })
   }
 }

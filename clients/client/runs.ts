@@ -125,8 +125,8 @@ export class Runs {
 
   /** A row per run: the inputs that vary over the selection, the numbers of the result, and a column for each metric named. */
   export(selection: RunSelection = {}, form: ExportForm & { metrics?: readonly string[] } = {}): Promise<Export> {
-    const { metrics, ...rest } = form
-    return openExport(this.#calls, '/runs/export', { ...selection, ...rest, metrics: metrics?.join(',') })
+    const query = { ...selection, metrics: form.metrics?.join(',') }
+    return openExport(this.#calls, { path: '/runs/export', query, form, parquet: 'runsParquet' })
   }
 }
 

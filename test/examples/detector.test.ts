@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { parquetReadObjects } from 'hyparquet'
 import { type Client, connect } from '../../clients/client/index.ts'
 import { example } from '../../docs/examples/index.ts'
 import type { ArtifactReference } from '../../protocol/dtype.ts'
@@ -149,6 +150,13 @@ describe('the experiment of the detector example', () => {
     const lengths = Object.values(Object.groupBy(rows, row => row.split(',')[0]!)).map(curve => curve!.length)
     assert.equal(lengths.length, 27)
     for (const length of lengths) assert.ok(length > 150 && length <= 200, String(length))
+    const { buffer } = new Uint8Array(readFileSync(join(folder, 'curves.parquet')))
+    const points = await parquetReadObjects({ file: buffer })
+    const deviations = points.filter(({ name }) => name === 'detector.baseline.deviation')
+    assert.deepEqual(
+      deviations.map(({ run, name, step, value }) => `${run},${name},${step},${value}`),
+      rows,
+    )
   })
 
   test('executes only what reads a setting that has changed, and what that changes', async () => {

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
+import { parquetReadObjects } from 'hyparquet'
 import { sentences } from '../../../clients/cli/why.ts'
 import type { CreateRun, Run, RunNodeWhy } from '../../../protocol/run.ts'
 import { ApiDouble, refuse, type Scripted } from '../../kit/api-double.ts'
 import { failedRun, listOf, queuedRun, runEvent, runId, runNodeOf, runOf, timeAt } from '../../kit/run-answers.ts'
-import { eventually } from '../../kit/spawned.ts'
+import { directoryFor, eventually, Spawned } from '../../kit/spawned.ts'
 import { against, ended, svc } from '../../kit/svc-against.ts'
 
 const RUN = `/runs/${runId(1)}`
@@ -334,8 +337,37 @@ describe('svc export', () => {
     assert.match(stderr, /what came is not the whole/)
   })
 
-  test('takes csv and jsonl and nothing else', async t => {
+  test('takes csv, jsonl and parquet and nothing else', async t => {
     assert.equal((await against(t, {}, ['export', 'runs', '--format', 'xlsx'])).code, 2)
+  })
+
+  test('writes a file with -o, which has its name when it is whole', async t => {
+    const rows = [{ run: runId(1), name: 'boiler.a.x', step: 0, value: 0.5 }]
+    const api = await ApiDouble.start(t, {
+      'GET /runs/metrics/export': {
+        act: ({ query }, response) => {
+          response.write(query['format'] === 'jsonl' ? `${JSON.stringify(rows[0])}\n` : 'run,name\n')
+          if (query['name'] === 'broken') setImmediate(() => response.destroy())
+          else response.end()
+          return undefined
+        },
+      },
+    })
+    const cwd = directoryFor(t)
+    const exported = async (...argv: string[]) =>
+      ended(Spawned.svc(t, { argv: ['export', 'metrics', '--url', api.url, ...argv], cwd }))
+    assert.deepEqual(await exported('-o', 'metrics.csv'), { code: 0, stdout: '', stderr: '' })
+    assert.equal(readFileSync(join(cwd, 'metrics.csv'), 'utf8'), 'run,name\n')
+    assert.deepEqual(await exported('--format', 'parquet', '-o', 'metrics.parquet'), {
+      code: 0,
+      stdout: '',
+      stderr: '',
+    })
+    const { buffer } = new Uint8Array(readFileSync(join(cwd, 'metrics.parquet')))
+    assert.deepEqual(await parquetReadObjects({ file: buffer }), rows)
+    assert.equal((await exported('--name', 'broken', '-o', 'broken.csv')).code, 1)
+    assert.equal((await exported('-o', 'nowhere/metrics.csv')).code, 2)
+    assert.deepEqual(readdirSync(cwd).sort(), ['metrics.csv', 'metrics.parquet'])
   })
 })
 

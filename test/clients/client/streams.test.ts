@@ -45,7 +45,7 @@ describe('an export', () => {
     assert.deepEqual([await text(metrics.stream), metrics.truncated], ['run,name\na,b\n', 'the newest 10000 runs'])
     assert.deepEqual(asked, [
       '/runs/export?flow=f&since=2026-01-01T00%3A00%3A00%2B00%3A00&metrics=f.a.x%2Cf.b.y',
-      '/runs/metrics/export?group=g&format=jsonl&name=f.a.x&stride=5&raw=true',
+      '/runs/metrics/export?group=g&name=f.a.x&stride=5&format=jsonl&raw=true',
     ])
   })
 
