@@ -1,3 +1,4 @@
+import type { PlanNode } from '../../core/flow/plan.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { CallGrant, CallRequest, RunCallRequest } from '../../threads/lane-messages.ts'
@@ -14,7 +15,11 @@ export interface CallDeskOptions extends Pick<ProcessCallsParts, 'bodies' | 'art
   onLost(node: string, code: ErrorCode, thread: 'call' | 'process'): void
 }
 
-/** Where a body runs that does not run on its lane: in a call slot, or, with `isolation: process`, in a process of its own. */
+/** An environment of its own a node can have in a process alone. */
+const wantsProcess = ({ isolation, resources }: PlanNode): boolean =>
+  isolation === 'process' || Object.keys(resources.env).length > 0
+
+/** Where a body runs that does not run on its lane: in a call slot, or in a process. */
 export class CallDesk {
   readonly #slots: CallSlots
   readonly #processes: ProcessCalls
@@ -59,13 +64,13 @@ export class CallDesk {
 
   /** A call of a live node: it answers its lane itself. `ended`: what ran it is free, or gone. */
   take(request: CallRequest, grant: CallGrant | null, lost: LostCall, ended: () => void): void {
-    if (request.node.isolation === 'process') this.#processes.take(request, grant, lost, ended)
+    if (wantsProcess(request.node)) this.#processes.take(request, grant, lost, ended)
     else this.#slots.take(request, lost, ended)
   }
 
   /** A call of a batch run. */
   run(request: RunCallRequest, state: Record<string, unknown>, listener: CallListener): RunCall {
-    if (request.node.isolation === 'process') return this.#processes.run(request, state, listener)
+    if (wantsProcess(request.node)) return this.#processes.run(request, state, listener)
     return this.#slots.run(request, state, listener)
   }
 

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import type { FlowNode } from '../../protocol/flow-document.ts'
 import { BatchStory } from '../kit/batch-story.ts'
-import { eventually, sharedEngine } from '../kit/live-engine.ts'
+import { eventually, liveEngine, sharedEngine } from '../kit/live-engine.ts'
 import { code, flow, Gate, input, output, Story } from '../kit/live-story.ts'
 import { body, flowOf, RealEngine } from '../kit/real-engine.ts'
 import { isAlive } from '../kit/spawned.ts'
@@ -94,6 +95,34 @@ test('a process that cannot start fails the call that waits for it, in its own w
   await story.save('stillborn', one(source))
   story.publish('stillborn.x', 2)
   await story.becomes('stillborn.y', 2)
+})
+
+test('an engine that ends takes its processes along; their runs were ended by it, and not by what they ran', async t => {
+  const { engine, restart, data_dir } = await liveEngine(t, { FLOW_LANES: '1', FLOW_MAX_WORKERS: '3' })
+  const gate = new Gate(data_dir)
+  const source = `${gate.source}import { writeFileSync } from 'node:fs'
+export default async ({ x }, ctx) => {
+  writeFileSync('${data_dir}/pid-' + x, String(process.pid))
+  if (x === 1) for (;;);
+  await opened()
+  return { y: x }
+}`
+  await new Story(engine).save('ends', one(source))
+  new Story(engine).publish('ends.x', 1)
+  const { id } = await new BatchStory(engine).create('ends', { inputs: { x: 2 } })
+  const pids = await Promise.all(
+    [1, 2].map(async x => {
+      await eventually(() => existsSync(`${data_dir}/pid-${x}`), `body ${x} runs`)
+      return Number(readFileSync(`${data_dir}/pid-${x}`, 'utf8'))
+    }),
+  )
+  const next = await restart()
+  for (const pid of pids) assert.ok(!isAlive(pid))
+  const { status, error } = await next.engine.runs.get(id)
+  assert.deepEqual([status, error?.code], ['failed', 'engine_restarted'])
+  gate.open()
+  new Story(next.engine).publish('ends.x', 3)
+  await new Story(next.engine).becomes('ends.y', 3)
 })
 
 test('an engine that is killed leaves no process behind, nor what its bodies have started', async t => {
