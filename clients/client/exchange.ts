@@ -99,7 +99,7 @@ export class Exchange {
       })
       let sourceFailure: unknown = null
       if (typeof body !== 'function') return request.end(body)
-      const bytes = watched(body(), error => (sourceFailure = error))
+      const bytes = watched(body, error => (sourceFailure = error))
       // Whatever fails here, the request has it too and tells.
       pipeline(Readable.from(bytes, { objectMode: false }), request).catch(() => {})
     })
@@ -123,9 +123,10 @@ export class Exchange {
 
 const seconds = (ms: number): string => `${ms / 1000} s`
 
-async function* watched(source: AsyncIterable<Uint8Array>, failed: (error: unknown) => void) {
+/** The source is asked for its bytes here, too: what it throws then is told as what it throws later. */
+async function* watched(source: () => AsyncIterable<Uint8Array>, failed: (error: unknown) => void) {
   try {
-    yield* source
+    yield* source()
   } catch (error) {
     failed(error)
     throw error

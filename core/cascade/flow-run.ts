@@ -340,10 +340,13 @@ export class FlowRun {
     else if (failure !== NO_OUTPUTS) this.#failHere(execution, failure)
   }
 
-  #failHere(execution: Execution, failure: Failure): void {
+  /** `counted`: the execution has been, among those that are over. */
+  #failHere(execution: Execution, failure: Failure, counted = false): void {
     execution.cascade.errors++
     this.#host.failed(this, execution.seat, failure, execution.inputs, execution.cascade)
-    if (execution.away) this.#end(execution)
+    if (!execution.away) return
+    if (!execution.dispatched && !counted) this.#host.executed(execution.seat, this.#now - execution.started_ms)
+    this.#end(execution)
   }
 
   /** The body goes on outside this call: its node is taken, its wave waits for its first contribution. */
@@ -416,7 +419,7 @@ export class FlowRun {
   #finalResult(execution: Execution, value: unknown): void {
     if (!execution.dispatched) this.#host.executed(execution.seat, this.#now - execution.started_ms)
     const failure = value === undefined || value === null ? null : this.#emission(execution, value)
-    if (failure !== null) this.#failHere(execution, failure)
+    if (failure !== null) this.#failHere(execution, failure, true)
     else this.#end(execution)
   }
 

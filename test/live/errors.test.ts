@@ -260,3 +260,22 @@ test('lines of a body are events with their level', async () => {
   const [event] = await story.events('talk', 'node_log')
   assert.deepEqual([event!['node'], event!['level'], event!['text']], ['talk.say', 'warn', 'hello 1'])
 })
+
+test('every execution that ends is counted once, however it ends', async () => {
+  const story = new Story(live.engine)
+  const bodies = {
+    threw: 'export default () => { throw new Error("no") }',
+    rejected: 'export default async () => { throw new Error("no") }',
+    refused: 'export default async () => ({ undeclared: 1 })',
+    broke_off: 'export default function* () { yield { y: 1 }; throw new Error("no") }',
+    returned: 'export default async ({ x }) => ({ y: x })',
+    yielded: 'export default function* ({ x }) { yield { y: x } }',
+  }
+  const nodes = Object.entries(bodies).map(([id, source]) =>
+    code(id, source, [input('x', 'int')], [output('y', 'int', { message: `${id}_y` })]),
+  )
+  await story.save('ends', flow(nodes, int('x')))
+  for (const x of [1, 2, 3]) story.publish('ends.x', x)
+  await eventually(async () => (await story.cascades('ends')).length === 3, 'all three cascades have ended')
+  for (const id of Object.keys(bodies)) assert.deepEqual([id, story.node('ends', id).executions], [id, 3])
+})
