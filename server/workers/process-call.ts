@@ -144,14 +144,19 @@ export class ProcessCall {
         return this.#note({ type: 'report', node: node.qualified, status, text, ts: nowUs() })
       }
       case 'result':
-        return this.#returned(frame)
-      case 'error': {
-        const { state, ms } = frame
-        return this.#ended({ type: 'threw', failure: this.#failureOf(frame), state: this.#kept(state), ms }, frame.code)
-      }
+      case 'error':
+        // What the process printed before is in its pipes by now, and read within the next turn.
+        setImmediate(() => setImmediate(() => this.#last(frame)))
+        break
       default:
         frame satisfies never
     }
+  }
+
+  #last(frame: Extract<CallFrame, { t: 'result' | 'error' }>): void {
+    if (frame.t === 'result') return this.#returned(frame)
+    const { state, ms, code } = frame
+    this.#ended({ type: 'threw', failure: this.#failureOf(frame), state: this.#kept(state), ms }, code)
   }
 
   #note(note: Extract<FromCall, { type: 'note' }>['note']): void {

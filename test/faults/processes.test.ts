@@ -145,5 +145,7 @@ export default ({ x }, ctx) => {
   )
   for (const pid of pids) assert.ok(isAlive(pid))
   process.kill(engine.pid, 'SIGKILL')
+  // Before it starts the next one.
+  engine.process.child.kill('SIGKILL')
   for (const pid of pids) await eventually(() => !isAlive(pid), `process ${pid} has gone`)
 })
