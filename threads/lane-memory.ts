@@ -1,7 +1,8 @@
 import { threadId } from 'node:worker_threads'
 import { FlowTable } from '../core/cascade/flows.ts'
+import type { Ingress } from '../core/cascade/host.ts'
 import { Publisher } from '../core/cascade/publish.ts'
-import { IngressQueue } from '../core/cascade/queue.ts'
+import { IngressQueue, type TakenItem } from '../core/cascade/queue.ts'
 import { ReadySet } from '../core/cascade/ready.ts'
 import { Arena } from '../core/memory/arena.ts'
 import * as atomics from '../core/memory/atomics.ts'
@@ -16,7 +17,7 @@ import { Sleeper, wakeThread } from '../core/memory/wait.ts'
 import { journalWakes } from './journal-wakes.ts'
 
 /** A lane's share of the engine's memory. Entering the thread table is its first step, leaving it the last. */
-export class LaneMemory {
+export class LaneMemory implements Ingress {
   readonly shared: Memory
   readonly slot: number
   readonly owner: number
@@ -76,6 +77,14 @@ export class LaneMemory {
     this.#stopping = control + CONTROL.word.stopping
     memory.i32[this.#own_in_flight] = 0
     memory.i32[(row >> 2) + THREAD_ROW.word.thread] = threadId
+  }
+
+  /** What is taken counts as waiting inside until the turn's end says how much does: at no moment it counts nowhere. */
+  take(flow: number, out: TakenItem): boolean {
+    this.flows.countInner(flow, 1)
+    if (this.queue.take(flow, out)) return true
+    this.flows.countInner(flow, -1)
+    return false
   }
 
   /** Each time round the lane's loop, asleep or not at least twice a second: else the watch takes the lane for hung. */

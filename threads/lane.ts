@@ -269,7 +269,7 @@ class Lane implements Host {
     }
     this.#event_loop.ran(flow.away > 0)
     const enabled = plan?.enabled ?? false
-    const more = flow.turn(enabled ? this.#memory.queue : NO_INGRESS, this.clock() + limits.TURN_MS)
+    const more = flow.turn(enabled ? this.#memory : NO_INGRESS, this.clock() + limits.TURN_MS)
     this.#endTurn(flow)
     const waiting = enabled && !this.#capped && this.#memory.queue.length(flow.index) > 0
     if (more || (waiting && (this.#wanting.size === 0 || !flow.isAtRest))) this.#wanting.add(flow)

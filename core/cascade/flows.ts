@@ -161,6 +161,11 @@ export class FlowTable {
     this.#i32[row + word.inner_bytes] = bytes
   }
 
+  /** By the owner: one more, or less, than it last said. */
+  countInner(flow: number, change: 1 | -1): void {
+    this.#i32[this.row(flow) + word.inner_items] += change
+  }
+
   /** How full the flow is, as a share of its bound; `limits.FLOW_WAITING_HARD_FACTOR` is the hard cap. */
   share(flow: number): number {
     return Math.max(this.waiting(flow) / limits.FLOW_WAITING_ITEMS, this.waitingBytes(flow) / limits.FLOW_WAITING_BYTES)

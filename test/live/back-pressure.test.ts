@@ -33,6 +33,7 @@ const passing = (from = 'x') =>
 async function fill(story: Story, name: string) {
   story.publish(`${name}.x`, 0)
   await story.reaches(`${name}.begun`, 1)
+  await eventually(() => story.engine.flows.get(name).backlog.waiting === 0, 'only it has begun')
   let accepted = 0
   const refusal = story.refusal(() => {
     for (; accepted < 2 * HARD; accepted++) story.publish(`${name}.x`, accepted)
