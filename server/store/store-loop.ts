@@ -14,9 +14,6 @@ import { hasPayload, type LastValue } from './series.ts'
 const LOOK_MS = 5
 const IDLE_MS = 1000
 const PROBE_MS = 500
-/** Others who write are waited for at most so long, looking so often. */
-const GATHER_MS = 2
-const GATHER_STEP_MS = 0.05
 
 /**
  * The store thread's round: take requests, drain the rings up to their marks, commit when it is time, keep the file in
@@ -39,9 +36,6 @@ export class StoreLoop {
   #began_ms = 0
   #took_ms = 0
   #probed_ms = 0
-  /** Control writes in the last commit that had any. */
-  #together = 0
-  readonly #nap = new Int32Array(new SharedArrayBuffer(4))
   #closing = false
   #poked = false
   #wakeUp: (() => void) | null = null
@@ -86,7 +80,6 @@ export class StoreLoop {
     while (!this.#closing) {
       this.#poked = false
       this.#readPort()
-      this.#gather()
       // Requests that come in the middle of the drain wait for the next one: what was marked before them may lie in a ring already passed.
       const waiting = this.#waiting.splice(0)
       const drained = this.#drain()
@@ -124,25 +117,11 @@ export class StoreLoop {
     return this.#began_ms + Math.max(0, this.#bounds.group_commit_ms - this.#took_ms) - this.#now_ms()
   }
 
-  /**
-   * Callers that were answered together come back one after the other: a commit for the first of them alone would keep the
-   * others waiting for a sync of their own. As many as last time are waited for, for a quarter of what a commit takes.
-   */
-  #gather(): void {
-    if (this.#waiting.length === 0 || this.#waiting.length >= this.#together) return
-    const until_ms = this.#now_ms() + Math.min(GATHER_MS, this.#took_ms / 4)
-    while (this.#waiting.length < this.#together && this.#now_ms() < until_ms) {
-      Atomics.wait(this.#nap, 0, 0, GATHER_STEP_MS)
-      this.#readPort()
-    }
-  }
-
   #commit(waiting: readonly Waiting[]): void {
     if (waiting.length === 0 && !this.#hasWork()) return
     this.#began_ms = this.#now_ms()
     for (const outcome of this.#store.commit.run(this.#store.intake, waiting)) this.#answer(outcome)
     this.#took_ms = this.#now_ms() - this.#began_ms
-    if (waiting.length > 0) this.#together = waiting.length
   }
 
   #probe(): void {
