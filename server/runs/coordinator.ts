@@ -321,6 +321,8 @@ export class Coordinator {
     const progress = execution?.takeProgress() ?? null
     const result = execution?.result() ?? null
     const status = error === null ? 'succeeded' : error.code === 'cancelled' ? 'cancelled' : 'failed'
+    // Both are of before the write, in the order in which they are told.
+    const metrics_ts = formatTime(nowUs())
     const why = error === null ? {} : { error: error.code, node: error.node }
     const event = eventOf('run_finished', run.flow, { run: run.id, status, ...why })
     const next = this.#closing ? null : this.#takeNext()
@@ -341,7 +343,7 @@ export class Coordinator {
         progress,
         claim,
       )
-      if (names.length > 0) this.#parts.announce('run_metric', run.flow, { run: run.id, names })
+      if (names.length > 0) this.#parts.announce('run_metric', run.flow, { run: run.id, names, ts: metrics_ts })
       if (finished) this.#parts.tell(event)
       if (next !== null && claim !== null) void this.#claimed(next, claim, claimed)
     } catch (failed) {

@@ -42,6 +42,7 @@ test('a full disk refuses what must last, costs history and nothing else, and is
   const large = () => ({ inputs: [{ message: 'x', dtype: 'str' as const, default: noise(600_000) }], nodes: [] })
   await engine.publish('steady.x', 1)
   await engine.value('steady.y', 1)
+  assert.equal((await engine.history('steady.y')).items.length, 1, 'the first value is on the disk before that is full')
 
   fill(ballast)
   let published = 1
