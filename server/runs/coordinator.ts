@@ -321,13 +321,12 @@ export class Coordinator {
     const progress = execution?.takeProgress() ?? null
     const result = execution?.result() ?? null
     const status = error === null ? 'succeeded' : error.code === 'cancelled' ? 'cancelled' : 'failed'
-    // Both are of before the write, in the order in which they are told.
-    const metrics_ts = formatTime(nowUs())
     const why = error === null ? {} : { error: error.code, node: error.node }
-    const event = eventOf('run_finished', run.flow, { run: run.id, status, ...why })
+    const names = [...new Set((progress?.metrics ?? []).map(point => `${run.flow}.${point.name}`))]
+    const events = names.length === 0 ? [] : [eventOf('run_metric', run.flow, { run: run.id, names })]
+    events.push(eventOf('run_finished', run.flow, { run: run.id, status, ...why }))
     const next = this.#closing ? null : this.#takeNext()
     const claim = next === null ? null : await this.#claimOf(next)
-    const names = [...new Set((progress?.metrics ?? []).map(point => `${run.flow}.${point.name}`))]
     try {
       const { finished, claimed } = await this.#parts.store.finish(
         {
@@ -338,13 +337,12 @@ export class Coordinator {
           terminal: result === null ? [] : execution!.terminal(),
           error,
           finished_at: nowUs(),
-          event,
+          events,
         },
         progress,
         claim,
       )
-      if (names.length > 0) this.#parts.announce('run_metric', run.flow, { run: run.id, names, ts: metrics_ts })
-      if (finished) this.#parts.tell(event)
+      if (finished) for (const event of events) this.#parts.tell(event)
       if (next !== null && claim !== null) void this.#claimed(next, claim, claimed)
     } catch (failed) {
       // The end could not be written: the next start finds the run interrupted.

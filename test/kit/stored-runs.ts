@@ -54,7 +54,7 @@ export const finishOf = (id: string, more: Partial<FinishRun> = {}): FinishRun =
   terminal: [],
   error: null,
   finished_at: 3_500_000,
-  event: null,
+  events: [],
   ...more,
 })
 

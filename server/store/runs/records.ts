@@ -88,7 +88,8 @@ export interface FinishRun {
   terminal: string[]
   error: RunError | null
   finished_at: number
-  event: EngineEvent | null
+  /** Kept with the write, in this order; nothing is kept when it was not running. */
+  events: EngineEvent[]
 }
 
 /** The last value of an output port, and the digest of the whole sequence of what it gave; see core/runs/fingerprint.ts. */

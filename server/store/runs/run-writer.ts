@@ -172,7 +172,7 @@ export class RunWriter {
 
   /** The progress of a run that is not running under this epoch is dropped with its end. */
   finish(finish: FinishRun, progress: RunProgress | null, then: ClaimRun | null): FinishedRun {
-    const { id, epoch, status, result, terminal, error, finished_at, event } = finish
+    const { id, epoch, status, result, terminal, error, finished_at, events } = finish
     const moved = this.#finish.get(
       status,
       written(result),
@@ -185,7 +185,7 @@ export class RunWriter {
     if (moved) {
       if (progress !== null) this.#progress.write(moved.seq, progress)
       this.#moveCount(moved.flow, 'running', status)
-      if (event !== null) this.#events.write(event)
+      for (const event of events) this.#events.write(event)
     }
     return { finished: moved !== undefined, claimed: then === null ? null : this.claim(then) }
   }
