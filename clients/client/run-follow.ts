@@ -28,11 +28,16 @@ export async function* followRun(
       try {
         // The run first: once it has ended, the events that are read after it are all there are.
         const run = await runs.get(id, attempt)
-        const events = await feed.unrecorded(runs, attempt)
+        const isOver = hasEnded(run)
+        const events = await feed.unrecorded(runs, attempt, isOver)
         tolerance.succeeded()
         onPoll?.(run)
-        yield* events
-        if (hasEnded(run)) return run
+        if (!isOver) yield* events
+        else {
+          // What only the socket brings may still lie here, and is older than the end.
+          yield* [...feed.take(), ...events].sort(byTime)
+          return run
+        }
       } catch (error) {
         signal?.throwIfAborted()
         tolerance.failed(error)
@@ -76,15 +81,19 @@ class RunFeed {
     }
   }
 
-  /** Events of the record that were not handed on yet, oldest first. */
-  async unrecorded(runs: Runs, attempt: Attempt): Promise<EngineEvent[]> {
+  /** Events of the record that were not handed on yet, oldest first; the end only of a run that is known to be over. */
+  async unrecorded(runs: Runs, attempt: Attempt, isOver: boolean): Promise<EngineEvent[]> {
     const found: EngineEvent[] = []
     for (let offset = 0; ; ) {
       const { items, count } = await runs.eventsPage(this.#id, offset, attempt)
       found.push(...items.filter(event => !this.#seen.has(textOf(event))))
       offset += items.length
       if (items.length > 0 && offset < count && this.#seen.size + found.length < count) continue
-      return found.reverse().filter(event => this.#isNew(event))
+      return found.reverse().filter(event => {
+        if (isOver || event.type !== 'run_finished') return this.#isNew(event)
+        this.wantsPoll = true
+        return false
+      })
     }
   }
 
@@ -132,6 +141,8 @@ class RunFeed {
     })
   }
 }
+
+const byTime = (a: EngineEvent, b: EngineEvent): number => (a.ts < b.ts ? -1 : a.ts > b.ts ? 1 : 0)
 
 /** The record and the socket may name the members of an event in different order. */
 const textOf = (event: EngineEvent): string =>
