@@ -89,7 +89,7 @@ export function readConfig(source: ConfigSource): Config {
   }
   const gpus = integer('gpus', 0, limits.MACHINE_CARDS, 0)
   return {
-    max_runs: integer('max_runs', 1, 10_000, 4),
+    max_runs: integer('max_runs', 1, 10_000, limits.MAX_RUNS),
     max_cascades: integer('max_cascades', 1, 1_000_000, limits.MAX_CASCADES),
     max_workers: integer('max_workers', 1, 1_024, Math.max(2, cores)),
     lanes: integer('lanes', 1, limits.LANES, Math.min(limits.LANES, Math.max(2, cores - 1))),

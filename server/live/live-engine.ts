@@ -6,6 +6,7 @@ import { SLOT } from '../../core/memory/threads.ts'
 import { newEncoded } from '../../protocol/codec.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import type { EngineEvent, EventType } from '../../protocol/event.ts'
+import { limits } from '../../protocol/limits.ts'
 import { formatTime } from '../../protocol/time.ts'
 import { VERSION } from '../../protocol/version.ts'
 import type { CallRequest, Note } from '../../threads/lane-messages.ts'
@@ -74,8 +75,6 @@ export interface LiveEngineOptions {
   /** The store thread ended, or something else that the process cannot outlive. */
   readonly onFatal: (error: Error) => void
 }
-
-const WATCH_MS = 250
 
 /**
  * The live engine: the one place where its parts are put together, and the order in which they start and end.
@@ -319,7 +318,7 @@ export class LiveEngine implements Engine {
     this.#tap.start()
     this.#startTimer()
     this.#team.start()
-    this.#watch = setInterval(() => this.#look(), WATCH_MS)
+    this.#watch = setInterval(() => this.#look(), limits.HEAP_WATCH_MS)
     this.#watch.unref()
     this.#samples.start()
     this.artifacts.start()

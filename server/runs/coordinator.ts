@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Plan } from '../../core/flow/plan.ts'
 import { expectedSeconds, type FlavorLookUp } from '../../core/flow/resources.ts'
 import { isCacheable, StageFingerprint } from '../../core/runs/fingerprint.ts'
+import { terminalOf } from '../../core/runs/inputs.ts'
+import { moveRun } from '../../core/runs/status.ts'
 import { type Codec, createCodec } from '../../protocol/codec.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { ServiceError } from '../../protocol/errors.ts'
@@ -50,6 +52,7 @@ interface Queued {
 
 interface Running {
   readonly run: StoredRun
+  readonly terminal: readonly string[]
   readonly execution: RunExecution
   limit: NodeJS.Timeout | null
   flush: NodeJS.Timeout | null
@@ -69,6 +72,8 @@ interface Stages {
   /** In the order of the plan. */
   readonly nodes: readonly NormalNode[]
   readonly given: Map<string, unknown>
+  /** Messages that no node of the flow reads. */
+  readonly terminal: readonly string[]
 }
 
 /**
@@ -200,9 +205,11 @@ export class Coordinator {
     }
     const run = claimed.run ?? startedRun(queued.run!, claim)
     let execution: RunExecution
+    let terminal: readonly string[]
     try {
       const { plan, document } = await this.#parts.runnable(run.flow, run.commit)
       execution = this.#execution(run, plan, document)
+      terminal = this.#stagesOf(plan, document).terminal
     } catch (error) {
       const code: ErrorCode = error instanceof ServiceError ? error.code : 'internal'
       if (!(error instanceof ServiceError)) this.#parts.onDefect(error)
@@ -211,7 +218,7 @@ export class Coordinator {
     }
     const cancelled = this.#claiming.get(id)?.cancelled_by ?? null
     this.#claiming.delete(id)
-    const running: Running = { run, execution, limit: null, flush: null, written: Promise.resolve() }
+    const running: Running = { run, terminal, execution, limit: null, flush: null, written: Promise.resolve() }
     this.#running.set(id, running)
     this.#parts.tell(claim.event!)
     if (run.timeout !== null) {
@@ -268,6 +275,7 @@ export class Coordinator {
       }),
       nodes: plan.nodes.map(({ id }) => byId.get(id)!),
       given,
+      terminal: terminalOf(document),
     }
     this.#stages.set(plan, stages)
     return stages
@@ -332,9 +340,9 @@ export class Coordinator {
         {
           id: run.id,
           epoch: this.#parts.epoch,
-          status,
+          status: moveRun(run.status, status) as typeof status,
           result,
-          terminal: result === null ? [] : execution!.terminal(),
+          terminal: (running?.terminal ?? []).filter(message => result !== null && Object.hasOwn(result, message)),
           error,
           finished_at: nowUs(),
           events,
@@ -368,7 +376,7 @@ export class Coordinator {
 
 const startedRun = (run: StoredRun, claim: ClaimRun): StoredRun => ({
   ...run,
-  status: 'running',
+  status: moveRun(run.status, 'running'),
   code_digest: claim.code_digest,
   origin_commit: claim.origin_commit ?? run.origin_commit,
   started_at: claim.started_at,

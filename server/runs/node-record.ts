@@ -1,5 +1,6 @@
 import type { Plan, PlanNode } from '../../core/flow/plan.ts'
 import { type Fingerprint, SequenceDigest, type Sha256 } from '../../core/runs/fingerprint.ts'
+import { isFinalNode, moveNode } from '../../core/runs/status.ts'
 import type { ResourceAmounts, RunError, RunNodeStatus } from '../../protocol/run.ts'
 import type { CacheOrigin, StoredOutput, StoredRunNode } from '../store/runs/records.ts'
 
@@ -77,11 +78,11 @@ export class NodeRecord {
   }
 
   get hasEnded(): boolean {
-    return this.status !== 'pending' && this.status !== 'queued' && this.status !== 'running'
+    return isFinalNode(this.status)
   }
 
   move(status: RunNodeStatus): void {
-    this.status = status
+    this.status = moveNode(this.status, status)
     this.changed = true
   }
 

@@ -114,6 +114,7 @@ export class RunExecution {
       if (record.node.digest !== null) continue
       record.executions = 1
       record.started_at = record.finished_at = this.#parts.now_us()
+      this.#move(record, 'running')
       this.#conclude(record, 'succeeded')
     }
     const sources = plan.nodes.filter(node => node.digest !== null && node.inputs.length === 0)
@@ -147,11 +148,6 @@ export class RunExecution {
   /** The last value of every message that it produced; null when they are too much to be kept in a record. */
   result(): Record<string, unknown> | null {
     return this.#values.bytes > limits.RUN_RESULT_BYTES ? null : this.#values.result()
-  }
-
-  /** Messages of the result that no node of the flow reads. */
-  terminal(): string[] {
-    return this.#values.terminal()
   }
 
   /** What was not taken before. Its points count as on their way until `written`. */
@@ -218,7 +214,7 @@ export class RunExecution {
       if (record.hasEnded) continue
       if (record.executions > 0) record.finished_at ??= now
       if (cancelled) this.#conclude(record, 'cancelled')
-      else if (record.executions === 0) this.#conclude(record, 'skipped')
+      else if (record.executions === 0 && record.error === null) this.#conclude(record, 'skipped')
       else this.#settleOne(record)
     }
     for (const key of this.#led) this.#parts.cache.settle(key)
@@ -270,8 +266,11 @@ export class RunExecution {
   }
 
   #settleOne(record: NodeRecord): void {
-    if (record.error !== null) this.#conclude(record, 'failed')
-    else {
+    if (record.error !== null) {
+      // It was refused before it began.
+      if (record.status === 'pending') this.#move(record, 'queued')
+      this.#conclude(record, 'failed')
+    } else {
       record.fingerprint ??= this.#fingerprint(record)
       this.#conclude(record, 'succeeded')
     }
@@ -428,7 +427,7 @@ export class RunExecution {
     record.queued_at ??= this.#parts.now_us()
     if (asked === null) return this.#call(record, execution, null)
     record.asked = asked
-    this.#move(record, 'queued')
+    if (record.status !== 'queued') this.#move(record, 'queued')
     this.#parts.progressed()
     const waited = resources.claim({ node: record.node.qualified, run: id, asked })
     this.#calls.add(waited)

@@ -93,14 +93,6 @@ export class RunValues {
     return result
   }
 
-  /** Messages that it produced and none of its nodes reads. */
-  terminal(): string[] {
-    const read = new Set(this.#parts.plan.nodes.flatMap(node => node.inputs.map(input => input.message)))
-    return this.#outputs.flatMap((output, position) =>
-      output === null || output.count === 0 || read.has(position) ? [] : [output.message],
-    )
-  }
-
   /** What the node's inputs have carried so far, or would have by `digests`, which holds for its messages first. */
   fingerprint(
     record: NodeRecord,

@@ -89,10 +89,10 @@ describe('an export', () => {
   })
 
   test('of what is not there is told as that', async t => {
-    const { url } = await ApiDouble.start(t, { 'GET /runs/metrics/export': { refuse: 'metric_not_found' } })
+    const { url } = await ApiDouble.start(t, { 'GET /runs/metrics/export': { refuse: 'run_not_found' } })
     await assert.rejects(
       new Client({ url }).metrics.export(),
-      (error: ClientError) => error.code === 'metric_not_found',
+      (error: ClientError) => error.code === 'run_not_found',
     )
   })
 })
