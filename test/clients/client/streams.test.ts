@@ -89,11 +89,8 @@ describe('an export', () => {
   })
 
   test('of what is not there is told as that', async t => {
-    const { url } = await ApiDouble.start(t, { 'GET /runs/metrics/export': { refuse: 'run_not_found' } })
-    await assert.rejects(
-      new Client({ url }).metrics.export(),
-      (error: ClientError) => error.code === 'run_not_found',
-    )
+    const { url } = await ApiDouble.start(t, { 'GET /runs/metrics/export': { refuse: 'flow_not_found' } })
+    await assert.rejects(new Client({ url }).metrics.export(), (error: ClientError) => error.code === 'flow_not_found')
   })
 })
 
