@@ -183,6 +183,8 @@ export const limits = {
   CASCADES_BYTES: 512 * MIB,
   EVENTS_BYTES: 256 * MIB,
   WAL_BYTES: 64 * MIB,
+  /** The redo log of run writes, between two commits. */
+  REDO_BYTES: 2 * MIB,
   CHUNK_POINTS: 4_096,
   CHUNK_BYTES: 4 * MIB,
 

@@ -6,6 +6,7 @@ export interface StoreBounds {
   readonly cascades_bytes: number
   readonly events_bytes: number
   readonly wal_bytes: number
+  readonly redo_bytes: number
   readonly group_commit_ms: number
   /** Points in a full chunk. */
   readonly chunk_points: number
@@ -40,6 +41,7 @@ export const storeBounds: StoreBounds = {
   cascades_bytes: limits.CASCADES_BYTES,
   events_bytes: limits.EVENTS_BYTES,
   wal_bytes: limits.WAL_BYTES,
+  redo_bytes: limits.REDO_BYTES,
   group_commit_ms: limits.GROUP_COMMIT_MS,
   chunk_points: limits.CHUNK_POINTS,
   chunk_bytes: limits.CHUNK_BYTES,

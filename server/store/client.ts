@@ -47,7 +47,7 @@ export interface StoreOptions {
 }
 
 /**
- * The front's side of the store. Writes resolve after a synced commit; a refusal is a `ServiceError`. Reads run on a thread
+ * The front's side of the store. Writes resolve when they are on disk; a refusal is a `ServiceError`. Reads run on a thread
  * of their own, which starts with the first one.
  */
 export class Store {
@@ -71,6 +71,10 @@ export class Store {
 
   readonly #loaded: Promise<Loaded>
   #events: EngineEvent[] = []
+  /** What is to be posted in this turn of the event loop, in order: a post costs more than most of what it carries. */
+  #outbox: StoreRequest[] = []
+  /** Readers do not see all that was answered. */
+  #unseen = false
 
   private constructor(worker: Worker, options: StoreOptions, bounds: StoreBounds) {
     const { answer_bytes, export_runs, export_page_bytes } = bounds
@@ -88,11 +92,12 @@ export class Store {
             this.#closing = true
             reject(ServiceError.from(reply.problem))
             return
-          case 'done':
-            this.#calls.done(reply.id, reply.result)
-            return
-          case 'refused':
-            this.#calls.refused(reply.id, reply.problem)
+          case 'answers':
+            this.#unseen = reply.unseen
+            for (const answer of reply.answers) {
+              if ('problem' in answer) this.#calls.refused(answer.id, answer.problem)
+              else this.#calls.done(answer.id, answer.result)
+            }
             return
           case 'health':
             this.#setHealth(reply.health)
@@ -118,6 +123,7 @@ export class Store {
   /** Post it before a record can carry one of the indexes. */
   register(registration: Registration): void {
     this.#post({ type: 'register', registration })
+    this.#send()
   }
 
   saveFlow(save: SaveFlow): Promise<FlowWritten> {
@@ -147,10 +153,11 @@ export class Store {
     count: async (): Promise<number> => (await this.users.list()).length,
   }
 
-  readonly runs: RunStore = new RunClient(
-    request => this.#control(request),
-    (request, given) => this.#reader.call(request, given),
-  )
+  readonly runs: RunStore = new RunClient({
+    write: request => this.#call(id => ({ type: 'run_write', id, text: JSON.stringify(request) })),
+    read: (request, given) => this.#reader.call(request, given),
+    seen: () => (this.#unseen ? this.flush() : null),
+  })
 
   readonly flavors = {
     put: (flavor: Flavor): Promise<Flavor> => this.#control({ type: 'put_flavor', flavor }),
@@ -179,13 +186,7 @@ export class Store {
   /** Kept with the next group commit; nobody waits for it. */
   event(event: EngineEvent): void {
     this.#events.push(event)
-    if (this.#events.length === 1) queueMicrotask(() => this.#postEvents())
-  }
-
-  /** Those of one turn cross together: a post costs more than an event. */
-  #postEvents(): void {
-    if (this.#events.length > 0) this.#post({ type: 'events', events: this.#events })
-    this.#events = []
+    if (this.#events.length === 1) this.#post({ type: 'events', events: this.#events })
   }
 
   sample(sample: Sample): void {
@@ -236,7 +237,6 @@ export class Store {
 
   /** Commits what is marked, closes the file, ends both threads. */
   async close(): Promise<void> {
-    this.#postEvents()
     await this.#reader.close()
     if (this.#closing) return this.#exited
     this.#closing = true
@@ -267,7 +267,6 @@ export class Store {
   }
 
   #call<Result>(make: (id: number) => StoreRequest): Promise<Result> {
-    this.#postEvents()
     return this.#calls.open(id => this.#post(make(id)))
   }
 
@@ -276,6 +275,14 @@ export class Store {
       if ('id' in request) throw new ServiceError('store_failed', 'The store is closed.')
       return
     }
-    this.#worker.postMessage(request)
+    this.#outbox.push(request)
+    if (this.#outbox.length === 1) setImmediate(() => this.#send())
+  }
+
+  #send(): void {
+    if (this.#outbox.length === 0) return
+    this.#events = []
+    this.#worker.postMessage(this.#outbox)
+    this.#outbox = []
   }
 }

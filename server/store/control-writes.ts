@@ -93,7 +93,7 @@ export class ControlWrites {
         live.dropStates(request.nodes)
         return null
       case 'create_run':
-        return runs.create(request.run, request.event)
+        return runs.create(request.run, request.event, request.at)
       case 'claim_run':
         return runs.claim(request.claim)
       case 'finish_run':

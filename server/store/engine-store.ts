@@ -13,13 +13,16 @@ import { GroupCommit } from './group-commit.ts'
 import { HistoryWriter } from './history-writer.ts'
 import { Intake } from './intake.ts'
 import { LiveState } from './live-state.ts'
-import { nextEpoch, readLoaded } from './load.ts'
+import { lastEpoch, nextEpoch, readLoaded, readNotCommitted } from './load.ts'
 import { migrate } from './migrations.ts'
 import { NodeErrors } from './node-errors.ts'
+import { RedoLog } from './redo-log.ts'
 import { Registry } from './registry.ts'
 import type { Loaded, StoreHealth } from './replies.ts'
+import { RunCounts } from './runs/run-counts.ts'
 import { RunWriter } from './runs/run-writer.ts'
 import { Samples } from './samples.ts'
+import { StoreTransaction } from './transaction.ts'
 import { Upkeep } from './upkeep.ts'
 import { Users } from './users.ts'
 
@@ -45,6 +48,8 @@ export class EngineStore {
   readonly history: HistoryWriter
   readonly users: Users
   readonly upkeep: Upkeep
+  readonly redo: RedoLog
+  readonly transaction: StoreTransaction
   readonly loaded: Loaded
 
   constructor(options: EngineStoreOptions) {
@@ -68,8 +73,11 @@ export class EngineStore {
       const errors = new NodeErrors(db, disk, codec, epoch)
       const live = new LiveState(db, registry)
       const samples = new Samples(db)
-      const runs = new RunWriter(db, events, clock, bounds.runs_queued)
+      const counts = new RunCounts(db)
+      const runs = new RunWriter(db, events, counts, bounds.runs_queued)
       const controls = new ControlWrites({ db, flows, flavors, users, errors, history, live, registry, runs })
+      const redo = new RedoLog(data_dir, lastEpoch(db) + 1, bounds.redo_bytes, options.log)
+      const transaction = new StoreTransaction({ db, controls, redo, disk, counts })
       const parts = {
         db,
         data_dir,
@@ -82,9 +90,12 @@ export class EngineStore {
         live,
         samples,
         controls,
+        transaction,
         disk,
         log: options.log,
       }
+      this.redo = redo
+      this.transaction = transaction
       this.registry = registry
       this.history = history
       this.users = users
@@ -92,25 +103,27 @@ export class EngineStore {
       this.commit = new GroupCommit(parts, options.onHealth)
       this.upkeep = new Upkeep({ ...parts, blobs, bounds, clock, commit: this.commit })
       history.load()
-      const start = db.transaction(() => {
+      let loaded: Loaded
+      transaction.run(() => {
+        const again = readNotCommitted(db, data_dir)
+        if (again === null) options.log('redo.log does not go on where engine.db ends: it was left alone')
+        for (const request of again ?? []) controls.apply(request, [])
         engine_epoch = nextEpoch(db)
         const last_sign = lastSign(db)
         const interrupted = cascades.interrupt(last_sign)
         const interrupted_runs = runs.interrupt(engine_epoch, last_sign)
         flavors.seed()
+        counts.write()
         const now_us = clock()
         errors.dropOlderThan(now_us - limits.NODE_ERROR_KEPT_MS * 1000)
-        const loaded = readLoaded(
+        loaded = readLoaded(
           db,
           { flows, flavors, users, registry, runs, codec },
           { engine_epoch, interrupted, interrupted_runs, now_us },
         )
         db.prepare('UPDATE flows SET not_run = 0 WHERE not_run <> 0').run()
-        disk.write()
-        return loaded
       })
-      this.loaded = start.immediate()
-      disk.committed()
+      this.loaded = loaded!
       cascades.load()
     } catch (error) {
       db.close()
@@ -118,8 +131,10 @@ export class EngineStore {
     }
   }
 
-  /** The file alone holds everything afterwards; on a full disk SQLite's log stays beside it, and the next start reads both. */
+  /** The file alone holds everything afterwards; on a full disk both logs stay beside it, and the next start reads all three. */
   close(): void {
+    if (this.transaction.isWhole) this.redo.remove()
+    else this.redo.close()
     try {
       this.db.pragma('wal_checkpoint(TRUNCATE)')
     } catch {

@@ -1,13 +1,12 @@
 import type { Codec } from '../../protocol/codec.ts'
-import type { Problem, ServiceError } from '../../protocol/errors.ts'
+import type { ServiceError } from '../../protocol/errors.ts'
 import { ServiceError as Refusal } from '../../protocol/errors.ts'
 import type { EngineEvent } from '../../protocol/event.ts'
 import { formatTime } from '../../protocol/time.ts'
 import type { Note } from '../../threads/lane-messages.ts'
 import type { CascadeWriter } from './cascade-writer.ts'
 import type { AfterCommit, ControlWrites } from './control-writes.ts'
-import type { Connection } from './database.ts'
-import type { DiskUse } from './disk-use.ts'
+import type { Connection, Statement } from './database.ts'
 import type { EventWriter } from './events.ts'
 import { isDiskFull, isSqlite, refusalOf } from './failures.ts'
 import type { HistoryWriter } from './history-writer.ts'
@@ -15,15 +14,17 @@ import type { Intake } from './intake.ts'
 import type { LiveState } from './live-state.ts'
 import type { NodeErrors } from './node-errors.ts'
 import type { Registry } from './registry.ts'
-import type { StoreHealth } from './replies.ts'
+import type { Answer, StoreHealth } from './replies.ts'
 import type { ControlRequest, Sample } from './requests.ts'
 import type { Samples } from './samples.ts'
+import type { StoreTransaction } from './transaction.ts'
 
 export interface Waiting {
   id: number
   request: ControlRequest
+  /** Of a run write: itself as JSON, which the redo log takes. It writes nothing when it is refused. */
+  text?: string
 }
-export type Outcome = { id: number; result: unknown } | { id: number; problem: Problem }
 
 /** The engine's own threads write events of theirs into their journals, too. */
 type KeptNote = Note | { type: 'event'; event: EngineEvent; ts: number }
@@ -40,7 +41,7 @@ interface Parts {
   live: LiveState
   samples: Samples
   controls: ControlWrites
-  disk: DiskUse
+  transaction: StoreTransaction
   /** A line for the log of the service. */
   log: (text: string) => void
 }
@@ -51,12 +52,17 @@ interface Parts {
  * and counted, and the control writes are tried again one by one, so that each gets its own answer.
  *
  *   well --a commit fails for lack of space--> full --a probe goes through--> well
+ *
+ * Where only run writes wait, they are answered when the redo log has them, and their transaction stays open until the next commit.
  */
 export class GroupCommit {
   readonly #parts: Parts
   readonly events: EngineEvent[] = []
   readonly samples: Sample[] = []
   readonly #onHealth: (health: StoreHealth) => void
+  readonly #savepoint: Statement
+  readonly #release: Statement
+  readonly #rollbackTo: Statement
   #full = false
   #dropped = 0
   #failure: string | null = null
@@ -64,24 +70,44 @@ export class GroupCommit {
   constructor(parts: Parts, onHealth: (health: StoreHealth) => void) {
     this.#parts = parts
     this.#onHealth = onHealth
+    this.#savepoint = parts.db.prepare('SAVEPOINT control')
+    this.#release = parts.db.prepare('RELEASE control')
+    this.#rollbackTo = parts.db.prepare('ROLLBACK TO control')
   }
 
   get isFull(): boolean {
     return this.#full
   }
 
-  /** Returns when it is on disk. Empties the intake. */
-  run(intake: Intake, waiting: readonly Waiting[]): Outcome[] {
+  /** Returns when the redo log has them, or a commit. Null: there is something else among them, nothing was done. */
+  keep(waiting: readonly Waiting[]): Answer[] | null {
+    if (this.#full || waiting.some(({ text }) => text === undefined)) return null
+    const { transaction } = this.#parts
+    try {
+      transaction.open()
+      const answers = waiting.map(one => this.#apply(one, []))
+      const written = waiting.filter((_, at) => 'result' in answers[at]!)
+      if (written.length > 0 && !transaction.keep(written as Required<Waiting>[])) transaction.commit()
+      return answers
+    } catch (error) {
+      transaction.undo()
+      this.#failed(error)
+      return waiting.map(one => this.#alone(one))
+    }
+  }
+
+  /** Returns when it is on disk, and what was kept before it. Empties the intake. */
+  run(intake: Intake, waiting: readonly Waiting[]): Answer[] {
     if (this.#full) {
       this.#drop(intake)
       return waiting.map(one => this.#alone(one))
     }
-    const outcomes: Outcome[] = []
+    const answers: Answer[] = []
     const after: AfterCommit[] = []
     try {
-      this.#transaction(() => {
+      this.#parts.transaction.run(() => {
         this.#write(intake)
-        for (const one of waiting) outcomes.push(this.#apply(one, after))
+        for (const one of waiting) answers.push(this.#apply(one, after))
       })
     } catch (error) {
       this.#failed(error)
@@ -95,13 +121,13 @@ export class GroupCommit {
     intake.clear()
     this.events.length = 0
     this.samples.length = 0
-    return outcomes
+    return answers
   }
 
   /** A step of upkeep in a transaction of its own. A failure is noted, never thrown. */
   upkeep(step: () => void): boolean {
     try {
-      this.#transaction(step)
+      this.#parts.transaction.run(step)
       return true
     } catch (error) {
       this.#failed(error)
@@ -115,10 +141,10 @@ export class GroupCommit {
     try {
       // What the log of the database holds may free the room that a commit needs.
       db.pragma('wal_checkpoint(PASSIVE)')
-      this.#transaction(() => {
+      this.#parts.transaction.run(() => {
         db.prepare("INSERT OR REPLACE INTO settings (name, value) VALUES ('probe', hex(zeroblob(131072)))").run()
       })
-      this.#transaction(() => {
+      this.#parts.transaction.run(() => {
         db.prepare("DELETE FROM settings WHERE name = 'probe'").run()
       })
     } catch {
@@ -126,22 +152,6 @@ export class GroupCommit {
     }
     this.#full = false
     this.#report()
-  }
-
-  #transaction(body: () => void): void {
-    const { db, disk } = this.#parts
-    try {
-      db.exec('BEGIN IMMEDIATE')
-      body()
-      disk.write()
-      db.exec('COMMIT')
-    } catch (error) {
-      // A full disk may have ended the transaction already.
-      if (db.inTransaction) db.exec('ROLLBACK')
-      disk.reload()
-      throw error
-    }
-    disk.committed()
   }
 
   #write(intake: Intake): void {
@@ -197,36 +207,39 @@ export class GroupCommit {
     }
   }
 
-  #apply({ id, request }: Waiting, after: AfterCommit[]): Outcome {
-    const { db, controls } = this.#parts
+  #apply({ id, request, text }: Waiting, after: AfterCommit[]): Answer {
+    const { controls } = this.#parts
     const follows: AfterCommit[] = []
-    db.exec('SAVEPOINT control')
+    const isWhole = text !== undefined
+    if (!isWhole) this.#savepoint.run()
     try {
       const result = controls.apply(request, follows)
-      db.exec('RELEASE control')
+      if (!isWhole) this.#release.run()
       after.push(...follows)
       return { id, result }
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      db.exec('ROLLBACK TO control')
-      db.exec('RELEASE control')
+      if (!isWhole) {
+        this.#rollbackTo.run()
+        this.#release.run()
+      }
       return { id, problem: error.toJSON() }
     }
   }
 
-  #alone(one: Waiting): Outcome {
+  #alone(one: Waiting): Answer {
     const after: AfterCommit[] = []
-    let outcome: Outcome
+    let answer: Answer
     try {
-      this.#transaction(() => {
-        outcome = this.#apply(one, after)
+      this.#parts.transaction.run(() => {
+        answer = this.#apply(one, after)
       })
     } catch (error) {
       const refusal: ServiceError = refusalOf(error, this.#parts.data_dir)
       return { id: one.id, problem: refusal.toJSON() }
     }
     for (const follow of after) follow()
-    return outcome!
+    return answer!
   }
 
   #failed(error: unknown): void {

@@ -5,23 +5,38 @@ import { type Flavors, SEEDED } from './flavors.ts'
 import type { FlowStore } from './flow-store.ts'
 import { readHeld, readStates } from './live-state.ts'
 import { newestNodeErrors } from './node-errors.ts'
+import { notCommitted, readRedo } from './redo-log.ts'
 import type { Registry } from './registry.ts'
 import type { Loaded, StoredValue } from './replies.ts'
+import type { RunWrite } from './requests.ts'
 import type { RunWriter } from './runs/run-writer.ts'
 import { hasPayload } from './series.ts'
+import { REDO_MARK } from './transaction.ts'
 import type { Users } from './users.ts'
 
 const EPOCH = 'engine_epoch'
 /** Settings of the store's own. */
-const OWN: ReadonlySet<string> = new Set([EPOCH, SEEDED])
+const OWN: ReadonlySet<string> = new Set([EPOCH, SEEDED, REDO_MARK])
+
+/** Of the newest start that there was; 0 before the first. */
+export const lastEpoch = (db: Connection): number => Number(setting(db, EPOCH) ?? 0)
 
 /** Counts this start. Inside the start's transaction. */
 export function nextEpoch(db: Connection): number {
-  const row = db.prepare('SELECT value FROM settings WHERE name = ?').get(EPOCH) as { value: string } | undefined
-  const epoch = Number(row?.value ?? 0) + 1
+  const epoch = lastEpoch(db) + 1
   db.prepare('INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)').run(EPOCH, String(epoch))
   return epoch
 }
+
+/** What the engine before had answered and not committed, oldest first; null when the log does not go on where the file ends. */
+export function readNotCommitted(db: Connection, data_dir: string): RunWrite[] | null {
+  const epoch = lastEpoch(db)
+  const records = notCommitted(readRedo(data_dir, epoch), epoch, setting(db, REDO_MARK))
+  return records?.flatMap(({ requests }) => requests as RunWrite[]) ?? null
+}
+
+const setting = (db: Connection, name: string): string | null =>
+  (db.prepare('SELECT value FROM settings WHERE name = ?').pluck().get(name) as string | undefined) ?? null
 
 /** The newest values of the messages of flows that exist. */
 function valuesOf(db: Connection, registry: Registry, flows: ReadonlySet<string>): StoredValue[] {

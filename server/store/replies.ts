@@ -78,11 +78,13 @@ export interface StoreHealth {
   failure: string | null
 }
 
+export type Answer = { id: number; result: unknown } | { id: number; problem: Problem }
+
 export type StoreReply =
   | { type: 'loaded'; loaded: Loaded }
   | { type: 'not_started'; problem: Problem }
-  | { type: 'done'; id: number; result: unknown }
-  | { type: 'refused'; id: number; problem: Problem }
+  /** `unseen`: some of what was answered so far is on disk, but no reader sees it before the next commit. */
+  | { type: 'answers'; answers: Answer[]; unseen: boolean }
   | { type: 'health'; health: StoreHealth }
   | { type: 'log'; text: string }
 

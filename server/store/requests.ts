@@ -12,8 +12,8 @@ import type {
   MetricNamesRequest,
   NewRun,
   RunPage,
-  RunProgress,
   SeriesRequest,
+  WrittenProgress,
 } from './runs/records.ts'
 
 /** What the front asks of the store thread and of the reader thread. Plain data: it crosses by structured clone. */
@@ -91,8 +91,17 @@ export interface Sample {
   sockets: number
 }
 
-/** Writes that are answered after a synced commit. */
+/** Writes of batch runs. What they do depends on the file and on what they carry alone; they cross as JSON, which the redo log keeps. */
+export type RunWrite =
+  | { type: 'create_run'; run: NewRun; event: EngineEvent | null; at: number }
+  | { type: 'claim_run'; claim: ClaimRun }
+  | { type: 'finish_run'; finish: FinishRun; progress: WrittenProgress | null; then: ClaimRun | null }
+  | { type: 'cancel_run'; id: string; at: number }
+  | { type: 'run_progress'; progress: WrittenProgress }
+
+/** Writes that are answered when they are on disk. */
 export type ControlRequest =
+  | RunWrite
   | { type: 'save_flow'; save: SaveFlow }
   | { type: 'rename_flow'; rename: RenameFlow }
   | { type: 'delete_flow'; remove: RemoveFlow }
@@ -104,16 +113,12 @@ export type ControlRequest =
   | { type: 'delete_flavor'; name: string }
   | { type: 'acknowledge'; node: string }
   | { type: 'drop_states'; nodes: string[] }
-  | { type: 'create_run'; run: NewRun; event: EngineEvent | null }
-  | { type: 'claim_run'; claim: ClaimRun }
-  | { type: 'finish_run'; finish: FinishRun; progress: RunProgress | null; then: ClaimRun | null }
-  | { type: 'cancel_run'; id: string; at: number }
-  | { type: 'run_progress'; progress: RunProgress }
   /** Answered when everything that was marked before it is committed. */
   | { type: 'flush' }
 
 export type StoreRequest =
   | { type: 'control'; id: number; request: ControlRequest }
+  | { type: 'run_write'; id: number; text: string }
   | { type: 'users'; id: number; name: string | null }
   | { type: 'register'; registration: Registration }
   | { type: 'events'; events: EngineEvent[] }

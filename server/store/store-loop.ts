@@ -7,7 +7,8 @@ import { KIND } from '../../protocol/encoded.ts'
 import type { StoreBounds } from './bounds.ts'
 import { Cut } from './cut.ts'
 import type { EngineStore } from './engine-store.ts'
-import type { Outcome, Waiting } from './group-commit.ts'
+import type { Waiting } from './group-commit.ts'
+import type { Answer } from './replies.ts'
 import { hasPayload, type LastValue } from './series.ts'
 
 /** While something waits to be committed the thread looks after the rings this often, without being woken for each mark. */
@@ -18,7 +19,7 @@ const PROBE_MS = 500
 /**
  * The store thread's round: take requests, drain the rings up to their marks, commit when it is time, keep the file in
  * shape, sleep. It commits at once when a control write waits or much was drained, else so that each commit has ended
- * `group_commit_ms` after the one before began.
+ * `group_commit_ms` after the one before began. Run writes go into the redo log while no commit is due.
  */
 export class StoreLoop {
   readonly #store: EngineStore
@@ -29,7 +30,7 @@ export class StoreLoop {
   readonly #cut: Cut
   readonly #sleeper: Sleeper
   readonly #waiting: Waiting[] = []
-  readonly #answer: (outcome: Outcome) => void
+  readonly #answer: (answers: Answer[]) => void
   readonly #readPort: () => void
   readonly #now_ms: () => number
   /** When the last commit began, and how long it took. */
@@ -44,7 +45,7 @@ export class StoreLoop {
     store: EngineStore,
     memory: Memory,
     bounds: StoreBounds,
-    options: { readPort: () => void; answer: (outcome: Outcome) => void; now_ms: () => number },
+    options: { readPort: () => void; answer: (answers: Answer[]) => void; now_ms: () => number },
   ) {
     this.#store = store
     this.#bounds = bounds
@@ -83,8 +84,9 @@ export class StoreLoop {
       // Requests that come in the middle of the drain wait for the next one: what was marked before them may lie in a ring already passed.
       const waiting = this.#waiting.splice(0)
       const drained = this.#drain()
-      if (waiting.length > 0 || this.#left_ms() <= 0) this.#commit(waiting)
-      const more = this.#store.upkeep.step()
+      if (!this.#keep(waiting) && (waiting.length > 0 || this.#left_ms() <= 0)) this.#commit(waiting)
+      // Each step is a transaction of its own.
+      const more = !this.#store.transaction.isOpen && this.#store.upkeep.step()
       this.#probe()
       if (more || drained > this.#ring_bytes / 8) await new Promise(setImmediate)
       else await this.#sleep()
@@ -108,19 +110,38 @@ export class StoreLoop {
   }
 
   #hasWork(): boolean {
+    return this.#hasHistory() || this.#store.transaction.isOpen
+  }
+
+  #hasHistory(): boolean {
     const { commit, intake, registry } = this.#store
     return !intake.isEmpty() || registry.hasFresh() || commit.events.length > 0 || commit.samples.length > 0
   }
 
-  /** The next commit shall have ended `group_commit_ms` after the last one began: what was published in between is on disk then. */
+  /**
+   * The next commit shall have ended `group_commit_ms` after the last one began, so that what was published in between is on disk then;
+   * and as long after its transaction was opened.
+   */
   #left_ms(): number {
-    return this.#began_ms + Math.max(0, this.#bounds.group_commit_ms - this.#took_ms) - this.#now_ms()
+    const { isOpen, opened_ms } = this.#store.transaction
+    const since = isOpen && !this.#hasHistory() ? opened_ms : this.#began_ms
+    return since + Math.max(0, this.#bounds.group_commit_ms - this.#took_ms) - this.#now_ms()
+  }
+
+  /** False: they want a commit, or there are none. */
+  #keep(waiting: readonly Waiting[]): boolean {
+    if (waiting.length === 0 || (this.#hasWork() && this.#left_ms() <= 0)) return false
+    const answers = this.#store.commit.keep(waiting)
+    if (answers === null) return false
+    this.#answer(answers)
+    return true
   }
 
   #commit(waiting: readonly Waiting[]): void {
     if (waiting.length === 0 && !this.#hasWork()) return
     this.#began_ms = this.#now_ms()
-    for (const outcome of this.#store.commit.run(this.#store.intake, waiting)) this.#answer(outcome)
+    const answers = this.#store.commit.run(this.#store.intake, waiting)
+    if (answers.length > 0) this.#answer(answers)
     this.#took_ms = this.#now_ms() - this.#began_ms
   }
 

@@ -3,9 +3,8 @@ import { attachMemory } from '../../core/memory/region.ts'
 import { SLOT, THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
 import { EngineStore } from './engine-store.ts'
 import { refusalOf } from './failures.ts'
-import type { Outcome } from './group-commit.ts'
-import type { StoreReply } from './replies.ts'
-import type { StoreRequest, StoreStart } from './requests.ts'
+import type { Answer, StoreReply } from './replies.ts'
+import type { RunWrite, StoreRequest, StoreStart } from './requests.ts'
 import { StoreLoop } from './store-loop.ts'
 
 /** The store thread: the only writer of the file. Ends by itself after `close`. */
@@ -21,13 +20,11 @@ const clock = (): number => Date.now() * 1000
 
 /** Requests that came while the store was being opened, and those taken in the middle of a drain, go the same way. */
 const readPort = (): void => {
-  for (let got = receiveMessageOnPort(port); got; got = receiveMessageOnPort(port)) take(got.message as StoreRequest)
+  for (let got = receiveMessageOnPort(port); got; got = receiveMessageOnPort(port))
+    takeAll(got.message as StoreRequest[])
 }
 
-const answer = (outcome: Outcome): void => {
-  if ('problem' in outcome) send({ type: 'refused', id: outcome.id, problem: outcome.problem })
-  else send({ type: 'done', id: outcome.id, result: outcome.result })
-}
+const answer = (answers: Answer[]): void => send({ type: 'answers', answers, unseen: store!.transaction.isOpen })
 
 function open(): EngineStore | null {
   try {
@@ -51,15 +48,24 @@ const store = open()
 const loop =
   store === null ? null : new StoreLoop(store, memory, bounds, { readPort, answer, now_ms: () => performance.now() })
 
+function takeAll(requests: readonly StoreRequest[]): void {
+  for (const request of requests) take(request)
+}
+
 function take(request: StoreRequest): void {
   switch (request.type) {
     case 'control':
       loop!.control({ id: request.id, request: request.request })
       return
+    case 'run_write': {
+      const { id, text } = request
+      loop!.control({ id, text, request: JSON.parse(text) as RunWrite })
+      return
+    }
     case 'users': {
       const { users } = store!
       const result = request.name === null ? users.list() : users.get(request.name)
-      send({ type: 'done', id: request.id, result })
+      answer([{ id: request.id, result }])
       return
     }
     case 'register':
@@ -85,9 +91,9 @@ function take(request: StoreRequest): void {
 
 if (store !== null && loop !== null) {
   send({ type: 'loaded', loaded: store.loaded })
-  port.on('message', take)
+  port.on('message', takeAll)
   await loop.run()
-  for (const id of closers) send({ type: 'done', id, result: null })
+  for (const id of closers) send({ type: 'answers', answers: [{ id, result: null }], unseen: false })
 }
 threads.leave(owner)
 port.close()

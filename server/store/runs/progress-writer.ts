@@ -1,10 +1,7 @@
 import type { Connection, Statement } from '../database.ts'
-import { encodeChunk } from './metric-chunk.ts'
-import type { MetricPoint, RunProgress, StoredRunNode } from './records.ts'
+import { type CurveChunk, lastValueIn, pointsIn } from './metric-chunk.ts'
+import type { StoredRunNode, WrittenProgress } from './records.ts'
 import { whole, written } from './run-rows.ts'
-
-/** Points in one row at most: what a reader decodes at once. */
-const CHUNK_POINTS = 4096
 
 /** Node rows, metrics and artifacts of a run, under the row number of the run. Inside the caller's transaction. */
 export class ProgressWriter {
@@ -34,9 +31,9 @@ export class ProgressWriter {
     this.#artifact = db.prepare('INSERT OR IGNORE INTO run_artifacts (run, digest) VALUES (?, ?)')
   }
 
-  write(run: number, { nodes, metrics, artifacts }: RunProgress): void {
+  write(run: number, { nodes, chunks, artifacts }: WrittenProgress): void {
     for (const node of nodes) this.#writeNode(run, node)
-    if (metrics.length > 0) this.#writeMetrics(run, metrics)
+    for (const chunk of chunks) this.#writeChunk(run, chunk)
     for (const digest of artifacts) this.#artifact.run(run, digest)
   }
 
@@ -65,14 +62,11 @@ export class ProgressWriter {
     )
   }
 
-  #writeMetrics(run: number, metrics: readonly MetricPoint[]): void {
-    for (const [name, points] of Map.groupBy(metrics, point => point.name)) {
-      const id = this.#name.get(name) ?? Number(this.#newName.run(name).lastInsertRowid)
-      for (let from = 0; from < points.length; from += CHUNK_POINTS) {
-        const some = points.slice(from, from + CHUNK_POINTS)
-        const chunks = this.#curve.get(run, id, some.length, some[some.length - 1]!.value)!
-        this.#chunk.run(run, id, chunks - 1, some.length, encodeChunk(some))
-      }
-    }
+  #writeChunk(run: number, { name, bytes }: CurveChunk): void {
+    const points = Buffer.from(bytes, 'base64')
+    const count = pointsIn(points)
+    const id = this.#name.get(name) ?? Number(this.#newName.run(name).lastInsertRowid)
+    const chunks = this.#curve.get(run, id, count, lastValueIn(points))!
+    this.#chunk.run(run, id, chunks - 1, count, points)
   }
 }

@@ -1,6 +1,7 @@
 import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
 import type { EngineEvent } from '../../../protocol/event.ts'
 import type { ResourceAmounts, RunCause, RunError, RunNodeStatus, RunStatus } from '../../../protocol/run.ts'
+import type { CurveChunk } from './metric-chunk.ts'
 
 /** What the store keeps of a run and how it is asked for it. Plain data that crosses threads; times are microseconds since 1970. */
 
@@ -140,6 +141,11 @@ export interface RunProgress {
   artifacts: string[]
 }
 
+/** As it crosses to the store. */
+export interface WrittenProgress extends Omit<RunProgress, 'metrics'> {
+  chunks: CurveChunk[]
+}
+
 /** A node row that a stage-cache key was found under: it executed, and its artifacts are the reader's to check. */
 export interface CacheOrigin {
   key: string
@@ -256,7 +262,7 @@ export interface LoadedRuns {
   counts: Record<string, { total: number; live: number }>
 }
 
-/** The front's side: writes resolve after a synced commit, in the order they were called. */
+/** The front's side: writes resolve when they are on disk, in the order they were called; reads see what was answered before them. */
 export interface RunStore {
   create(run: NewRun, event: EngineEvent | null): Promise<CreatedRun>
   /** Null when it is queued no more. */

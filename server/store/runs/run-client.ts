@@ -1,6 +1,7 @@
 import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
 import type { EngineEvent } from '../../../protocol/event.ts'
-import type { ControlRequest, ReadRequest } from '../requests.ts'
+import type { ReadRequest, RunWrite } from '../requests.ts'
+import { chunksOf } from './metric-chunk.ts'
 import { PulledExport } from './pulled-export.ts'
 import type {
   CacheOrigin,
@@ -26,26 +27,29 @@ import type {
   StoredRunList,
   StoredRunNode,
   StoredSeries,
+  WrittenProgress,
 } from './records.ts'
 
-type Write = <Result>(request: ControlRequest) => Promise<Result>
-type Read = <Result>(request: ReadRequest, given?: ArrayBuffer[]) => Promise<Result>
+interface Parts {
+  write<Result>(request: RunWrite): Promise<Result>
+  read<Result>(request: ReadRequest, given?: ArrayBuffer[]): Promise<Result>
+  /** Resolves when readers see what was answered; null: they do. */
+  seen(): Promise<unknown> | null
+}
 
 /** Origins that one page of the cache index brings. */
 const CACHE_PAGE_ENTRIES = 2000
 
-/** A write that was answered is committed, so reads need not wait for anything: they see what was answered before them. */
+/** Reads see what was answered before them, except those of the stage cache, whose index on the front is newer than any reader. */
 export class RunClient implements RunStore {
-  readonly #write: Write
-  readonly #read: Read
+  readonly #parts: Parts
 
-  constructor(write: Write, read: Read) {
-    this.#write = write
-    this.#read = read
+  constructor(parts: Parts) {
+    this.#parts = parts
   }
 
   create(run: NewRun, event: EngineEvent | null): Promise<CreatedRun> {
-    return this.#write({ type: 'create_run', run, event })
+    return this.#write({ type: 'create_run', run, event, at: Date.now() * 1000 })
   }
 
   claim(claim: ClaimRun): Promise<ClaimedRun | null> {
@@ -53,7 +57,7 @@ export class RunClient implements RunStore {
   }
 
   finish(finish: FinishRun, progress: RunProgress | null, then: ClaimRun | null): Promise<FinishedRun> {
-    return this.#write({ type: 'finish_run', finish, progress, then })
+    return this.#write({ type: 'finish_run', finish, progress: progress && written(progress), then })
   }
 
   requestCancel(id: string, at: number): Promise<StoredRun | null> {
@@ -61,7 +65,7 @@ export class RunClient implements RunStore {
   }
 
   progress(progress: RunProgress): Promise<null> {
-    return this.#write({ type: 'run_progress', progress })
+    return this.#write({ type: 'run_progress', progress: written(progress) })
   }
 
   list(page: RunPage): Promise<StoredRunList> {
@@ -93,7 +97,7 @@ export class RunClient implements RunStore {
   }
 
   cached(keys: string[]): Promise<CacheOrigin[]> {
-    return this.#read({ type: 'cached', keys })
+    return this.#parts.read({ type: 'cached', keys })
   }
 
   /** In pages, so that other reads come in between. */
@@ -103,7 +107,10 @@ export class RunClient implements RunStore {
     let left = bytes
     do {
       const most = Math.min(CACHE_PAGE_ENTRIES, entries - origins.size)
-      const page: CachePage = await this.#read({ type: 'cache_page', page: { before, entries: most, bytes: left } })
+      const page: CachePage = await this.#parts.read({
+        type: 'cache_page',
+        page: { before, entries: most, bytes: left },
+      })
       for (const origin of page.origins) if (!origins.has(origin.key)) origins.set(origin.key, origin)
       before = page.before
       left -= page.bytes
@@ -127,13 +134,24 @@ export class RunClient implements RunStore {
     const { cursor, truncated } = await this.#read<OpenedExport>(request)
     const pulled = new PulledExport(truncated, {
       page: spare =>
-        this.#read<Uint8Array<ArrayBuffer> | null>(
+        this.#parts.read<Uint8Array<ArrayBuffer> | null>(
           { type: 'export_page', cursor, spare },
           spare === null ? [] : [spare],
         ),
-      close: () => void this.#read({ type: 'export_close', cursor }).catch(() => {}),
+      close: () => void this.#parts.read({ type: 'export_close', cursor }).catch(() => {}),
     })
     await pulled.begin()
     return pulled
   }
+
+  #write<Result>(request: RunWrite): Promise<Result> {
+    return this.#parts.write(request)
+  }
+
+  #read<Result>(request: ReadRequest): Promise<Result> {
+    const seen = this.#parts.seen()
+    return seen === null ? this.#parts.read(request) : seen.then(() => this.#parts.read(request))
+  }
 }
+
+const written = ({ metrics, ...progress }: RunProgress): WrittenProgress => ({ ...progress, chunks: chunksOf(metrics) })

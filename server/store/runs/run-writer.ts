@@ -1,6 +1,6 @@
 import { ServiceError } from '../../../protocol/errors.ts'
 import type { EngineEvent } from '../../../protocol/event.ts'
-import type { RunError, RunStatus } from '../../../protocol/run.ts'
+import type { RunError } from '../../../protocol/run.ts'
 import type { Connection, Statement } from '../database.ts'
 import type { EventWriter } from '../events.ts'
 import { ProgressWriter } from './progress-writer.ts'
@@ -12,20 +12,11 @@ import type {
   FinishRun,
   LoadedRuns,
   NewRun,
-  RunProgress,
   StoredRun,
+  WrittenProgress,
 } from './records.ts'
-import {
-  ALL_FLOWS,
-  COUNTS,
-  type CountRow,
-  countsOf,
-  RUN_COLUMNS,
-  type RunRow,
-  runOf,
-  whole,
-  written,
-} from './run-rows.ts'
+import type { RunCounts } from './run-counts.ts'
+import { COUNTS, type CountRow, countsOf, RUN_COLUMNS, type RunRow, runOf, whole, written } from './run-rows.ts'
 
 interface Moved {
   seq: number
@@ -42,11 +33,12 @@ const reason = (code: 'cancelled' | 'engine_restarted', message: string): string
  *   queued --requestCancel--> cancelled
  *   running --interrupt, at the next start--> failed
  *
- * `run_counts` follows in the same transaction. Each method runs inside the caller's.
+ * `run_counts` follows in the same transaction. Each method runs inside the caller's, refuses before it writes, and depends on the
+ * file and what it is given alone: after a crash the redo log calls it again.
  */
 export class RunWriter {
   readonly #events: Pick<EventWriter, 'write'>
-  readonly #clock: () => number
+  readonly #run_counts: RunCounts
   readonly #most_queued: number
   readonly #progress: ProgressWriter
   readonly #flow: Statement<number>
@@ -64,13 +56,10 @@ export class RunWriter {
   readonly #skipNodes: Statement
   readonly #queued: Statement<RunRow>
   readonly #counts: Statement<CountRow>
-  readonly #count: Statement<number>
-  readonly #countUp: Statement
-  readonly #countDown: Statement
 
-  constructor(db: Connection, events: Pick<EventWriter, 'write'>, clock: () => number, most_queued: number) {
+  constructor(db: Connection, events: Pick<EventWriter, 'write'>, counts: RunCounts, most_queued: number) {
     this.#events = events
-    this.#clock = clock
+    this.#run_counts = counts
     this.#most_queued = most_queued
     this.#progress = new ProgressWriter(db)
     const pluck = <Value>(sql: string): Statement<Value> => db.prepare(sql).pluck() as Statement<Value>
@@ -115,27 +104,20 @@ export class RunWriter {
     )
     this.#queued = db.prepare(`${select} WHERE r.status = 'queued' ORDER BY r.created_at`)
     this.#counts = db.prepare(COUNTS)
-    this.#count = pluck('SELECT count FROM run_counts WHERE flow = ? AND status = ?')
-    this.#countUp = db.prepare(
-      `INSERT INTO run_counts (flow, status, count) VALUES (@flow, @status, 1), (${ALL_FLOWS}, @status, 1) ON CONFLICT (flow, status) DO UPDATE SET count = count + 1`,
-    )
-    this.#countDown = db.prepare(
-      `UPDATE run_counts SET count = count - 1 WHERE flow IN (@flow, ${ALL_FLOWS}) AND status = @status`,
-    )
   }
 
-  create(run: NewRun, event: EngineEvent | null): CreatedRun {
+  create(run: NewRun, event: EngineEvent | null, now_us: number): CreatedRun {
     const flow = this.#flow.get(run.flow)
     if (flow === undefined) throw new ServiceError('flow_not_found', `There is no flow "${run.flow}".`)
     if (run.idempotency_key !== null) {
       const there = this.#byKey.get(flow, run.created_by, run.idempotency_key)
       if (there) return { created_at: null, there: runOf(there) }
     }
-    if ((this.#count.get(ALL_FLOWS, 'queued') ?? 0) >= this.#most_queued) {
+    if (this.#run_counts.of('queued') >= this.#most_queued) {
       throw new ServiceError('too_many_runs', `${this.#most_queued} runs are queued.`)
     }
     // Strictly increasing, whatever the clock does: lists of runs are in this order.
-    const created_at = Math.max(Math.floor(this.#clock()), (this.#last.get() ?? 0) + 1)
+    const created_at = Math.max(Math.floor(now_us), (this.#last.get() ?? 0) + 1)
     this.#insert.run(
       run.id,
       flow,
@@ -157,7 +139,7 @@ export class RunWriter {
       run.attempt,
       created_at,
     )
-    this.#moveCount(flow, null, 'queued')
+    this.#run_counts.move(flow, null, 'queued')
     if (event !== null) this.#events.write(event)
     return { created_at, there: null }
   }
@@ -165,13 +147,13 @@ export class RunWriter {
   claim({ id, epoch, code_digest, origin_commit, started_at, whole: isAsked, event }: ClaimRun): ClaimedRun | null {
     const moved = this.#claim.get(epoch, code_digest, origin_commit, whole(started_at), id)
     if (!moved) return null
-    this.#moveCount(moved.flow, 'queued', 'running')
+    this.#run_counts.move(moved.flow, 'queued', 'running')
     if (event !== null) this.#events.write(event)
     return { run: isAsked ? this.#get(id) : null }
   }
 
   /** The progress of a run that is not running under this epoch is dropped with its end. */
-  finish(finish: FinishRun, progress: RunProgress | null, then: ClaimRun | null): FinishedRun {
+  finish(finish: FinishRun, progress: WrittenProgress | null, then: ClaimRun | null): FinishedRun {
     const { id, epoch, status, result, terminal, error, finished_at, events } = finish
     const moved = this.#finish.get(
       status,
@@ -184,7 +166,7 @@ export class RunWriter {
     )
     if (moved) {
       if (progress !== null) this.#progress.write(moved.seq, progress)
-      this.#moveCount(moved.flow, 'running', status)
+      this.#run_counts.move(moved.flow, 'running', status)
       for (const event of events) this.#events.write(event)
     }
     return { finished: moved !== undefined, claimed: then === null ? null : this.claim(then) }
@@ -193,12 +175,12 @@ export class RunWriter {
   requestCancel(id: string, at: number): StoredRun | null {
     const time = whole(at)
     const moved = this.#cancel.get(time, time, reason('cancelled', 'Cancelled before it was started.'), id)
-    if (moved) this.#moveCount(moved.flow, 'queued', 'cancelled')
+    if (moved) this.#run_counts.move(moved.flow, 'queued', 'cancelled')
     else if (!this.#mark.get(time, id)) return null
     return this.#get(id)
   }
 
-  progress(progress: RunProgress): null {
+  progress(progress: WrittenProgress): null {
     const seq = this.#running.get(progress.id)
     if (seq !== undefined) this.#progress.write(seq, progress)
     return null
@@ -208,7 +190,7 @@ export class RunWriter {
   refuseLive(name: string): void {
     const flow = this.#flow.get(name)
     if (flow === undefined) return
-    const [queued, running] = [this.#count.get(flow, 'queued') ?? 0, this.#count.get(flow, 'running') ?? 0]
+    const [queued, running] = [this.#run_counts.of('queued', flow), this.#run_counts.of('running', flow)]
     if (queued + running === 0) return
     throw new ServiceError('flow_has_live_run', `The flow "${name}" has ${queued} queued and ${running} running runs.`)
   }
@@ -220,7 +202,7 @@ export class RunWriter {
     for (const { seq, flow } of moved) {
       this.#failNodes.run(error, seq)
       this.#skipNodes.run(seq)
-      this.#moveCount(flow, 'running', 'failed')
+      this.#run_counts.move(flow, 'running', 'failed')
     }
     return moved.length
   }
@@ -231,10 +213,5 @@ export class RunWriter {
 
   #get(id: string): StoredRun {
     return runOf(this.#byId.get(id)!)
-  }
-
-  #moveCount(flow: number, from: RunStatus | null, to: RunStatus): void {
-    if (from !== null) this.#countDown.run({ flow, status: from })
-    this.#countUp.run({ flow, status: to })
   }
 }

@@ -64,17 +64,17 @@ test('a start fails what an earlier one had running, with its nodes, and leaves 
 
 test('created_at goes on increasing when the clock of a later start is behind', t => {
   const data_dir = temporaryDirectory(t)
-  const create = (store: EngineStore): number => {
+  const create = (store: EngineStore, at: number): number => {
     const [outcome] = store.commit.run(store.intake, [
-      { id: 1, request: { type: 'create_run', run: newRun('boiler'), event: null } },
+      { id: 1, request: { type: 'create_run', run: newRun('boiler'), event: null, at } },
     ]) as { result: CreatedRun }[]
     return outcome!.result.created_at!
   }
   const early = opened(data_dir, {}, () => 2_000_000)
   early.commit.run(early.intake, [{ id: 1, request: { type: 'save_flow', save: saving('boiler') } }])
-  assert.deepEqual([create(early), create(early)], [2_000_000, 2_000_001])
+  assert.deepEqual([create(early, 2_000_000), create(early, 2_000_000)], [2_000_000, 2_000_001])
   early.close()
   const behind = opened(data_dir, {}, () => 1_000_000)
-  assert.equal(create(behind), 2_000_002)
+  assert.equal(create(behind, 1_000_000), 2_000_002)
   behind.close()
 })
