@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { closeSync, fsyncSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -63,6 +63,10 @@ function write(file: string, { runs, metrics = 0, points = 0 }: StoredRuns): voi
   })()
   db.pragma('wal_checkpoint(TRUNCATE)')
   db.close()
+  // Or the engine's first commit waits until the system has written all of it.
+  const written = openSync(file, 'r+')
+  fsyncSync(written)
+  closeSync(written)
 }
 
 /** A curve that falls, a little differently in each run. */
