@@ -1,4 +1,3 @@
-import { type MessagePort, parentPort, threadId } from 'node:worker_threads'
 import { THREW } from '../core/cascade/host.ts'
 import type { Body } from '../core/cascade/seat.ts'
 import type { PlanNode } from '../core/flow/plan.ts'
@@ -6,13 +5,12 @@ import type { ArtifactReference } from '../protocol/dtype.ts'
 import { ServiceError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
 import type { ArtifactPlace } from './artifact-files.ts'
-import { type CallLine, type CallListener, FrontLine, LaneLine } from './call-line.ts'
+import type { CallLine, CallListener } from './call-line.ts'
 import { encodeState, type KeptState } from './kept-state.ts'
-import type { CallEnd, CallMetric, FromCall, FromSlot, Note, RunIdentity, ToCall } from './lane-messages.ts'
+import type { CallMetric, CallOutcome, FromCall, Note, RunIdentity, ToCall } from './lane-messages.ts'
 import { failureOf, loadBody, NodeDoor } from './node-call.ts'
 import { type ContextHost, NodeContext, NodeState } from './node-context.ts'
 import { type CheckedNode, OutputCheck } from './output-check.ts'
-import { type PackedNode, unpackNode } from './packed-node.ts'
 
 /** What of a node of a plan its calls need. */
 export type CallNode = Pick<PlanNode, 'id' | 'settings' | 'digest' | 'change_key' | 'timeout_s'> & CheckedNode
@@ -21,47 +19,23 @@ export type CallNode = Pick<PlanNode, 'id' | 'settings' | 'digest' | 'change_key
 export interface NodeCall {
   readonly flow: string
   readonly run: RunIdentity | null
-  /** As it is, or as it lies in shared memory. */
-  readonly node: CallNode | PackedNode
+  readonly node: CallNode
   readonly inputs: Record<string, unknown>
   readonly state: Record<string, unknown>
-  readonly bodies: string
-  readonly artifacts: ArtifactPlace
 }
 
-/** One in a call slot: a piscina task. Of a live node it answers over `port`; of a batch run, as the task's result. */
-export interface CallTask extends NodeCall {
-  readonly call: number
-  readonly port: MessagePort | null
-  /** Which call each thread runs, at its thread id modulo the length; the front looks there. */
-  readonly running: Int32Array
+/** Where calls find their bodies, and where those keep artifacts. */
+export interface CallPlace {
+  /** Folder of the stripped bodies, each named by its digest. */
+  readonly bodies: string
+  readonly artifacts: ArtifactPlace
 }
 
 /** Emissions on their way to the lane before the body is made to wait for it. */
 const WINDOW = 64
 const METRIC_BATCH = 256
 const METRIC_BATCH_MS = 50
-const NODES_KNOWN = 1_000
-
-export default async function call(task: CallTask): Promise<CallEnd | undefined> {
-  const { port, running } = task
-  const at = threadId % running.length
-  Atomics.store(running, at, task.call)
-  try {
-    const call = new NodeCallTask(task, listener =>
-      port === null ? new FrontLine(task.call, listener) : new LaneLine(port, listener),
-    )
-    if (call.node.timeout_s !== null)
-      parentPort?.postMessage({ type: 'call_started', call: task.call } satisfies FromSlot)
-    const end = await call.run()
-    if (port === null) return end
-    port.postMessage(end.outcome)
-    port.close()
-    return undefined
-  } finally {
-    Atomics.store(running, at, 0)
-  }
-}
+const CHECKS_KNOWN = 1_000
 
 /** Modules are kept for ever anyway: what was imported once under a digest is what would be imported again. */
 const loaded = new Map<string, Body>()
@@ -75,7 +49,8 @@ async function load(bodies: string, digest: string, node: string): Promise<Body>
 /** From the body's loading to its end: its checks, its context, what it says meanwhile. */
 export class NodeCallTask implements ContextHost, CallListener {
   readonly node: CallNode
-  readonly #task: NodeCall
+  readonly #task: Omit<NodeCall, 'node'>
+  readonly #place: CallPlace
   readonly #line: CallLine
   /** Made for bodies that ask for it. */
   #controller: AbortController | null = null
@@ -91,9 +66,14 @@ export class NodeCallTask implements ContextHost, CallListener {
   #given_up = false
   #goOn: (() => void)[] = []
 
-  constructor(task: NodeCall, lineTo: (listener: CallListener) => CallLine) {
+  constructor(
+    task: Omit<NodeCall, 'node'>,
+    { node, check }: KnownNode,
+    place: CallPlace,
+    lineTo: (listener: CallListener) => CallLine,
+  ) {
     this.#task = task
-    const { node, check } = knownNode(task.node)
+    this.#place = place
     this.node = node
     this.#check = check
     this.#line = lineTo(this)
@@ -102,17 +82,16 @@ export class NodeCallTask implements ContextHost, CallListener {
     this.#before = isEmpty ? null : check.codec.encodePlain({ k: '', s: task.state } satisfies KeptState)
   }
 
-  async run(): Promise<CallEnd> {
+  async run(): Promise<CallOutcome> {
     const outcome = this.#sendable(await this.#outcome(performance.now()))
     this.#over = true
-    this.#line.close()
-    return { outcome, sent: this.#line.sent }
+    return outcome
   }
 
-  async #outcome(from: number): Promise<CallEnd['outcome']> {
+  async #outcome(from: number): Promise<CallOutcome> {
     const { digest, qualified } = this.node
     try {
-      const body = loaded.get(digest!) ?? (await load(this.#task.bodies, digest!, qualified))
+      const body = loaded.get(digest!) ?? (await load(this.#place.bodies, digest!, qualified))
       const outputs = await this.#body(body)
       if (outputs !== undefined && outputs !== null) this.#check.refuse(outputs)
       this.#flushMetrics()
@@ -128,7 +107,7 @@ export class NodeCallTask implements ContextHost, CallListener {
   }
 
   /** A result that no message can carry is the body's mistake: found here, where it has a name. */
-  #sendable(outcome: CallEnd['outcome']): CallEnd['outcome'] {
+  #sendable(outcome: CallOutcome): CallOutcome {
     if (outcome.type !== 'returned' || isPlain(outcome.outputs)) return outcome
     try {
       structuredClone(outcome.outputs)
@@ -218,7 +197,7 @@ export class NodeCallTask implements ContextHost, CallListener {
   }
 
   get artifacts(): ArtifactPlace {
-    return this.#task.artifacts
+    return this.#place.artifacts
   }
 
   artifact({ digest }: ArtifactReference): void {
@@ -276,7 +255,7 @@ export class NodeCallTask implements ContextHost, CallListener {
   }
 
   /** As on a lane: the outputs are published, the state stays what it was, and the node shows why. */
-  #keptNot(outputs: unknown, refusal: ServiceError, from: number): CallEnd['outcome'] {
+  #keptNot(outputs: unknown, refusal: ServiceError, from: number): CallOutcome {
     if (outputs !== undefined && outputs !== null) this.#send({ type: 'emit', outputs })
     const state = this.#stateBefore()
     return { type: 'threw', failure: failureOf(refusal), state, ms: performance.now() - from }
@@ -306,21 +285,20 @@ function isPlain(outputs: unknown): boolean {
   return true
 }
 
-interface KnownNode {
+export interface KnownNode {
   readonly node: CallNode
   readonly check: OutputCheck
 }
 
-/** A check costs more to make than a short body to run, and so does reading a packed node. */
-const known_nodes = new Map<string | number, KnownNode>()
+/** A check costs more to make than a short body to run. */
+const checks = new Map<string, OutputCheck>()
 
-function knownNode(given: CallNode | PackedNode): KnownNode {
-  const key = 'bytes' in given ? given.key : `${given.qualified} ${given.change_key}`
-  let known = known_nodes.get(key)
-  if (known === undefined) {
-    if (known_nodes.size >= NODES_KNOWN) known_nodes.clear()
-    const node = 'bytes' in given ? unpackNode(given) : given
-    known_nodes.set(key, (known = { node, check: new OutputCheck(node) }))
+export function knownNode(node: CallNode): KnownNode {
+  const key = `${node.qualified} ${node.change_key}`
+  let check = checks.get(key)
+  if (check === undefined) {
+    if (checks.size >= CHECKS_KNOWN) checks.clear()
+    checks.set(key, (check = new OutputCheck(node)))
   }
-  return 'bytes' in given ? known : { node: given, check: known.check }
+  return { node, check }
 }

@@ -60,7 +60,7 @@ export interface RunIdentity {
   readonly id: string
 }
 
-/** A body of a batch run for a call slot: it answers to the front, by the task's own result and over its thread's line. */
+/** A body of a batch run for a call slot: it answers to the front. */
 export interface RunCallRequest {
   readonly flow: string
   readonly run: RunIdentity
@@ -70,13 +70,7 @@ export interface RunCallRequest {
   readonly grant: CallGrant | null
 }
 
-/** How a call of a batch run ended, and how many messages it sent before: they come another way, and may come later. */
-export interface CallEnd {
-  readonly outcome: Extract<FromCall, { ms: number }>
-  readonly sent: number
-}
-
-/** Call slot to lane, over the call's own port; in a batch run to the front, see `FromSlot`. */
+/** Call slot to lane, over the call's own port; in a batch run to the front, see `slot-messages.ts`. */
 export type FromCall =
   | { readonly type: 'emit'; readonly outputs: unknown }
   | {
@@ -97,25 +91,14 @@ export type FromCall =
   /** Points of a batch run. */
   | { readonly type: 'metrics'; readonly points: CallMetric[] }
 
+/** The last of a call. */
+export type CallOutcome = Extract<FromCall, { ms: number }>
+
 export interface CallMetric {
   readonly name: string
   readonly value: number
   /** Null: one after the last of that name. */
   readonly step: number | null
-}
-
-/** Call slot to front, over piscina's port of the thread. */
-export type FromSlot =
-  /** The body is about to start: the limits on the call count from here. Said of calls that have a timeout. */
-  | { readonly type: 'call_started'; readonly call: number }
-  /** Said once: where the front reaches the calls of batch runs on this thread. */
-  | { readonly type: 'line'; readonly thread: number; readonly port: MessagePort }
-  | { readonly type: 'call'; readonly call: number; readonly message: FromCall }
-
-/** Front to call slot, over the thread's line. */
-export interface ToSlot {
-  readonly call: number
-  readonly message: ToCall
 }
 
 /** Lane to call slot, over the call's own port. */

@@ -9,7 +9,6 @@ export interface ThreadPoolOptions {
   /** Threads that may exist beside `threads` while some are being replaced. */
   readonly spare?: number
   readonly heap_mb: number
-  readonly max_waiting?: number
 }
 
 /** Ends a task, and the thread that runs it. An AbortController does the same; making one costs as much as a short task. */
@@ -56,7 +55,6 @@ export class ThreadPool {
       // A synchronous wait between tasks would stop a body's timers and sockets.
       atomics: 'disabled',
       concurrentTasksPerWorker: 1,
-      maxQueue: options.max_waiting ?? Number.POSITIVE_INFINITY,
       resourceLimits: { maxOldGenerationSizeMb: options.heap_mb },
       recordTiming: false,
     })
@@ -101,17 +99,8 @@ export class ThreadPool {
     })
   }
 
-  /** What tasks say about themselves through `parentPort`. */
-  onMessage(handler: (message: unknown) => void): void {
-    this.#piscina.on('message', handler)
-  }
-
   get workers(): readonly Worker[] {
     return this.#piscina.threads
-  }
-
-  get waiting(): number {
-    return this.#piscina.queueSize
   }
 
   /** Ends every thread, whatever it does. */

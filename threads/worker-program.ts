@@ -138,10 +138,9 @@ class WorkerProgram {
       node: nodeOf(frame),
       inputs,
       state,
-      bodies: place.bodies,
-      artifacts: { folder: place.artifacts, max_bytes: place.max_artifact_bytes },
     }
-    this.#say({ type: 'call', call })
+    const artifacts = { folder: place.artifacts, max_bytes: place.max_artifact_bytes }
+    this.#say({ type: 'call', call, place: { bodies: place.bodies, artifacts } })
   }
 
   #say(message: ToWorkerThread): void {

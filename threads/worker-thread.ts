@@ -1,15 +1,14 @@
 import { type MessagePort, parentPort } from 'node:worker_threads'
-import { type NodeCall, NodeCallTask } from './call.ts'
+import { type CallPlace, knownNode, type NodeCall, NodeCallTask } from './call.ts'
 import type { CallLine, CallListener } from './call-line.ts'
 import type { FromCall, ToCall } from './lane-messages.ts'
 
 /** The worker program to the thread of its bodies. Back come FromCall messages; `returned` and `threw` end a call. */
-export type ToWorkerThread = { readonly type: 'call'; readonly call: NodeCall } | ToCall
+export type ToWorkerThread = { readonly type: 'call'; readonly call: NodeCall; readonly place: CallPlace } | ToCall
 
 /** To the program's main thread, over a port that bodies cannot reach. */
 class ProgramLine implements CallLine {
   readonly #port: MessagePort
-  sent = 0
 
   constructor(port: MessagePort) {
     this.#port = port
@@ -17,10 +16,7 @@ class ProgramLine implements CallLine {
 
   send(message: FromCall): void {
     this.#port.postMessage(message)
-    this.sent++
   }
-
-  close(): void {}
 }
 
 /** The thread of a worker program that runs bodies, one at a time. */
@@ -31,17 +27,17 @@ class WorkerThread {
   constructor(port: MessagePort) {
     this.#port = port
     port.on('message', (message: ToWorkerThread) => {
-      if (message.type === 'call') void this.#run(message.call)
+      if (message.type === 'call') void this.#run(message.call, message.place)
       else this.#listener?.receive(message)
     })
   }
 
-  async #run(task: NodeCall): Promise<void> {
-    const call = new NodeCallTask(task, listener => {
+  async #run(task: NodeCall, place: CallPlace): Promise<void> {
+    const call = new NodeCallTask(task, knownNode(task.node), place, listener => {
       this.#listener = listener
       return new ProgramLine(this.#port)
     })
-    const { outcome } = await call.run()
+    const outcome = await call.run()
     this.#listener = null
     this.#port.postMessage(outcome satisfies FromCall)
   }

@@ -6,7 +6,8 @@ import { ProcessCalls, type ProcessCallsParts } from '../workers/process-calls.t
 import type { ProcessDoor } from '../workers/process-pool.ts'
 import type { WorkerHub } from '../workers/worker-hub.ts'
 import type { LiveBounds } from './bounds.ts'
-import { type CallListener, CallSlots, type LostCall, type RunCall } from './call-slots.ts'
+import type { CallListener, LostCall, RunCall } from './call-sink.ts'
+import { CallSlots } from './call-slots.ts'
 
 export interface CallDeskOptions extends Pick<ProcessCallsParts, 'bodies' | 'artifacts' | 'operator' | 'environment'> {
   readonly slots: number

@@ -10,7 +10,7 @@ import type { CallRequest, FromLane, LaneTask, ToLane } from '../../threads/lane
 import { bodyInStack, failureOf } from '../../threads/node-call.ts'
 import { TaskEnd, ThreadPool } from '../../threads/pool.ts'
 import type { LiveBounds } from './bounds.ts'
-import type { LostCall } from './call-slots.ts'
+import type { LostCall } from './call-sink.ts'
 import { nodeOfBody } from './find-body.ts'
 import type { FrontMemory } from './front-memory.ts'
 import { type LaneEnd, LaneWatch } from './lane-watch.ts'

@@ -5,6 +5,7 @@ import { encodeState } from '../../threads/kept-state.ts'
 import type { CallGrant, FromCall, LogLevel, RunCallRequest, RunIdentity } from '../../threads/lane-messages.ts'
 import { failure, failureOf } from '../../threads/node-call.ts'
 import { keptLine, LineBudget } from '../../threads/node-context.ts'
+import type { CallSink } from '../live/call-sink.ts'
 import type { CallFrame, Loss } from './attached-worker.ts'
 import type { Awaited } from './process-pool.ts'
 import type { WorkerProcess } from './worker-process.ts'
@@ -13,18 +14,6 @@ import type { WorkerProcess } from './worker-process.ts'
 export interface ProcessRequest extends Omit<RunCallRequest, 'run'> {
   readonly run: RunIdentity | null
   readonly state: Record<string, unknown>
-}
-
-/** Where it answers. */
-export interface CallSink {
-  /** In the order in which the body did it; `returned` or `threw` is the last. */
-  said(message: FromCall): void
-  /** The body has run past its timeout; it is told, and the call goes on until it has ended. */
-  timedOut(code: ErrorCode, message: string): void
-  /** In place of the last. */
-  lost(code: ErrorCode, message: string): void
-  /** After the last: its process is free, or gone. */
-  ended(): void
 }
 
 export interface ProcessCallParts {

@@ -2,9 +2,8 @@ import type { MessagePort } from 'node:worker_threads'
 import type { PlanNode } from '../../core/flow/plan.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import type { CallGrant, CallRequest, FromCall, RunCallRequest, ToCall } from '../../threads/lane-messages.ts'
-import { failure } from '../../threads/node-call.ts'
-import type { CallListener, LostCall, RunCall } from '../live/call-slots.ts'
-import { type CallSink, ProcessCall, type ProcessCallParts, type ProcessRequest } from './process-call.ts'
+import { type CallListener, type CallSink, type LostCall, type RunCall, RunSink } from '../live/call-sink.ts'
+import { ProcessCall, type ProcessCallParts, type ProcessRequest } from './process-call.ts'
 import { type ProcessDoor, ProcessPool } from './process-pool.ts'
 import { WorkerHub } from './worker-hub.ts'
 
@@ -148,41 +147,5 @@ class LaneSink implements Omit<CallSink, 'ended'> {
     if (this.#told) return
     this.#told = true
     this.#lost(code, message)
-  }
-}
-
-class RunSink implements Omit<CallSink, 'ended'> {
-  readonly #listener: CallListener
-  readonly #node: string
-  readonly #state: Record<string, unknown>
-  readonly #processed: () => void
-
-  constructor(listener: CallListener, node: string, state: Record<string, unknown>, processed: () => void) {
-    this.#listener = listener
-    this.#node = node
-    this.#state = state
-    this.#processed = processed
-  }
-
-  said(message: FromCall): void {
-    switch (message.type) {
-      case 'emit':
-        return this.#listener.emitted(message.outputs, this.#processed)
-      case 'note':
-        return this.#listener.note(message.note)
-      case 'metrics':
-        return this.#listener.metrics(message.points)
-      case 'artifact':
-        return this.#listener.artifact(message.digest)
-      default:
-        this.#listener.ended(message)
-    }
-  }
-
-  timedOut(): void {}
-
-  lost(code: ErrorCode, message: string): void {
-    const reason = failure(code, `${this.#node}: ${message}`)
-    this.#listener.ended({ type: 'threw', failure: reason, state: this.#state, ms: 0 })
   }
 }

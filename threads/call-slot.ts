@@ -1,0 +1,66 @@
+import { type MessagePort, threadId } from 'node:worker_threads'
+import { type CallPlace, type KnownNode, knownNode, NodeCallTask } from './call.ts'
+import { type CallLine, type CallListener, LaneLine } from './call-line.ts'
+import type { FromCall } from './lane-messages.ts'
+import { type CallTask, type FromSlot, makeRoom, type SlotTask, type ToSlot } from './slot-messages.ts'
+
+/** A call slot: one long task of a pool thread, which runs one body at a time until the thread is ended. */
+export default function slot(task: SlotTask): Promise<never> {
+  new CallSlot(task).start()
+  return new Promise(() => {})
+}
+
+class CallSlot implements CallLine {
+  readonly #port: MessagePort
+  readonly #place: CallPlace
+  readonly #nodes = new Map<number, KnownNode>()
+  #call = 0
+  /** Of a batch run: what is said to its body comes over this port. */
+  #listener: CallListener | null = null
+
+  constructor({ port, place }: SlotTask) {
+    this.#port = port
+    this.#place = place
+  }
+
+  start(): void {
+    this.#port.on('message', (message: ToSlot) => {
+      if (message.type === 'call') void this.#run(message)
+      else if (message.call === this.#call) this.#listener?.receive(message.message)
+    })
+    this.#say({ type: 'ready', thread: threadId })
+  }
+
+  send(message: FromCall): void {
+    this.#say(message)
+  }
+
+  #say(message: FromSlot): void {
+    this.#port.postMessage(message)
+  }
+
+  async #run(task: CallTask): Promise<void> {
+    const { port } = task
+    const call = new NodeCallTask(task, this.#known(task), this.#place, listener => {
+      if (port !== null) return new LaneLine(port, listener)
+      this.#call = task.call
+      this.#listener = listener
+      return this
+    })
+    const outcome = await call.run()
+    this.#listener = null
+    if (port === null) return this.#say(outcome)
+    port.postMessage(outcome)
+    port.close()
+    this.#say({ type: 'done' })
+  }
+
+  #known({ key, node }: CallTask): KnownNode {
+    if (key === null) return knownNode(node!)
+    if (node !== null) {
+      makeRoom(this.#nodes)
+      this.#nodes.set(key, knownNode(node))
+    }
+    return this.#nodes.get(key)!
+  }
+}
