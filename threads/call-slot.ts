@@ -1,7 +1,9 @@
 import { type MessagePort, threadId } from 'node:worker_threads'
-import { type CallPlace, type KnownNode, knownNode, NodeCallTask } from './call.ts'
+import { BuiltIns } from './built-ins.ts'
+import { type BodyPlace, type KnownNode, knownNode, NodeCallTask } from './call.ts'
 import { type CallLine, type CallListener, LaneLine } from './call-line.ts'
 import type { FromCall } from './lane-messages.ts'
+import { bodyInStack, failureOf } from './node-call.ts'
 import { type CallTask, type FromSlot, makeRoom, type SlotTask, type ToSlot } from './slot-messages.ts'
 
 /** A call slot: one long task of a pool thread, which runs one body at a time until the thread is ended. */
@@ -12,15 +14,20 @@ export default function slot(task: SlotTask): Promise<never> {
 
 class CallSlot implements CallLine {
   readonly #port: MessagePort
-  readonly #place: CallPlace
+  readonly #place: BodyPlace
+  readonly #built_ins: BuiltIns
   readonly #nodes = new Map<number, KnownNode>()
   #call = 0
+  /** The digest of the body that runs. */
+  #running: string | null = null
   /** Of a batch run: what is said to its body comes over this port. */
   #listener: CallListener | null = null
 
   constructor({ port, place }: SlotTask) {
     this.#port = port
-    this.#place = place
+    process.on('uncaughtException', error => this.#escaped(error))
+    this.#built_ins = new BuiltIns()
+    this.#place = { ...place, loaded: () => this.#built_ins.loaded() }
   }
 
   start(): void {
@@ -47,12 +54,24 @@ class CallSlot implements CallLine {
       this.#listener = listener
       return this
     })
+    this.#running = call.node.digest
+    this.#built_ins.undo()
     const outcome = await call.run()
+    const lost = this.#built_ins.restore()
+    if (lost !== null) throw new TypeError(`It has made ${lost} so that it cannot be put back for the next body.`)
+    this.#running = null
     this.#listener = null
     if (port === null) return this.#say(outcome)
     port.postMessage(outcome)
     port.close()
     this.#say({ type: 'done' })
+  }
+
+  /** A timer or a floating promise threw. Those of the body that runs end the thread; what an earlier one has left costs nobody else anything. */
+  #escaped(error: unknown): void {
+    const digest = bodyInStack(error)
+    if (this.#running === null || (digest !== null && digest !== this.#running)) return
+    throw error instanceof Error ? error : new TypeError(failureOf(error).message)
   }
 
   #known({ key, node }: CallTask): KnownNode {

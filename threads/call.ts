@@ -31,6 +31,14 @@ export interface CallPlace {
   readonly artifacts: ArtifactPlace
 }
 
+/** The same in a thread that may want to know of each body that it has loaded. */
+export interface BodyPlace extends CallPlace {
+  readonly loaded?: () => void
+}
+
+/** As they were before any body was loaded: a body may put others in place of the globals. */
+const { performance: clock, setImmediate, setTimeout, structuredClone } = globalThis
+
 /** Emissions on their way to the lane before the body is made to wait for it. */
 const WINDOW = 64
 const METRIC_BATCH = 256
@@ -40,9 +48,10 @@ const CHECKS_KNOWN = 1_000
 /** Modules are kept for ever anyway: what was imported once under a digest is what would be imported again. */
 const loaded = new Map<string, Body>()
 
-async function load(bodies: string, digest: string, node: string): Promise<Body> {
-  const body = await loadBody(bodies, digest, node)
+async function load(place: BodyPlace, digest: string, node: string): Promise<Body> {
+  const body = await loadBody(place.bodies, digest, node)
   loaded.set(digest, body)
+  place.loaded?.()
   return body
 }
 
@@ -50,7 +59,7 @@ async function load(bodies: string, digest: string, node: string): Promise<Body>
 export class NodeCallTask implements ContextHost, CallListener {
   readonly node: CallNode
   readonly #task: Omit<NodeCall, 'node'>
-  readonly #place: CallPlace
+  readonly #place: BodyPlace
   readonly #line: CallLine
   /** Made for bodies that ask for it. */
   #controller: AbortController | null = null
@@ -69,7 +78,7 @@ export class NodeCallTask implements ContextHost, CallListener {
   constructor(
     task: Omit<NodeCall, 'node'>,
     { node, check }: KnownNode,
-    place: CallPlace,
+    place: BodyPlace,
     lineTo: (listener: CallListener) => CallLine,
   ) {
     this.#task = task
@@ -83,7 +92,7 @@ export class NodeCallTask implements ContextHost, CallListener {
   }
 
   async run(): Promise<CallOutcome> {
-    const outcome = this.#sendable(await this.#outcome(performance.now()))
+    const outcome = this.#sendable(await this.#outcome(clock.now()))
     this.#over = true
     return outcome
   }
@@ -91,18 +100,18 @@ export class NodeCallTask implements ContextHost, CallListener {
   async #outcome(from: number): Promise<CallOutcome> {
     const { digest, qualified } = this.node
     try {
-      const body = loaded.get(digest!) ?? (await load(this.#place.bodies, digest!, qualified))
+      const body = loaded.get(digest!) ?? (await load(this.#place, digest!, qualified))
       const outputs = await this.#body(body)
       if (outputs !== undefined && outputs !== null) this.#check.refuse(outputs)
       this.#flushMetrics()
       const state = this.#stateNow()
       if (state instanceof ServiceError) return this.#keptNot(outputs, state, from)
-      return { type: 'returned', outputs, state, ms: performance.now() - from }
+      return { type: 'returned', outputs, state, ms: clock.now() - from }
     } catch (error) {
       this.#flushMetrics()
       const state = this.#stateNow()
       const kept = state instanceof ServiceError ? this.#stateBefore() : state
-      return { type: 'threw', failure: failureOf(error), state: kept, ms: performance.now() - from }
+      return { type: 'threw', failure: failureOf(error), state: kept, ms: clock.now() - from }
     }
   }
 
@@ -205,7 +214,7 @@ export class NodeCallTask implements ContextHost, CallListener {
   }
 
   now_us(): number {
-    return Math.floor((performance.timeOrigin + performance.now()) * 1000)
+    return Math.floor((clock.timeOrigin + clock.now()) * 1000)
   }
 
   #awaited(resolve: () => void): void {
@@ -258,7 +267,7 @@ export class NodeCallTask implements ContextHost, CallListener {
   #keptNot(outputs: unknown, refusal: ServiceError, from: number): CallOutcome {
     if (outputs !== undefined && outputs !== null) this.#send({ type: 'emit', outputs })
     const state = this.#stateBefore()
-    return { type: 'threw', failure: failureOf(refusal), state, ms: performance.now() - from }
+    return { type: 'threw', failure: failureOf(refusal), state, ms: clock.now() - from }
   }
 
   #send(message: FromCall): void {

@@ -101,7 +101,11 @@ export class SlotTeam {
     this.#slots.add(slot)
     port1.on('message', (message: FromSlot) => this.#heard(slot, message))
     port1.unref()
-    this.#pool.run(task, { transfer: [port2], end: slot.end }).catch(error => this.#died(slot, error))
+    // Its task has no end: of a thread that died of `null` the pool says that it had one.
+    this.#pool.run(task, { transfer: [port2], end: slot.end }).then(
+      () => this.#died(slot, null),
+      error => this.#died(slot, error),
+    )
   }
 
   #heard(slot: Slot, message: FromSlot): void {
