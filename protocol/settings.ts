@@ -30,6 +30,7 @@ export const settings = {
     'cores less 1, at least 2, at most 8',
     'threads for live cascades, at most 8',
   ),
+  isolation: setting('FLOW_ISOLATION', null, null, 'thread', 'thread or process: where bodies run that do not say it'),
   cpus: setting('FLOW_CPUS', null, null, 'cores less 2, at least 1', 'cores accounted to nodes'),
   gpus: setting(
     'FLOW_GPUS',

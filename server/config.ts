@@ -12,6 +12,8 @@ export interface Config {
   readonly max_cascades: number
   readonly max_workers: number
   readonly lanes: number
+  /** Of nodes that do not say it. */
+  readonly isolation: 'thread' | 'process'
   readonly cpus: number
   readonly gpus: number
   readonly host: string
@@ -93,6 +95,7 @@ export function readConfig(source: ConfigSource): Config {
     max_cascades: integer('max_cascades', 1, 1_000_000, limits.MAX_CASCADES),
     max_workers: integer('max_workers', 1, 1_024, Math.max(2, cores)),
     lanes: integer('lanes', 1, limits.LANES, Math.min(limits.LANES, Math.max(2, cores - 1))),
+    isolation: readOneOf(given('isolation'), 'thread', 'process'),
     cpus: integer('cpus', 1, 4_096, Math.max(1, cores - 2)),
     gpus: gpus === 0 ? (source.countCards ?? countCards)() : gpus,
     host: readHost(given('host')),
@@ -100,7 +103,7 @@ export function readConfig(source: ConfigSource): Config {
     data_dir: data_dir?.text ?? null,
     global,
     database_path: readDatabase(given('database_url')),
-    node_venv: readNodeVenv(given('node_venv')),
+    node_venv: readOneOf(given('node_venv'), 'auto', 'managed'),
     timezone: readTimezone(given('timezone')),
     trusted_proxies: readProxies(given('trusted_proxies')),
     max_artifact_bytes: integer('max_artifact_bytes', 0, 10 ** 15 - 1, limits.ARTIFACT_BYTES),
@@ -143,9 +146,10 @@ function readDatabase(given: Given | null): string | null {
   throw new ServiceError('wrong_database', `${given.name} names another database engine (${scheme}).`)
 }
 
-function readNodeVenv(given: Given | null): 'auto' | 'managed' {
-  if (given === null) return 'auto'
-  return given.text === 'auto' || given.text === 'managed' ? given.text : refuse(given, 'auto or managed is needed')
+function readOneOf<Word extends string>(given: Given | null, byDefault: Word, other: Word): Word {
+  if (given === null) return byDefault
+  const word = [byDefault, other].find(one => one === given.text)
+  return word ?? refuse(given, `${byDefault} or ${other} is needed`)
 }
 
 function readTimezone(given: Given | null): string {

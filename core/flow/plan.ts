@@ -121,6 +121,8 @@ export interface PlanInput {
   world: World
   /** SHA-256 of a node's stripped body; null for a type without one. */
   digest(node_id: string): string | null
+  /** Of nodes with a body that do not say it. */
+  isolation?: NormalNode['isolation']
   /** A digest of a text, short and without collisions; makes the change keys. */
   hash(text: string): string
 }
@@ -177,6 +179,8 @@ export function compilePlan(input: PlanInput): Plan {
     enabled: input.enabled,
     nodes: arrangement.order.map((number, position) => {
       const node = nodes[number]!
+      const digest = input.digest(node.id)
+      const isolation = node.isolation ?? (digest === null ? null : (input.isolation ?? null))
       return {
         id: node.id,
         qualified: `${flow}.${node.id}`,
@@ -185,7 +189,7 @@ export function compilePlan(input: PlanInput): Plan {
         type: node.type,
         settings: node.settings,
         language: node.language,
-        digest: input.digest(node.id),
+        digest,
         change_key: input.hash(changeText(node)),
         inputs: node.ports.inputs.map(port => ({
           port: port.name,
@@ -206,11 +210,11 @@ export function compilePlan(input: PlanInput): Plan {
           }
         }),
         upstream: arrangement.upstream[position]!,
-        dispatch: isDispatched(node),
+        dispatch: isolation !== null || isDispatched(node),
         timeout_s: node.timeout,
         resources: node.resources,
         device: node.device,
-        isolation: node.isolation,
+        isolation,
       }
     }),
     messages: messages.list,
@@ -224,10 +228,10 @@ export const isUpstream = (upstream: Uint32Array, position: number): boolean =>
   (upstream[position >>> 5]! & (1 << (position & 31))) !== 0
 
 /** A node that declares nothing runs on the lane; `env` alone is a wish for a process, so it counts. */
-export function isDispatched(node: NormalNode): boolean {
+function isDispatched(node: NormalNode): boolean {
   const { cpus, gpus, ram, env, flavor } = node.resources
   const asks = cpus !== null || gpus !== null || ram !== null || flavor !== null || Object.keys(env).length > 0
-  return asks || node.timeout !== null || node.device !== null || node.isolation !== null
+  return asks || node.timeout !== null || node.device !== null
 }
 
 /** `raw` and `flow.raw` are the flow's own message `raw`. */

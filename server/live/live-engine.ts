@@ -57,6 +57,7 @@ export interface LiveEngineOptions {
   readonly config: Pick<
     Config,
     | 'lanes'
+    | 'isolation'
     | 'max_cascades'
     | 'max_runs'
     | 'max_workers'
@@ -155,6 +156,7 @@ export class LiveEngine implements Engine {
       bodies,
       health: this.#health,
       rules,
+      isolation: config.isolation === 'process' ? 'process' : null,
       toLanes: message => this.#team.post(message),
       toTimer: message => this.#timer?.postMessage(message),
       announce,

@@ -53,6 +53,7 @@ export interface LiveFlowsParts {
   health: NodeHealth
   ended: EndedFlows
   rules: Rules
+  isolation: 'process' | null
   toLanes(message: ToLane): void
   toTimer(message: ToTimer): void
   /** An engine event that is kept and sent to those that asked for events. */
@@ -485,6 +486,7 @@ export class LiveFlows implements Flows {
       wiring: this.#wiring,
       world: this.#wiring,
       digest: id => digests.get(id) ?? null,
+      isolation: this.#parts.isolation,
       hash,
     })
   }

@@ -251,3 +251,23 @@ export default async ({ x }, ctx) => {
   await eventually(() => !isAlive(old![1]), 'the process of before the refresh has gone')
   await eventually(() => !isAlive(fresh![1]), 'a process without calls ends after a while')
 })
+
+test('an installation may want every body in a process, live and in runs; nodes without a body stay where they are', async t => {
+  const own = await liveEngine(t, { FLOW_ISOLATION: 'process', FLOW_LANES: '1', FLOW_MAX_WORKERS: '2' })
+  const story = new Story(own.engine)
+  const inject = {
+    id: 'ones',
+    type: 'inject',
+    settings: { value: 1, once: true },
+    ports: { inputs: [], outputs: [output('x', 'int')] },
+  }
+  await story.save('says', flow([code('body', PID, [x], [y])], int('x')))
+  await story.save('injects', flow([inject, code('body', PID, [x], [y], { cache: false })]))
+  story.publish('says.x', 1)
+  const [pid] = await story.values('says.y', 1)
+  assert.equal(typeof pid, 'number')
+  assert.notEqual(pid, process.pid)
+  const { run } = await own.engine.runs.create('injects', {}, 'ada')
+  await eventually(async () => (await own.engine.runs.get(run.id)).status === 'succeeded', 'the run has ended')
+  assert.notEqual((await own.engine.runs.get(run.id)).result!['y'], process.pid)
+})

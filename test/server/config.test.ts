@@ -23,6 +23,7 @@ describe('settings that nobody gave', () => {
       max_cascades: 1_000,
       max_workers: 6,
       lanes: 5,
+      isolation: 'thread',
       cpus: 4,
       gpus: 3,
       host: '127.0.0.1',
@@ -131,6 +132,11 @@ describe('what is neither count nor flag', () => {
   test('NODE_VENV is auto or managed', () => {
     assert.equal(read({ NODE_VENV: 'managed' }).node_venv, 'managed')
     assert.match(refusal({ NODE_VENV: 'conda' }).detail, /NODE_VENV/)
+  })
+
+  test('isolation is thread or process', () => {
+    assert.equal(read({ FLOW_ISOLATION: 'process' }).isolation, 'process')
+    assert.match(refusal({ FLOW_ISOLATION: 'container' }).detail, /FLOW_ISOLATION.*thread or process/)
   })
 
   test('ports end at 65535 and hosts are no addresses of pages', () => {
