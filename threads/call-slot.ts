@@ -27,7 +27,11 @@ class CallSlot implements CallLine {
     this.#port = port
     process.on('uncaughtException', error => this.#escaped(error))
     this.#built_ins = new BuiltIns()
-    this.#place = { ...place, loaded: () => this.#built_ins.loaded() }
+    this.#place = {
+      ...place,
+      loaded: () => this.#built_ins.loaded(),
+      ended: () => this.#built_ins.restore(),
+    }
   }
 
   start(): void {
@@ -57,6 +61,7 @@ class CallSlot implements CallLine {
     this.#running = call.node.digest
     this.#built_ins.undo()
     const outcome = await call.run()
+    // Once more: getters of what it answered have run since it ended.
     const lost = this.#built_ins.restore()
     if (lost !== null) throw new TypeError(`It has made ${lost} so that it cannot be put back for the next body.`)
     this.#running = null

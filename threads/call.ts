@@ -31,9 +31,11 @@ export interface CallPlace {
   readonly artifacts: ArtifactPlace
 }
 
-/** The same in a thread that may want to know of each body that it has loaded. */
+/** The same in a thread that has something to do when a body has been loaded, and when one has ended. */
 export interface BodyPlace extends CallPlace {
   readonly loaded?: () => void
+  /** Before anything is made of what it answered or threw. */
+  readonly ended?: () => void
 }
 
 /** As they were before any body was loaded: a body may put others in place of the globals. */
@@ -102,12 +104,14 @@ export class NodeCallTask implements ContextHost, CallListener {
     try {
       const body = loaded.get(digest!) ?? (await load(this.#place, digest!, qualified))
       const outputs = await this.#body(body)
+      this.#place.ended?.()
       if (outputs !== undefined && outputs !== null) this.#check.refuse(outputs)
       this.#flushMetrics()
       const state = this.#stateNow()
       if (state instanceof ServiceError) return this.#keptNot(outputs, state, from)
       return { type: 'returned', outputs, state, ms: clock.now() - from }
     } catch (error) {
+      this.#place.ended?.()
       this.#flushMetrics()
       const state = this.#stateNow()
       const kept = state instanceof ServiceError ? this.#stateBefore() : state

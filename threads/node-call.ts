@@ -43,7 +43,7 @@ export function failureOf(error: unknown): Failure {
 /** A failure that another thread found: its code is one of the table. */
 export const failure = (code: Failure['code'], message: string): Failure => ({
   code,
-  message: `${message} ${errorTable[code].next}`,
+  message: `${sentence(message)} ${errorTable[code].next}`,
   stack: null,
 })
 
@@ -62,9 +62,11 @@ function ofError(error: Error): Failure {
 
 const threw = (what: string, stack: string | null): Failure => ({
   code: 'node_error',
-  message: `${/[.!?…]$/.test(what) ? what : `${what}.`} ${errorTable.node_error.next}`,
+  message: `${sentence(what)} ${errorTable.node_error.next}`,
   stack,
 })
+
+const sentence = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`)
 
 const shorten = (text: string, characters: number): string =>
   text.length > characters ? `${text.slice(0, characters)}…` : text

@@ -41,7 +41,7 @@ export class OutputCheck {
       if (this.#out.value[at] === undefined) continue
       const refusal = this.codec.encode(this.#out.value[at], port.dtype, this.#scratch)
       if (refusal !== null)
-        throw new ServiceError(refusal.code, `Output "${port.port}" of ${qualified}: ${refusal.text}`)
+        throw new ServiceError(refusal.code, `Output "${port.port}" of ${qualified}: ${refusal.text}.`)
     }
   }
 }

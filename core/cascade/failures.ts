@@ -30,13 +30,13 @@ export function undeclaredKey({ seat }: Execution, key: string): Failure {
 }
 
 export const wrongOutput = (node: PlanNode, port: string, refusal: CodecRefusal): Failure =>
-  failure(refusal.code, `Output "${port}" of ${node.qualified}: ${refusal.text}`)
+  failure(refusal.code, `Output "${port}" of ${node.qualified}: ${refusal.text}.`)
 
 /** The first input whose message has another dtype than its port, and a value that does not fit the port. */
 export function wrongInput(host: Host, { seat, inputs }: Execution, ports: readonly PlanInputPort[]): Failure | null {
   for (const { port, dtype } of ports) {
     const refusal = host.codec.encode(inputs[port], dtype, host.scratch(0))
-    if (refusal !== null) return failure(refusal.code, `Input "${port}" of ${seat.node.qualified}: ${refusal.text}`)
+    if (refusal !== null) return failure(refusal.code, `Input "${port}" of ${seat.node.qualified}: ${refusal.text}.`)
   }
   return null
 }

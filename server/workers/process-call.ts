@@ -2,7 +2,7 @@ import { createCodec } from '../../protocol/codec.ts'
 import { type ErrorCode, ServiceError } from '../../protocol/errors.ts'
 import { BODY_CODES, type RunFrame } from '../../protocol/worker-frames.ts'
 import { encodeState } from '../../threads/kept-state.ts'
-import type { CallGrant, FromCall, LogLevel, RunCallRequest, RunIdentity } from '../../threads/lane-messages.ts'
+import type { FromCall, LogLevel, RunCallRequest, RunIdentity } from '../../threads/lane-messages.ts'
 import { failure, failureOf } from '../../threads/node-call.ts'
 import { keptLine, LineBudget } from '../../threads/node-context.ts'
 import type { CallSink } from '../live/call-sink.ts'
@@ -18,7 +18,7 @@ export interface ProcessRequest extends Omit<RunCallRequest, 'run'> {
 
 export interface ProcessCallParts {
   readonly grace_ms: number
-  acquire(node: ProcessRequest['node'], grant: CallGrant | null): Awaited
+  acquire(request: ProcessRequest): Awaited
   release(process: WorkerProcess): void
   retire(process: WorkerProcess): void
   /** The front has begun to end: a connection that ends says nothing about a body. */
@@ -57,7 +57,7 @@ export class ProcessCall {
     this.#parts = parts
     this.#request = request
     this.#sink = sink
-    this.#awaited = parts.acquire(request.node, request.grant)
+    this.#awaited = parts.acquire(request)
     this.#awaited.promise.then(
       process => this.#start(process),
       error => this.#over(this.#why ?? { code: error.code, message: error.message }),

@@ -51,7 +51,7 @@ export class ProcessCalls {
     })
     this.#call = {
       grace_ms: parts.grace_ms,
-      acquire: (node, grant) => pool.acquire(parts.environment(node, grant)),
+      acquire: ({ flow, node, grant }) => pool.acquire(flow, parts.environment(node, grant)),
       release: process => pool.release(process),
       retire: process => pool.retire(process),
       isClosing: () => this.#closing,

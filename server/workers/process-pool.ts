@@ -36,12 +36,13 @@ interface Waiting {
   reject(error: ServiceError): void
 }
 
-const keyOf = (environment: Environment): string =>
-  JSON.stringify(Object.entries(environment).sort(([a], [b]) => (a < b ? -1 : 1)))
+/** Two flows never meet in a process: a body may write over whatever the bodies of a process share. */
+const keyOf = (flow: string, environment: Environment): string =>
+  JSON.stringify([flow, ...Object.entries(environment).sort(([a], [b]) => (a < b ? -1 : 1))])
 
 /**
- * Worker processes of the engine's own, at most so many. A process is started for an environment and is used again for the same one
- * only, until modules are refreshed. Whoever waits is served in order; one of another environment that stands idle makes room.
+ * Worker processes of the engine's own, at most so many. A process is started for a flow and an environment and is used again for the
+ * same ones only, until modules are refreshed. Whoever waits is served in order; one of others that stands idle makes room.
  */
 export class ProcessPool {
   readonly #parts: ProcessPoolParts
@@ -62,9 +63,9 @@ export class ProcessPool {
   }
 
   /** Leased to the caller until `release` or `retire`. */
-  acquire(environment: Environment): Awaited {
+  acquire(flow: string, environment: Environment): Awaited {
     const { promise, resolve, reject } = Promise.withResolvers<WorkerProcess>()
-    const waiting: Waiting = { key: keyOf(environment), environment, resolve, reject }
+    const waiting: Waiting = { key: keyOf(flow, environment), environment, resolve, reject }
     if (this.#closed) reject(new ServiceError('interrupted', 'The engine ends.'))
     else this.#waiting.add(waiting)
     this.#serve()

@@ -115,6 +115,25 @@ test('a node past its timeout fails its run, whether it listens or not', async (
   }
 })
 
+test('two flows never meet in a process, and one finds its own again', async () => {
+  const story = new BatchStory(live.engine)
+  const source = (text: string) => `export default () => {
+    const polluted = globalThis.polluted ?? null
+    globalThis.polluted = '${text}'
+    return { y: [process.pid, polluted] }
+  }`
+  const pids: Record<string, unknown> = {}
+  for (const name of ['left', 'right']) {
+    await story.save(name, one(source(name)))
+    const [first, again] = [await story.runs(name, { inputs: { x: 1 } }), await story.runs(name, { inputs: { x: 2 } })]
+    const [pid, polluted] = first.result!['y'] as [number, string | null]
+    assert.equal(polluted, null)
+    assert.deepEqual(again.result, { y: [pid, name] })
+    pids[name] = pid
+  }
+  assert.notEqual(pids['left'], pids['right'])
+})
+
 test('a run that waits for a process is cancelled at once, and takes none', async () => {
   const story = new BatchStory(live.engine)
   const gate = new Gate(live.data_dir, 'waits')

@@ -192,21 +192,6 @@ test('a body that throws fails the run, names itself, and other branches go on',
   assert.deepEqual(await story.statuses(run.id), { bad: 'failed', after: 'skipped', good: 'succeeded' })
 })
 
-test('what a body may not give fails its node', async () => {
-  const story = new BatchStory(live.engine)
-  const given: [name: string, text: string, code: string][] = [
-    ['undeclared', 'export default () => ({ z: 1 })', 'undeclared_key'],
-    ['nan', 'export default () => ({ y: NaN })', 'not_finite'],
-    ['nothing', 'export default () => 7', 'bad_output'],
-    ['functions', 'export default () => ({ y: () => 1 })', 'wrong_dtype'],
-  ]
-  for (const [name, text, error] of given) {
-    await story.save(name, flow([source(text)], { message: 'x', dtype: 'int' }))
-    const run = await story.runs(name, { inputs: { x: 1 } })
-    assert.deepEqual([run.status, run.error!.code], ['failed', error], name)
-  }
-})
-
 test('a queued run that is cancelled never starts; a running one ends when its body has', async () => {
   const story = new BatchStory(live.engine)
   const gate = new Gate(live.data_dir, 'cancel')
@@ -250,22 +235,6 @@ test('the timeout of a node limits its body alone', async () => {
   await story.save('limited', flow([node], { message: 'x', dtype: 'int' }))
   const run = await story.runs('limited', { inputs: { x: 1 } })
   assert.deepEqual([run.status, run.error!.code, run.error!.node], ['failed', 'timeout', 'body'])
-})
-
-test('a body that ends its thread loses that call alone', async () => {
-  const story = new BatchStory(live.engine)
-  await story.save(
-    'exits',
-    flow([source('export default ({ x }) => { if (x) process.exit(3); return { y: 1 } }')], {
-      message: 'x',
-      dtype: 'int',
-    }),
-  )
-  const [bad, good] = await Promise.all([
-    story.runs('exits', { inputs: { x: 1 } }),
-    story.runs('exits', { inputs: { x: 0 } }),
-  ])
-  assert.deepEqual([bad.status, bad.error!.code, good.status], ['failed', 'thread_lost', 'succeeded'])
 })
 
 test('a retry runs the flow as it stands now on the inputs as they were', async () => {
@@ -338,38 +307,6 @@ test('metrics are kept by flow, node, name and step', async () => {
     ],
   )
   assert.equal(items[1]!.values[1], 1 / 101)
-})
-
-test('floods cost their own run, and the others go on', async () => {
-  const story = new BatchStory(live.engine)
-  const floods: [name: string, text: string, error: string][] = [
-    [
-      'points',
-      'export default (_, ctx) => { for (let at = 0; at < 300_000; at++) ctx.metric("m", at); return { y: 1 } }',
-      'too_many_metrics',
-    ],
-    [
-      'names',
-      'export default (_, ctx) => { for (let at = 0; at < 20_000; at++) ctx.metric("m" + at, at); return { y: 1 } }',
-      'too_many_metrics',
-    ],
-    [
-      'emits',
-      'export default (_, ctx) => { for (let at = 0; at < 20_000; at++) ctx.emit({ y: at }) }',
-      'emit_overflow',
-    ],
-    ['giants', 'export default async (_, ctx) => { ctx.emit({ y: "x".repeat(2 ** 21) }) }', 'value_too_large'],
-  ]
-  for (const [name, text] of floods)
-    await story.save(`flood_${name}`, flow([source(text)], { message: 'x', dtype: 'int' }))
-  await story.save('beside', flow([source('export default ({ x }) => ({ y: x })')], { message: 'x', dtype: 'int' }))
-  for (const [name, , error] of floods) {
-    const [bad, good] = await Promise.all([
-      story.runs(`flood_${name}`, { inputs: { x: 1 } }),
-      story.runs('beside', { inputs: { x: 1 } }),
-    ])
-    assert.deepEqual([name, bad.status, bad.error!.code, good.result], [name, 'failed', error, { y: 1 }])
-  }
 })
 
 test('runs that were running when the engine ended have failed, and queued ones run at the next start', async t => {

@@ -17,56 +17,31 @@ const PROCESS: Partial<FlowNode> = { isolation: 'process', cache: false }
 const one = (source: string, more: Partial<FlowNode> = {}) =>
   flow([code('bad', source, [x], [y], { ...PROCESS, ...more })], { message: 'x', dtype: 'int' })
 
-/** What a body does to its process when x is 1, what is said of it, and in which words; and where: live, in a batch run, or both. */
+/** What a body does to its process when x is 1, what its node says then, and in which words. In runs: `hostile-runs.test.ts`. */
 const HOSTILE = {
-  exits: ['process.exit(7)', 'worker_lost', /ended its process with code 7/, 'both'],
-  aborts: ["process.kill(process.pid, 'SIGABRT')", 'worker_lost', /was ended by SIGABRT/, 'live'],
-  killed: ["process.kill(process.pid, 'SIGKILL')", 'worker_lost', /was ended by SIGKILL/, 'both'],
-  stops: ["process.kill(process.pid, 'SIGSTOP')", 'node_silent', /no sign of life/, 'run'],
-  heap: [
-    'const a = []; for (;;) a.push(new Array(1000).fill(x).map(Math.random))',
-    'out_of_memory',
-    /Keep less/,
-    'run',
-  ],
-  buffers: [
-    'const a = []; for (;;) a.push(Buffer.alloc(8 * 2 ** 20, 1))',
-    'out_of_memory',
-    /took more than 320 MiB/,
-    'both',
-  ],
-  throws_later: [
-    'setTimeout(() => { throw new Error("mine") }, 1); await new Promise(() => {})',
-    'worker_lost',
-    /mine/,
-  ],
+  exits: ['process.exit(7)', 'worker_lost', /ended its process with code 7/],
+  killed: ["process.kill(process.pid, 'SIGKILL')", 'worker_lost', /was ended by SIGKILL/],
+  stops: ["process.kill(process.pid, 'SIGSTOP')", 'node_silent', /no sign of life/],
+  buffers: ['const a = []; for (;;) a.push(Buffer.alloc(8 * 2 ** 20, 1))', 'out_of_memory', /took more than 320 MiB/],
 } as const
 const hostile = (statement: string): string =>
   `export default async ({ x }) => { if (x === 1) { ${statement} } return { y: x } }`
 
 async function costsItsOwnCall(name: keyof typeof HOSTILE): Promise<void> {
-  const [statement, wanted, words, where] = HOSTILE[name]
+  const [statement, wanted, words] = HOSTILE[name]
   const story = new Story(live.engine)
-  const runs = new BatchStory(live.engine)
   await story.save(name, one(hostile(statement)))
-  if (where !== 'run') {
-    story.publish(`${name}.x`, 1)
-    const [error] = await story.errors(`${name}.bad`)
-    assert.deepEqual([name, error!.code, error!.inputs], [name, wanted, { x: 1 }])
-    assert.match(error!.message, words)
-  }
-  if (where !== 'live') {
-    const { status, error } = await runs.runs(name, { inputs: { x: 1 } })
-    assert.deepEqual([name, status, error?.code, error?.node], [name, 'failed', wanted, 'bad'])
-    assert.match(error!.message, words)
-  }
+  story.publish(`${name}.x`, 1)
+  const [error] = await story.errors(`${name}.bad`)
+  assert.deepEqual([name, error!.code, error!.inputs], [name, wanted, { x: 1 }])
+  assert.match(error!.message, words)
   story.publish(`${name}.x`, 2)
   await story.becomes(`${name}.y`, 2)
-  for (const event of await story.events(name, 'thread_replaced', where === 'both' ? 2 : 1))
-    assert.deepEqual([event['thread'], event['node'], event['code']], ['process', `${name}.bad`, wanted])
+  const [event] = await story.events(name, 'thread_replaced')
+  assert.deepEqual([event!['thread'], event!['node'], event!['code']], ['process', `${name}.bad`, wanted])
 }
 
-test('whatever a body does to its process costs its own call, live and in a run, and nobody else anything', async () => {
+test('whatever a body does to its process costs its own call, and nobody else anything', async () => {
   const story = new Story(live.engine)
   const gate = new Gate(live.data_dir)
   const source = `${gate.source}export default async ({ x }, ctx) => {

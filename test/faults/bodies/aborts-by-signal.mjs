@@ -1,0 +1,4 @@
+export default () => {
+  process.kill(process.pid, 'SIGABRT')
+  for (;;);
+}

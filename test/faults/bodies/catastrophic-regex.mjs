@@ -1,0 +1,1 @@
+export default () => ({ y: /^(a+)+$/.test(`${'a'.repeat(40)}!`) })

@@ -1,0 +1,4 @@
+export default () => {
+  process.chdir('/')
+  return { y: process.cwd() }
+}

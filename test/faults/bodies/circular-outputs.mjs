@@ -1,0 +1,5 @@
+export default () => {
+  const y = {}
+  y.y = y
+  return { y }
+}

@@ -1,0 +1,3 @@
+export default async () => {
+  for (;;) await null
+}

@@ -1,0 +1,1 @@
+export default () => process.reallyExit(7)

@@ -1,0 +1,3 @@
+export default (_, ctx) => {
+  for (let n = 0; n < 20_000; n++) ctx.emit({ y: n })
+}

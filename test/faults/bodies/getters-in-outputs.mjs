@@ -1,0 +1,5 @@
+export default () => ({
+  get y() {
+    throw new Error('mine')
+  },
+})

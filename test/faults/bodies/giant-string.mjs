@@ -1,0 +1,1 @@
+export default () => ({ y: 'x'.repeat(2 ** 25) })

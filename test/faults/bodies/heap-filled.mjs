@@ -1,0 +1,4 @@
+export default () => {
+  const kept = []
+  for (;;) kept.push(new Array(1000).fill(kept.length).map(Math.random))
+}

@@ -1,0 +1,1 @@
+export default () => ({ y: { within: [Number.NaN] } })

@@ -1,0 +1,4 @@
+export default () => {
+  Object.prototype.polluted = 1
+  return { y: 1 }
+}

@@ -1,0 +1,1 @@
+export default () => JSON.parse('{"__proto__": {"polluted": 1}, "y": 1}')

@@ -1,0 +1,4 @@
+export default () => {
+  Array.prototype.push = () => 0
+  return { y: 1 }
+}

@@ -1,0 +1,4 @@
+export default () => {
+  JSON.stringify = JSON.parse = () => 'forged'
+  return { y: 1 }
+}

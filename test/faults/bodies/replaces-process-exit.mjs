@@ -1,0 +1,5 @@
+export default () => {
+  process.exit = process.emit = process.on = process.nextTick = () => {}
+  process.on('uncaughtException', () => {})
+  return { y: 1 }
+}

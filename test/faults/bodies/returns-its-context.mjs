@@ -1,0 +1,1 @@
+export default (_, ctx) => ({ y: ctx })

@@ -1,0 +1,5 @@
+export default () => ({
+  get then() {
+    throw new Error('mine')
+  },
+})

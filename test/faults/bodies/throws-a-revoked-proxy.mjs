@@ -1,0 +1,5 @@
+export default () => {
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  throw proxy
+}

@@ -1,0 +1,2 @@
+export default () => ({ y: 1 })
+throw { get message() { throw 1 } }

@@ -1,0 +1,7 @@
+export default () => {
+  process.removeAllListeners('uncaughtException')
+  setTimeout(() => {
+    throw null
+  }, 1)
+  return new Promise(() => {})
+}

@@ -1,0 +1,2 @@
+await new Promise(() => setInterval(() => {}, 1000))
+export default () => ({ y: 1 })
