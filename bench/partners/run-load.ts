@@ -22,10 +22,12 @@ answer({
   async pass({ url, token, flow, runs, connections }: RunLoad) {
     const all = await Promise.all(Array.from({ length: connections }, () => Connection.open(url, token)))
     const polling = await Connection.open(url, token)
-    const ended = async (): Promise<number> =>
-      (JSON.parse((await polling.ask('GET', `/runs?flow=${flow}&status=succeeded&limit=1`)).text) as { count: number })
-        .count
-    const before = await ended()
+    const succeeded = async (): Promise<{ count: number; live: number }> => {
+      const { text } = await polling.ask('GET', `/runs?flow=${flow}&status=succeeded&limit=1`)
+      const { count, counts } = JSON.parse(text) as { count: number; counts: Record<string, { live: number }> }
+      return { count, live: counts[flow]?.live ?? 0 }
+    }
+    const { count: before } = await succeeded()
     let next = 0
     const began_ms = performance.now()
     await Promise.all(
@@ -37,7 +39,12 @@ answer({
       }),
     )
     const acknowledged_ms = performance.now()
-    while ((await ended()) < before + runs) await sleep(POLL_MS)
+    for (;;) {
+      const { count, live } = await succeeded()
+      if (count >= before + runs) break
+      if (live === 0) throw new RangeError(`${before + runs - count} runs did not succeed`)
+      await sleep(POLL_MS)
+    }
     const ended_ms = performance.now()
     for (const connection of [...all, polling]) connection.end()
     return { seconds: (ended_ms - began_ms) / 1000, acknowledged_seconds: (acknowledged_ms - began_ms) / 1000 }
