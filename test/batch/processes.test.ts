@@ -94,8 +94,9 @@ test('a run that is cancelled tells its bodies; one that does not listen loses i
   const pids: number[] = []
   for (const x of [1, 2]) {
     const run = await story.create('forever', { inputs: { x } })
-    await eventually(() => existsSync(`${live.data_dir}/pid-${x}`), 'its body runs')
-    pids.push(Number(readFileSync(`${live.data_dir}/pid-${x}`, 'utf8')))
+    const file = `${live.data_dir}/pid-${x}`
+    await eventually(() => existsSync(file) && readFileSync(file, 'utf8') !== '', 'its body runs')
+    pids.push(Number(readFileSync(file, 'utf8')))
     await live.engine.runs.cancel(run.id, 'ada')
     const ended = await story.ended(run.id)
     assert.deepEqual([ended.status, ended.error?.code], ['cancelled', 'cancelled'])
