@@ -1,6 +1,6 @@
-/** A first-in first-out list over a circular array: constant-time push and shift, no allocation once it has grown. */
+/** A first-in first-out list over a circular array: constant-time push and shift, no allocation before the first and once it has grown. */
 export class Fifo<Item> {
-  #items: (Item | undefined)[] = new Array(16)
+  #items: (Item | undefined)[] = []
   #first = 0
   #size = 0
 
@@ -50,7 +50,7 @@ export class Fifo<Item> {
 
   #grow(): void {
     const old = this.#items
-    const items: (Item | undefined)[] = new Array(old.length * 2)
+    const items: (Item | undefined)[] = new Array(old.length * 2 || 16)
     for (let at = 0; at < this.#size; at++) items[at] = old[(this.#first + at) & (old.length - 1)]
     this.#items = items
     this.#first = 0

@@ -28,7 +28,9 @@ export class Seats {
 
   /** The seats of a plan, by position. An unchanged node keeps its seat. */
   of(plan: Plan): Seat[] {
+    const is_first = this.#mailboxes.size === 0
     const seats = plan.nodes.map(node => this.#seatFor(node))
+    if (is_first) return seats
     const kept = new Set(seats)
     for (const [id, seat] of this.#present) {
       if (kept.has(seat)) continue

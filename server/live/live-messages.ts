@@ -166,4 +166,7 @@ function assertEnabled(message: LiveMessage): void {
     throw new ServiceError('flow_disabled', `Flow "${message.flow}" is disabled and takes no values.`)
 }
 
-export const nowUs = (): number => Math.floor((performance.timeOrigin + performance.now()) * 1000)
+/** A getter that takes as long as the rest. */
+const { timeOrigin } = performance
+
+export const nowUs = (): number => Math.floor((timeOrigin + performance.now()) * 1000)

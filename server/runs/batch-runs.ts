@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { checkInputs, inputsOf, placeOf } from '../../core/runs/inputs.ts'
 import { type Reference, referencesIn, replaceReferences } from '../../core/runs/references.ts'
@@ -253,4 +253,4 @@ function refuse(flow: string, errors: readonly ErrorPlace[]): void {
   if (errors.length > 0) throw new ServiceError('bad_input', `A run of "${flow}" cannot have these inputs.`, { errors })
 }
 
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+const sha256 = (text: string): string => hash('sha256', text, 'hex')

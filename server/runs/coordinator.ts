@@ -1,24 +1,23 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Plan } from '../../core/flow/plan.ts'
 import { expectedSeconds, type FlavorLookUp } from '../../core/flow/resources.ts'
-import { isCacheable, StageFingerprint } from '../../core/runs/fingerprint.ts'
-import { terminalOf } from '../../core/runs/inputs.ts'
 import { moveRun } from '../../core/runs/status.ts'
-import { type Codec, createCodec } from '../../protocol/codec.ts'
+import { createCodec, newEncoded } from '../../protocol/codec.ts'
+import type { EncodedValue } from '../../protocol/encoded.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import type { EngineEvent, EventType } from '../../protocol/event.ts'
-import type { NormalDocument, NormalNode } from '../../protocol/flow-document.ts'
+import type { NormalDocument } from '../../protocol/flow-document.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { RunError } from '../../protocol/run.ts'
 import { formatTime } from '../../protocol/time.ts'
 import type { Note } from '../../threads/lane-messages.ts'
-import { injectPlan } from '../../threads/nodes/inject.ts'
 import type { CallDesk } from '../live/call-desk.ts'
 import { nowUs } from '../live/live-messages.ts'
 import type { ClaimedRun, ClaimRun, LoadedRuns, RunStore, StoredRun, StoredRunNode } from '../store/runs/records.ts'
 import type { NodeRecord } from './node-record.ts'
 import { type Resources, RunExecution } from './run-execution.ts'
+import { type RunPlan, runPlanOf } from './run-plan.ts'
 import { eventOf } from './run-view.ts'
 import type { StageCache } from './stage-cache.ts'
 
@@ -64,17 +63,7 @@ interface Running {
 const PROGRESS_MS = 500
 /** Queued runs that are held in memory whole. */
 const RUNS_HELD = 1_000
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
-
-/** What of a plan is the same in all its runs. */
-interface Stages {
-  readonly fingerprints: (StageFingerprint | null)[]
-  /** In the order of the plan. */
-  readonly nodes: readonly NormalNode[]
-  readonly given: Map<string, unknown>
-  /** Messages that no node of the flow reads. */
-  readonly terminal: readonly string[]
-}
+const sha256 = (text: string): string => hash('sha256', text, 'hex')
 
 /**
  * Takes queued runs, oldest first, runs at most `max_runs` of them at once, and writes what becomes of them.
@@ -86,12 +75,13 @@ interface Stages {
  */
 export class Coordinator {
   readonly #parts: CoordinatorParts
-  readonly #codec: Codec = createCodec()
+  readonly #codec = createCodec()
+  readonly #scratch: EncodedValue[] = []
   readonly #queue = new Map<string, Queued>()
   readonly #running = new Map<string, Running>()
   /** Claims on their way, and those whose cancellation was asked for meanwhile. */
   readonly #claiming = new Map<string, { cancelled_by: string | null }>()
-  readonly #stages = new WeakMap<Plan, Stages>()
+  readonly #run_plans = new WeakMap<Plan, RunPlan>()
   #closing = false
   #idle: (() => void) | null = null
 
@@ -205,11 +195,11 @@ export class Coordinator {
     }
     const run = claimed.run ?? startedRun(queued.run!, claim)
     let execution: RunExecution
-    let terminal: readonly string[]
+    let run_plan: RunPlan
     try {
       const { plan, document } = await this.#parts.runnable(run.flow, run.commit)
-      execution = this.#execution(run, plan, document)
-      terminal = this.#stagesOf(plan, document).terminal
+      run_plan = this.#runPlanOf(plan, document)
+      execution = this.#execution(run, run_plan)
     } catch (error) {
       const code: ErrorCode = error instanceof ServiceError ? error.code : 'internal'
       if (!(error instanceof ServiceError)) this.#parts.onDefect(error)
@@ -218,6 +208,7 @@ export class Coordinator {
     }
     const cancelled = this.#claiming.get(id)?.cancelled_by ?? null
     this.#claiming.delete(id)
+    const { terminal } = run_plan
     const running: Running = { run, terminal, execution, limit: null, flush: null, written: Promise.resolve() }
     this.#running.set(id, running)
     this.#parts.tell(claim.event!)
@@ -230,15 +221,12 @@ export class Coordinator {
     else if (this.#closing) execution.end('engine_restarted', 'The engine ended while it ran.')
   }
 
-  #execution(run: StoredRun, plan: Plan, document: NormalDocument): RunExecution {
+  #execution(run: StoredRun, run_plan: RunPlan): RunExecution {
     const { desk, cache, resources, flavorOf } = this.#parts
-    const stages = this.#stagesOf(plan, document)
     return new RunExecution({
       id: run.id,
-      plan,
-      fingerprints: stages.fingerprints,
-      given: stages.given,
-      expected_s: stages.nodes.map(node => expectedSeconds(node, flavorOf)),
+      run_plan,
+      expected_s: run_plan.nodes.map(node => expectedSeconds(node, flavorOf)),
       resolved: run.resolved,
       code_digest: run.code_digest,
       no_cache: run.no_cache,
@@ -248,6 +236,7 @@ export class Coordinator {
       resources,
       flavorOf,
       codec: this.#codec,
+      scratch: at => (this.#scratch[at] ??= newEncoded()),
       sha256,
       now_us: nowUs,
       note: note => this.#parts.note(note.type === 'log' ? { ...note, run: run.id } : note),
@@ -258,27 +247,10 @@ export class Coordinator {
     })
   }
 
-  #stagesOf(plan: Plan, document: NormalDocument): Stages {
-    const known = this.#stages.get(plan)
-    if (known !== undefined) return known
-    const byId = new Map(document.nodes.map(node => [node.id, node]))
-    const given = new Map<string, unknown>()
-    for (const node of document.nodes) {
-      const [output] = node.ports.outputs
-      if (node.type === 'inject' && output !== undefined)
-        given.set(output.message, injectPlan(node.settings, output.dtype).value)
-    }
-    const stages: Stages = {
-      fingerprints: plan.nodes.map(({ id, digest }) => {
-        const node = byId.get(id)!
-        return digest !== null && isCacheable(node) ? new StageFingerprint(node, digest, sha256) : null
-      }),
-      nodes: plan.nodes.map(({ id }) => byId.get(id)!),
-      given,
-      terminal: terminalOf(document),
-    }
-    this.#stages.set(plan, stages)
-    return stages
+  #runPlanOf(plan: Plan, document: NormalDocument): RunPlan {
+    let run_plan = this.#run_plans.get(plan)
+    if (run_plan === undefined) this.#run_plans.set(plan, (run_plan = runPlanOf(plan, document, sha256)))
+    return run_plan
   }
 
   // ---- progress

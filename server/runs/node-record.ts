@@ -1,4 +1,4 @@
-import type { Plan, PlanNode } from '../../core/flow/plan.ts'
+import type { PlanNode } from '../../core/flow/plan.ts'
 import { type Fingerprint, SequenceDigest, type Sha256 } from '../../core/runs/fingerprint.ts'
 import { isFinalNode, moveNode } from '../../core/runs/status.ts'
 import type { ResourceAmounts, RunError, RunNodeStatus } from '../../protocol/run.ts'
@@ -9,32 +9,34 @@ export class PortOutput {
   readonly port: string
   readonly message: string
   value: unknown = undefined
-  readonly #sequence: SequenceDigest
+  readonly #sha256: Sha256
+  #sequence: SequenceDigest | null = null
   /** Of a node that was found in the cache: what it gave when it ran. */
-  #restored: { count: number; digest: string } | null = null
+  #restored: StoredOutput | null = null
 
   constructor(port: string, message: string, sha256: Sha256) {
     this.port = port
     this.message = message
-    this.#sequence = new SequenceDigest(sha256)
+    this.#sha256 = sha256
   }
 
   get count(): number {
-    return (this.#restored ?? this.#sequence).count
+    return (this.#restored ?? this.#sequence)?.count ?? 0
   }
 
   get digest(): string {
-    return (this.#restored ?? this.#sequence).digest
+    return (this.#restored ?? this.#sequence)?.digest ?? ''
   }
 
   add(value: unknown, digest: string): void {
     this.value = value
+    this.#sequence ??= new SequenceDigest(this.#sha256)
     this.#sequence.addDigest(digest)
   }
 
-  restore({ value, count, digest }: StoredOutput): void {
-    this.value = value
-    this.#restored = { count, digest }
+  restore(origin: StoredOutput): void {
+    this.value = origin.value
+    this.#restored = origin
   }
 }
 
@@ -61,20 +63,16 @@ export class NodeRecord {
   covered: CacheOrigin | null = null
   /** `ctx.state`: begins empty and ends with the run. */
   state: Record<string, unknown> = {}
-  /** Steps of metrics that were given none, by name. */
-  readonly steps = new Map<string, number>()
   /** Executions begun and not ended. */
   open = 0
   /** Moved on since it was last written. */
   changed = true
 
-  constructor(plan: Plan, node: PlanNode, expected_s: number | null, sha256: Sha256) {
+  /** `names`: of the messages that its outputs give. */
+  constructor(node: PlanNode, names: readonly string[], expected_s: number | null, sha256: Sha256) {
     this.node = node
     this.expected_s = expected_s
-    const prefix = plan.flow.length + 1
-    this.outputs = node.outputs.map(
-      output => new PortOutput(output.port, plan.messages[output.message]!.name.slice(prefix), sha256),
-    )
+    this.outputs = node.outputs.map((output, at) => new PortOutput(output.port, names[at]!, sha256))
   }
 
   get hasEnded(): boolean {
@@ -87,9 +85,10 @@ export class NodeRecord {
   }
 
   storedOutputs(): StoredOutput[] {
-    return this.outputs
-      .filter(({ count }) => count > 0)
-      .map(({ port, message, value, count, digest }) => ({ port, message, value, count, digest }))
+    const stored: StoredOutput[] = []
+    for (const { port, message, value, count, digest } of this.outputs)
+      if (count > 0) stored.push({ port, message, value, count, digest })
+    return stored
   }
 
   stored(attempt: number): StoredRunNode {

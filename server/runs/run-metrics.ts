@@ -5,7 +5,8 @@ import type { NodeRecord } from './node-record.ts'
 
 /** The points of a run that wait to be written, and the bounds on them. */
 export class RunMetrics {
-  readonly #names = new Set<string>()
+  /** The step after the last, by name. */
+  readonly #steps = new Map<string, number>()
   #points: MetricPoint[] = []
   /** Points that were taken and are not written yet. */
   #on_their_way = 0
@@ -16,13 +17,11 @@ export class RunMetrics {
       return `more than ${limits.METRIC_POINTS_WAITING} points of a run wait to be written`
     for (const { name, value, step } of points) {
       const full = `${record.node.id}.${name}`
-      if (!this.#names.has(full)) {
-        if (this.#names.size >= limits.METRIC_NAMES_PER_RUN)
-          return `a run has at most ${limits.METRIC_NAMES_PER_RUN} metric names`
-        this.#names.add(full)
-      }
-      const at = step ?? record.steps.get(name) ?? 0
-      record.steps.set(name, at + 1)
+      const next = this.#steps.get(full)
+      if (next === undefined && this.#steps.size >= limits.METRIC_NAMES_PER_RUN)
+        return `a run has at most ${limits.METRIC_NAMES_PER_RUN} metric names`
+      const at = step ?? next ?? 0
+      this.#steps.set(full, at + 1)
       this.#points.push({ name: full, step: at, value })
     }
     return null

@@ -1,15 +1,16 @@
 import { asRead } from '../../core/cascade/plan-run.ts'
-import type { Plan } from '../../core/flow/plan.ts'
 import { type Fingerprint, itemDigest, type Sha256, type StageFingerprint } from '../../core/runs/fingerprint.ts'
-import { type Codec, newEncoded } from '../../protocol/codec.ts'
+import type { Codec } from '../../protocol/codec.ts'
 import type { EncodedValue } from '../../protocol/encoded.ts'
 import type { NodeRecord, PortOutput } from './node-record.ts'
+import type { RunPlan } from './run-plan.ts'
 import { artifactsIn } from './stage-cache.ts'
 
 export interface RunValuesParts {
-  readonly plan: Plan
+  readonly run_plan: RunPlan
   readonly records: readonly NodeRecord[]
   readonly codec: Codec
+  scratch(at: number): EncodedValue
   readonly sha256: Sha256
 }
 
@@ -26,27 +27,25 @@ export class RunValues {
   readonly #sizes: Float64Array
   /** What was given from outside, by position in the plan's messages. */
   readonly #given = new Map<number, string>()
-  readonly #newest = new Map<number, unknown>()
+  readonly #read = new Map<number, unknown>()
   readonly #artifacts = new Set<string>()
   #fresh_artifacts: string[] = []
 
   constructor(parts: RunValuesParts) {
     this.#parts = parts
-    const { plan, records } = parts
-    const outputs: (PortOutput | null)[] = plan.messages.map(() => null)
-    for (const node of plan.nodes)
-      node.outputs.forEach((output, at) => {
-        outputs[output.message] = records[node.position]!.outputs[at]!
-      })
+    const { plan } = parts.run_plan
+    const outputs: (PortOutput | null)[] = new Array(plan.messages.length).fill(null)
+    for (const { node, outputs: given } of parts.records)
+      for (let at = 0; at < given.length; at++) outputs[node.outputs[at]!.message] = given[at]!
     this.#outputs = outputs
     this.#sizes = new Float64Array(plan.messages.length)
   }
 
   /** A value from outside, as readers get it. */
   give(position: number, value: unknown): unknown {
-    const { plan, codec, sha256 } = this.#parts
-    const message = plan.messages[position]!
-    const encoded = newEncoded()
+    const { run_plan, codec, sha256 } = this.#parts
+    const message = run_plan.plan.messages[position]!
+    const encoded = this.#parts.scratch(0)
     const refusal = codec.encode(value, message.dtype, encoded)
     if (refusal !== null) throw new RangeError(`an input that was checked does not fit: ${refusal.text}`)
     const digest = itemDigest(value, sha256)
@@ -58,20 +57,18 @@ export class RunValues {
     }
     for (const found of artifactsIn(value)) this.artifact(found)
     const read = asRead(encoded, value)
-    this.#newest.set(message.index, read)
+    this.#read.set(message.index, read)
     return read
   }
 
   /** What a node has emitted. Answers how many items the message has had. */
   publish(position: number, encoded: EncodedValue): number {
-    const { codec, plan, sha256, records } = this.#parts
+    const { codec, run_plan, sha256, records } = this.#parts
     const value = codec.decode(encoded.kind, encoded.number, encoded.bytes, 0, encoded.length)
     const output = this.#outputs[position]!
-    const message = plan.messages[position]!
-    this.#newest.set(message.index, asRead(encoded, value))
     this.bytes += encoded.length - this.#sizes[position]!
     this.#sizes[position] = encoded.length
-    const record = records[message.producer]!
+    const record = records[run_plan.plan.messages[position]!.producer]!
     const restored = record.status === 'cached'
     if (!restored) output.add(value, itemDigest(value, sha256))
     const { count } = output
@@ -81,9 +78,9 @@ export class RunValues {
     return count
   }
 
-  /** By the engine-wide index of a message. */
-  newest(message: number): unknown {
-    return this.#newest.get(message)
+  /** What was given from outside, as readers get it; by the engine-wide index of the message. */
+  read(message: number): unknown {
+    return this.#read.get(message)
   }
 
   /** The last value of every message that it produced. */

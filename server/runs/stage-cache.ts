@@ -9,6 +9,8 @@ export interface StageCacheParts {
 
 interface Entry {
   origin: CacheOrigin
+  /** Digests of those that its values name. */
+  artifacts: readonly string[]
   bytes: number
 }
 
@@ -46,7 +48,7 @@ export class StageCache {
     if (entry !== undefined) {
       this.#entries.delete(key)
       this.#entries.set(key, entry)
-      return this.#isWhole(entry.origin) ? entry.origin : null
+      return this.#isWhole(entry) ? entry.origin : null
     }
     return this.#complete ? null : this.#ask(key)
   }
@@ -54,8 +56,7 @@ export class StageCache {
   async #ask(key: string): Promise<CacheOrigin | null> {
     const [origin] = await this.#parts.store.cached([key])
     if (origin === undefined) return null
-    this.#keep(origin)
-    return this.#isWhole(origin) ? origin : null
+    return this.#isWhole(this.#keep(origin)) ? origin : null
   }
 
   /** Its run has recorded it, or is about to: it stands in the order of the store's writes before whoever takes it. */
@@ -76,18 +77,20 @@ export class StageCache {
     this.#led.delete(key)
   }
 
-  #isWhole(origin: CacheOrigin): boolean {
-    return origin.outputs.every(({ value }) => artifactsIn(value).every(digest => this.#parts.hasArtifact(digest)))
+  #isWhole({ artifacts }: Entry): boolean {
+    return artifacts.length === 0 || artifacts.every(digest => this.#parts.hasArtifact(digest))
   }
 
-  #keep(origin: CacheOrigin): void {
+  #keep(origin: CacheOrigin): Entry {
     const before = this.#entries.get(origin.key)
     if (before !== undefined) {
       this.#bytes -= before.bytes
       this.#entries.delete(origin.key)
     }
     const bytes = JSON.stringify(origin.outputs).length * 2 + 512
-    this.#entries.set(origin.key, { origin, bytes })
+    const artifacts = origin.outputs.flatMap(({ value }) => artifactsIn(value))
+    const kept: Entry = { origin, artifacts, bytes }
+    this.#entries.set(origin.key, kept)
     this.#bytes += bytes
     for (const [key, entry] of this.#entries) {
       if (this.#entries.size <= limits.CACHE_INDEX_ENTRIES && this.#bytes <= limits.CACHE_INDEX_BYTES) break
@@ -95,6 +98,7 @@ export class StageCache {
       this.#bytes -= entry.bytes
       this.#complete = false
     }
+    return kept
   }
 }
 

@@ -1,0 +1,195 @@
+import type { Mailbox } from '../../core/cascade/mailbox.ts'
+import type { Execution } from '../../core/cascade/seat.ts'
+import { isUpstream } from '../../core/flow/plan.ts'
+import type { Fingerprint } from '../../core/runs/fingerprint.ts'
+import type { CacheOrigin } from '../store/runs/records.ts'
+import type { NodeRecord } from './node-record.ts'
+import type { RunPlan } from './run-plan.ts'
+import type { RunValues } from './run-values.ts'
+import type { StageCache } from './stage-cache.ts'
+
+export interface RunCacheParts {
+  /** Of the run. */
+  readonly id: string
+  readonly run_plan: RunPlan
+  readonly records: readonly NodeRecord[]
+  readonly values: RunValues
+  readonly cache: StageCache
+  readonly code_digest: string | null
+  onDefect(error: unknown): void
+  isRunning(): boolean
+  /** Executions begun and not ended, before this one. */
+  open(): number
+  mailboxOf(record: NodeRecord): Mailbox
+  /** The execution has this result. */
+  restore(record: NodeRecord, execution: Execution, origin: CacheOrigin): void
+  /** Nobody has its result. */
+  compute(record: NodeRecord, execution: Execution): void
+  /** The run has begun to end meanwhile. */
+  endHere(record: NodeRecord): void
+}
+
+/** The stage cache as one run asks it: which of its nodes are hits, and what it computes for others. */
+export class RunCache {
+  readonly #parts: RunCacheParts
+  /** Keys that this run computes. */
+  readonly #led = new Set<string>()
+  /** Records that wait for another run to compute what they would. */
+  readonly #followers = new Set<NodeRecord>()
+  /** The last that `hit` has looked up without finding one, and what it found instead. */
+  #missed: NodeRecord | null = null
+  #found: ReturnType<StageCache['find']> = null
+
+  constructor(parts: RunCacheParts) {
+    this.#parts = parts
+  }
+
+  /** Before the first execution of a node: what it gave when it ran, as far as memory knows it and it can be given again. */
+  hit(record: NodeRecord): CacheOrigin | null {
+    this.#missed = null
+    if (!this.#isComplete(record)) return null
+    record.fingerprint = this.#fingerprint(record)
+    if (record.fingerprint === null) return null
+    const found = this.#parts.cache.find(record.fingerprint.key)
+    if (found !== null && !(found instanceof Promise) && found.emissions <= 1) return found
+    this.#missed = record
+    this.#found = found
+    return null
+  }
+
+  /** Right after `hit` has found none: who computes it, or where it comes from. */
+  lead(record: NodeRecord, execution: Execution): void {
+    if (this.#missed === record) this.#take(record, execution, record.fingerprint!.key, this.#found)
+    else this.#parts.compute(record, execution)
+  }
+
+  /** What it read is known in full now. */
+  settling(record: NodeRecord): void {
+    if (record.error === null) record.fingerprint ??= this.#fingerprint(record)
+  }
+
+  settled(record: NodeRecord): void {
+    const key = record.fingerprint?.key
+    if (key === undefined) return
+    const { id, run_plan, cache } = this.#parts
+    if (record.status === 'succeeded') {
+      const { flow } = run_plan.plan
+      const outputs = record.storedOutputs()
+      cache.add({ key, run: id, flow, node: record.node.id, emissions: record.emissions, outputs })
+    }
+    if (this.#led.delete(key)) cache.settle(key)
+  }
+
+  /** Those that waited for others wait no more. */
+  takeFollowers(): NodeRecord[] {
+    const followers = [...this.#followers]
+    this.#followers.clear()
+    return followers
+  }
+
+  /** The run is over: who waited for it looks again. */
+  close(): void {
+    for (const key of this.#led) this.#parts.cache.settle(key)
+    this.#led.clear()
+  }
+
+  /** Waits, without holding anything, while another execution computes the same. */
+  #find(record: NodeRecord, execution: Execution, key: string): void {
+    this.#take(record, execution, key, this.#parts.cache.find(key))
+  }
+
+  #take(record: NodeRecord, execution: Execution, key: string, found: ReturnType<StageCache['find']>): void {
+    if (!(found instanceof Promise)) return this.#decide(record, execution, key, found)
+    found.then(
+      origin => this.#decide(record, execution, key, origin),
+      // The store says so itself; what cannot be looked up is computed.
+      () => this.#decide(record, execution, key, null),
+    )
+  }
+
+  #decide(record: NodeRecord, execution: Execution, key: string, origin: CacheOrigin | null): void {
+    const { cache } = this.#parts
+    if (!this.#parts.isRunning()) return this.#parts.endHere(record)
+    if (origin !== null && origin.emissions <= 1) return this.#parts.restore(record, execution, origin)
+    if (origin !== null) return this.#restoreMany(record, execution, origin)
+    const led = cache.lead(key)
+    if (led === null) {
+      this.#led.add(key)
+      return this.#parts.compute(record, execution)
+    }
+    this.#followers.add(record)
+    void led.then(() => {
+      if (this.#followers.delete(record)) this.#find(record, execution, key)
+    })
+  }
+
+  /** Many emissions are not replayed: this is a hit when all that read them are, down to those that gave one item at most. */
+  #restoreMany(record: NodeRecord, execution: Execution, origin: CacheOrigin): void {
+    this.#coverBelow(record, origin)
+      .then(covered => {
+        if (!this.#parts.isRunning()) return this.#parts.endHere(record)
+        if (covered === null) return this.#parts.compute(record, execution)
+        for (const [below, found] of covered) below.covered = found
+        this.#parts.restore(record, execution, origin)
+      })
+      .catch(this.#parts.onDefect)
+  }
+
+  async #coverBelow(first: NodeRecord, origin: CacheOrigin): Promise<Map<NodeRecord, CacheOrigin> | null> {
+    const { records } = this.#parts
+    const covered = new Map([[first, origin]])
+    const digests = new Map<number, string>()
+    const readers = new Set<NodeRecord>()
+    const cover = (record: NodeRecord, { outputs, emissions }: CacheOrigin): void => {
+      for (const { port, message } of record.node.outputs) {
+        digests.set(message, outputs.find(output => output.port === port)?.digest ?? '')
+        if (emissions <= 1) continue
+        for (const reader of records)
+          if (reader.node.inputs.some(input => input.message === message)) readers.add(reader)
+      }
+    }
+    cover(first, origin)
+    // In wave order, so that what a reader reads is covered before it.
+    for (const record of records) {
+      if (!readers.has(record) || covered.has(record)) continue
+      if (record.executions > 0) return null
+      const known = record.node.inputs.every(({ message }) => digests.has(message) || this.#isKnown(message))
+      const fingerprint = known ? this.#fingerprint(record, digests) : null
+      const found = fingerprint === null ? null : await this.#parts.cache.find(fingerprint.key)
+      if (found === null) return null
+      record.fingerprint = fingerprint
+      covered.set(record, found)
+      cover(record, found)
+    }
+    return readers.size === [...readers].filter(reader => covered.has(reader)).length ? covered : null
+  }
+
+  /** No more items of the message will come. */
+  #isKnown(message: number): boolean {
+    const { run_plan, records } = this.#parts
+    const { producer } = run_plan.plan.messages[message]!
+    return producer < 0 || records[producer]!.hasEnded
+  }
+
+  /** Everything that the node can read is known: each node above it gave one item at most and has ended, or was a hit. */
+  #isComplete({ node }: NodeRecord): boolean {
+    const { upstream, position } = node
+    if (isUpstream(upstream, position)) return false
+    if (this.#parts.open() === 0 && !this.#parts.values.many) return true
+    for (let word = 0; word < upstream.length; word++) {
+      for (let left = upstream[word]!; left !== 0; left &= left - 1) {
+        const above = this.#parts.records[word * 32 + 31 - Math.clz32(left & -left)]!
+        if (above.open > 0 || (above.emissions > 1 && above.status !== 'cached')) return false
+        const { waiting, reserved } = this.#parts.mailboxOf(above)
+        if (waiting.size > 0 || reserved !== null) return false
+      }
+    }
+    return true
+  }
+
+  #fingerprint(record: NodeRecord, digests: ReadonlyMap<number, string> | null = null): Fingerprint | null {
+    const { run_plan, values, code_digest } = this.#parts
+    const stage = run_plan.fingerprints[record.node.position] ?? null
+    return stage === null ? null : values.fingerprint(record, stage, code_digest ?? '', digests)
+  }
+}

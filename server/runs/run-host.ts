@@ -1,0 +1,143 @@
+import type { FlowRun } from '../../core/cascade/flow-run.ts'
+import type { Failure, Host } from '../../core/cascade/host.ts'
+import type { Mailbox } from '../../core/cascade/mailbox.ts'
+import type { Packed, PlanRun } from '../../core/cascade/plan-run.ts'
+import { type Execution, Seat } from '../../core/cascade/seat.ts'
+import type { Plan, PlanNode } from '../../core/flow/plan.ts'
+import type { Codec } from '../../protocol/codec.ts'
+import type { EncodedValue } from '../../protocol/encoded.ts'
+import { CallFailure } from '../../threads/lane-calls.ts'
+import { failure, failureOf } from '../../threads/node-call.ts'
+import type { CacheOrigin } from '../store/runs/records.ts'
+
+export interface RunHostParts {
+  readonly codec: Codec
+  /** By output; what lies there is read before anybody else writes. */
+  scratch(at: number): EncodedValue
+  /** The value that the run was given of another flow's message, by its engine-wide index. */
+  given(message: number): unknown
+  /** What the stage cache has in place of the execution that is about to start; null: it is to be dispatched. */
+  hit(position: number): CacheOrigin | null
+  /** The node's outputs as they were then. */
+  restore(position: number, origin: CacheOrigin): Record<string, unknown> | undefined
+  dispatch(execution: Execution): void
+  /** The node at the position has failed. */
+  failed(position: number, reason: Failure): void
+  /** Answers how many items the message has had. */
+  publish(position: number, value: EncodedValue): number
+  wants(): void
+}
+
+/**
+ * What a batch run asks of the front thread: every body is dispatched, and nothing goes out of the run. A hit in the stage
+ * cache stands for a body that runs at once.
+ */
+export class RunHost implements Host {
+  readonly codec: Codec
+  readonly origin_us = performance.timeOrigin * 1000
+  readonly #parts: RunHostParts
+  #hit: CacheOrigin | null = null
+
+  constructor(parts: RunHostParts) {
+    this.#parts = parts
+    this.codec = parts.codec
+  }
+
+  scratch(at: number): EncodedValue {
+    return this.#parts.scratch(at)
+  }
+
+  clock(): number {
+    return performance.now()
+  }
+
+  nextSeq(): number {
+    return 1
+  }
+
+  newest(message: number): unknown {
+    return this.#parts.given(message)
+  }
+
+  standing(plan: Plan): unknown[] {
+    return new Array(plan.messages.length).fill(undefined)
+  }
+
+  unpack({ kind, bytes }: Packed): unknown {
+    return this.codec.decode(kind, 0, bytes, 0, bytes.length)
+  }
+
+  newSeat(node: PlanNode, mailbox: Mailbox): Seat {
+    const seat = new Seat(node, mailbox)
+    seat.body = nothing
+    return seat
+  }
+
+  loadAtOnce(): boolean {
+    return true
+  }
+
+  load(): never {
+    throw impossible()
+  }
+
+  call({ node }: Seat): Record<string, unknown> | undefined {
+    return this.#parts.restore(node.position, this.#hit!)
+  }
+
+  thrown(): never {
+    throw impossible()
+  }
+
+  failureOf(error: unknown): Failure {
+    return error instanceof CallFailure ? error.failure : failureOf(error)
+  }
+
+  /** Asked once for each execution, right before it starts. */
+  dispatched({ node }: Seat): boolean {
+    this.#hit = this.#parts.hit(node.position)
+    return this.#hit === null
+  }
+
+  dispatch(_flow: FlowRun, execution: Execution): void {
+    this.#parts.dispatch(execution)
+  }
+
+  failed(_flow: FlowRun, { node }: Seat, reason: Failure): void {
+    this.#parts.failed(node.position, reason)
+  }
+
+  publish(_run: PlanRun, position: number, value: EncodedValue): number {
+    return this.#parts.publish(position, value)
+  }
+
+  passes(): boolean {
+    return true
+  }
+
+  cycle(_flow: FlowRun, { plan }: PlanRun, position: number, reason: string): void {
+    this.#parts.failed(position, failure('cycle', `${plan.nodes[position]?.qualified}: ${reason}.`))
+  }
+
+  mayBegin(): boolean {
+    return true
+  }
+
+  wants(): void {
+    this.#parts.wants()
+  }
+
+  // Counted on lanes alone.
+  executed(): void {}
+  waitedForInput(): void {}
+  queueWait(): void {}
+  begun(): void {}
+  ended(): void {}
+  inFlight(): void {}
+  planChanged(): void {}
+}
+
+/** Nothing is to be loaded before a node may start. */
+const nothing = (): undefined => undefined
+
+const impossible = (): RangeError => new RangeError('every body of a run is dispatched')

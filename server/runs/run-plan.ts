@@ -1,0 +1,47 @@
+import type { Plan } from '../../core/flow/plan.ts'
+import { isCacheable, type Sha256, StageFingerprint } from '../../core/runs/fingerprint.ts'
+import { terminalOf } from '../../core/runs/inputs.ts'
+import type { NormalDocument, NormalNode } from '../../protocol/flow-document.ts'
+import { injectPlan } from '../../threads/nodes/inject.ts'
+
+/** What of a plan is the same in all its runs. */
+export interface RunPlan {
+  readonly plan: Plan
+  /** By the position of a node, as the rest that goes by node; null: the stage cache does not know it. */
+  readonly fingerprints: readonly (StageFingerprint | null)[]
+  readonly nodes: readonly NormalNode[]
+  /** Names of the messages that its outputs give, within the flow. */
+  readonly outputs: readonly (readonly string[])[]
+  /** Positions of nodes that read nothing and have a body. */
+  readonly sources: readonly number[]
+  /** Of nodes that publish by themselves: what they give, by message. */
+  readonly given: ReadonlyMap<string, unknown>
+  /** Positions of messages, by the names that inputs of a run go by. */
+  readonly messages: ReadonlyMap<string, number>
+  /** Messages that no node of the flow reads. */
+  readonly terminal: readonly string[]
+}
+
+export function runPlanOf(plan: Plan, document: NormalDocument, sha256: Sha256): RunPlan {
+  const byId = new Map(document.nodes.map(node => [node.id, node]))
+  const given = new Map<string, unknown>()
+  for (const node of document.nodes) {
+    const [output] = node.ports.outputs
+    if (node.type === 'inject' && output !== undefined)
+      given.set(output.message, injectPlan(node.settings, output.dtype).value)
+  }
+  const within = (name: string): string => name.slice(plan.flow.length + 1)
+  return {
+    plan,
+    fingerprints: plan.nodes.map(({ id, digest }) => {
+      const node = byId.get(id)!
+      return digest !== null && isCacheable(node) ? new StageFingerprint(node, digest, sha256) : null
+    }),
+    nodes: plan.nodes.map(({ id }) => byId.get(id)!),
+    outputs: plan.nodes.map(({ outputs }) => outputs.map(({ message }) => within(plan.messages[message]!.name))),
+    sources: plan.nodes.filter(node => node.digest !== null && node.inputs.length === 0).map(node => node.position),
+    given,
+    messages: new Map(plan.messages.map(({ own, name }, position) => [own ? within(name) : name, position])),
+    terminal: terminalOf(document),
+  }
+}
