@@ -25,7 +25,8 @@ export function addRetry(program: Command, context: Context): void {
       output.progress('')
       if (options.json) return output.json({ items: runs, count: runs.length })
       output.lines(runs.map(run => run.id))
-      if (id === undefined) output.note(`${runs.length} ${runs.length === 1 ? 'run' : 'runs'} started again in group ${options.group}`)
+      if (id === undefined)
+        output.note(`${runs.length} ${runs.length === 1 ? 'run' : 'runs'} started again in group ${options.group}`)
     })
 }
 

@@ -12,6 +12,8 @@ export interface SupervisorOptions {
   readonly restarts_per_minute?: number
 }
 
+const CONTINUE_MS = 1_000
+
 /**
  * Runs the engine as a child of its own, starts it again when it crashes, and is the one that talks to the terminal. It
  * holds no state and does no work, so that nothing but a kill ends it.
@@ -45,6 +47,7 @@ export class Supervisor {
     return new Promise(resolve => {
       const supervisor = new Supervisor(options, resolve)
       supervisor.#start('')
+      supervisor.#goOn()
       for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => supervisor.#stop(signal))
       // A reader that went away (`svc serve | head -1`) is no reason to end.
       process.stdout.on('error', () => {})
@@ -65,6 +68,11 @@ export class Supervisor {
     engine.on('message', message => this.#hear(message as FromEngine))
     engine.on('error', error => this.#note(`the engine process could not be used: ${error.message}`))
     engine.on('exit', (code, signal) => this.#ended(code, signal))
+  }
+
+  /** A body can stop the whole engine with a signal, and then nothing in it can start it again. One that runs does not notice. */
+  #goOn(): void {
+    setInterval(() => this.#engine?.kill('SIGCONT'), CONTINUE_MS).unref()
   }
 
   #hear(message: FromEngine): void {

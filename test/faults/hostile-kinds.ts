@@ -43,6 +43,8 @@ export const hostileKinds: Readonly<Record<string, HostileKind>> = {
   'aborts-the-process': thrown(/not supported in workers/),
   'kills-its-own-pid': whole('worker_lost', /was ended by SIGKILL/),
   'aborts-by-signal': whole('worker_lost', /was ended by SIGABRT/),
+  // The supervisor has the engine go on; a process that is silent for long is ended (processes.test.ts).
+  'stops-its-own-pid': { slot: null, process: null },
   'forks-children': harmless,
   'starts-threads': harmless,
   // Takes more than there is.

@@ -165,6 +165,15 @@ test('a hostile body in a process does so too', async () => {
   booksAddUp()
 })
 
+test('one that stops the whole engine stops it for a second', async t => {
+  const engine = await RealEngine.start(t, { environment: { FLOW_LANES: '1', FLOW_MAX_WORKERS: '1' } })
+  await engine.save('stops', single(hostileSource('stops-its-own-pid')))
+  const { pid } = engine
+  const { id } = (await engine.ask('POST', '/runs/flows/stops', { inputs: { x: 3 } })).json
+  await eventually(async () => (await engine.ask('GET', `/runs/${id}`)).json.status === 'succeeded', 'it goes on')
+  assert.equal(engine.pid, pid)
+})
+
 test('one that takes the whole engine along costs what was running: the engine is started again, and goes on with what waited', async t => {
   const engine = await RealEngine.start(t, {
     environment: { FLOW_LANES: '1', FLOW_MAX_WORKERS: '1', FLOW_MAX_RUNS: '1' },

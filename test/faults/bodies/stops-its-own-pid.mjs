@@ -1,0 +1,4 @@
+export default ({ x }) => {
+  process.kill(process.pid, 'SIGSTOP')
+  return { y: x }
+}
