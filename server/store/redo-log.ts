@@ -1,12 +1,15 @@
 import { closeSync, fdatasyncSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
+import { ServiceError } from '../../protocol/errors.ts'
 
 export const redoFile = (data_dir: string): string => join(data_dir, 'redo.log')
 
-/** Length of a record's payload, CRC-32 of what follows it, epoch of the engine start, sequence number: 32 bits each, little-endian. */
-const HEADER_BYTES = 16
+/** Length of a record's payload, CRC-32 of what follows it, format, epoch of the engine start, sequence number: 32 bits each, little-endian. */
+const HEADER_BYTES = 20
 const CHECKED_FROM = 8
+/** Counts the changes of what requests look like (`RunWrite`). */
+const FORMAT = 1
 
 /** A record of the log: requests that were answered together, as their JSON texts. */
 export interface RedoRecord {
@@ -55,8 +58,9 @@ export class RedoLog {
     if (payload === 0) return false
     const record = this.#scratch.subarray(0, HEADER_BYTES + payload)
     record.writeUInt32LE(payload, 0)
-    record.writeUInt32LE(this.#epoch, 8)
-    record.writeUInt32LE(++this.#seq, 12)
+    record.writeUInt32LE(FORMAT, 8)
+    record.writeUInt32LE(this.#epoch, 12)
+    record.writeUInt32LE(++this.#seq, 16)
     record.writeUInt32LE(crc32(record.subarray(CHECKED_FROM)), 4)
     try {
       this.#file ??= this.#made()
@@ -117,7 +121,7 @@ export class RedoLog {
   }
 }
 
-/** The records of that engine start, oldest first, as far as they are whole. */
+/** The records of that engine start, oldest first, as far as they are whole. Throws `store_failed` when they have another format. */
 export function readRedo(data_dir: string, epoch: number): RedoRecord[] {
   const bytes = contentOf(redoFile(data_dir))
   const records: RedoRecord[] = []
@@ -126,8 +130,14 @@ export function readRedo(data_dir: string, epoch: number): RedoRecord[] {
     const end = at + HEADER_BYTES + length
     if (length === 0 || end > bytes.length) break
     if (bytes.readUInt32LE(at + 4) !== crc32(bytes.subarray(at + CHECKED_FROM, end))) break
-    if (bytes.readUInt32LE(at + 8) !== epoch) break
-    const seq = bytes.readUInt32LE(at + 12)
+    if (bytes.readUInt32LE(at + 12) !== epoch) break
+    if (bytes.readUInt32LE(at + 8) !== FORMAT) {
+      throw new ServiceError(
+        'store_failed',
+        'redo.log is of another version of the engine, which has to be started once more.',
+      )
+    }
+    const seq = bytes.readUInt32LE(at + 16)
     // What lies behind the newest record is older.
     if (records.length > 0 && seq !== records[records.length - 1]!.seq + 1) break
     const requests = JSON.parse(bytes.toString('utf8', at + HEADER_BYTES, end)) as unknown[]

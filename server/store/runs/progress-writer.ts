@@ -1,7 +1,7 @@
 import type { Connection, Statement } from '../database.ts'
 import { type CurveChunk, lastValueIn, pointsIn } from './metric-chunk.ts'
-import type { StoredRunNode, WrittenProgress } from './records.ts'
-import { whole, written } from './run-rows.ts'
+import type { WrittenProgress } from './records.ts'
+import { WRITTEN_NODE } from './run-rows.ts'
 
 /** Node rows, metrics and artifacts of a run, under the row number of the run. Inside the caller's transaction. */
 export class ProgressWriter {
@@ -14,9 +14,7 @@ export class ProgressWriter {
 
   constructor(db: Connection) {
     this.#node = db.prepare(
-      `INSERT OR REPLACE INTO run_nodes (run, node, position, status, attempt, executions, emissions, asked, granted, machine, queued_at,
-       started_at, finished_at, body_s, expected_s, cache_key, cached_from, error, parts, outputs)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT OR REPLACE INTO run_nodes (run, ${WRITTEN_NODE}) VALUES (?, ${WRITTEN_NODE.replaceAll(/\w+/g, '?')})`,
     )
     this.#name = db.prepare('SELECT id FROM metric_names WHERE name = ?').pluck() as Statement<number>
     this.#newName = db.prepare('INSERT INTO metric_names (name) VALUES (?)')
@@ -32,34 +30,9 @@ export class ProgressWriter {
   }
 
   write(run: number, { nodes, chunks, artifacts }: WrittenProgress): void {
-    for (const node of nodes) this.#writeNode(run, node)
+    for (const row of nodes) this.#node.run(run, ...row)
     for (const chunk of chunks) this.#writeChunk(run, chunk)
     for (const digest of artifacts) this.#artifact.run(run, digest)
-  }
-
-  #writeNode(run: number, node: StoredRunNode): void {
-    this.#node.run(
-      run,
-      node.node,
-      node.position,
-      node.status,
-      node.attempt,
-      node.executions,
-      node.emissions,
-      written(node.asked),
-      written(node.granted),
-      node.machine,
-      whole(node.queued_at),
-      whole(node.started_at),
-      whole(node.finished_at),
-      node.body_s,
-      node.expected_s,
-      node.cache_key,
-      node.cached_from,
-      written(node.error),
-      written(node.parts),
-      written(node.outputs),
-    )
   }
 
   #writeChunk(run: number, { name, bytes }: CurveChunk): void {

@@ -141,8 +141,12 @@ export interface RunProgress {
   artifacts: string[]
 }
 
+/** Columns of a node's row, in the order of `WRITTEN_NODE` of run-rows.ts. */
+export type WrittenNode = (string | number | null)[]
+
 /** As it crosses to the store. */
-export interface WrittenProgress extends Omit<RunProgress, 'metrics'> {
+export interface WrittenProgress extends Pick<RunProgress, 'id' | 'artifacts'> {
+  nodes: WrittenNode[]
   chunks: CurveChunk[]
 }
 

@@ -29,6 +29,7 @@ import type {
   StoredSeries,
   WrittenProgress,
 } from './records.ts'
+import { writtenNode } from './run-rows.ts'
 
 interface Parts {
   write<Result>(request: RunWrite): Promise<Result>
@@ -154,4 +155,9 @@ export class RunClient implements RunStore {
   }
 }
 
-const written = ({ metrics, ...progress }: RunProgress): WrittenProgress => ({ ...progress, chunks: chunksOf(metrics) })
+const written = ({ id, nodes, metrics, artifacts }: RunProgress): WrittenProgress => ({
+  id,
+  nodes: nodes.map(writtenNode),
+  chunks: chunksOf(metrics),
+  artifacts,
+})

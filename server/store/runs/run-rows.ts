@@ -1,5 +1,5 @@
 import type { ResourceAmounts, RunCause, RunError, RunNodeStatus, RunStatus } from '../../../protocol/run.ts'
-import type { StoredOutput, StoredRun, StoredRunNode } from './records.ts'
+import type { StoredOutput, StoredRun, StoredRunNode, WrittenNode } from './records.ts'
 
 /** How runs and their nodes stand in their tables, for who writes and who reads. */
 
@@ -106,6 +106,34 @@ export const COUNTS = `SELECT f.name AS flow, sum(c.count) AS total,
   FROM run_counts c JOIN flows f ON f.id = c.flow WHERE f.name NOT LIKE '~%' GROUP BY f.id HAVING total > 0`
 export const countsOf = (rows: readonly CountRow[]): Record<string, { total: number; live: number }> =>
   Object.fromEntries(rows.map(({ flow, total, live }) => [flow, { total, live }]))
+
+/** What `writtenNode` answers, in its order. */
+export const WRITTEN_NODE =
+  'node, position, status, attempt, executions, emissions, asked, granted, machine, queued_at, started_at, finished_at, body_s, ' +
+  'expected_s, cache_key, cached_from, error, parts, outputs'
+
+/** A row of `run_nodes` without its run, as it is bound: it crosses threads so, and the store need not read what it only keeps. */
+export const writtenNode = (node: StoredRunNode): WrittenNode => [
+  node.node,
+  node.position,
+  node.status,
+  node.attempt,
+  node.executions,
+  node.emissions,
+  written(node.asked),
+  written(node.granted),
+  node.machine,
+  whole(node.queued_at),
+  whole(node.started_at),
+  whole(node.finished_at),
+  node.body_s,
+  node.expected_s,
+  node.cache_key,
+  node.cached_from,
+  written(node.error),
+  written(node.parts),
+  written(node.outputs),
+]
 
 export const parsed = <T>(text: string | null): T | null => (text === null ? null : (JSON.parse(text) as T))
 /** JSON for a column; null stays null. */

@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { crc32 } from 'node:zlib'
 import { storeBounds } from '../../../server/store/bounds.ts'
 import { EngineStore } from '../../../server/store/engine-store.ts'
 import { notCommitted, RedoLog, readRedo, redoFile } from '../../../server/store/redo-log.ts'
 import type { RunWrite } from '../../../server/store/requests.ts'
+import { writtenNode } from '../../../server/store/runs/run-rows.ts'
 import { opened } from '../../kit/opened-store.ts'
 import { randomFrom, seed } from '../../kit/random.ts'
 import { saving, temporaryDirectory } from '../../kit/stored.ts'
@@ -46,7 +48,7 @@ test(`what was torn, or damaged, ends what is read at a whole record (seed ${see
   for (let end = 0; ; ) {
     const text = JSON.stringify('x'.repeat(Math.floor(random() * 300)))
     if (!log.append([text])) break
-    end += 16 + 2 + text.length
+    end += 20 + 2 + text.length
     ends.push(end)
     texts.push(JSON.parse(text))
   }
@@ -82,6 +84,17 @@ test('only what one engine start wrote after the newest commit is done again, an
   log.committed()
   log.append(['4'])
   assert.equal(notCommitted(readRedo(data_dir, EPOCH), EPOCH, '7:2'), null, '3 is missing')
+})
+
+test('a record of another format is not taken for one of ours', t => {
+  const data_dir = temporaryDirectory(t)
+  logIn(data_dir).append(['1'])
+  const bytes = readFileSync(redoFile(data_dir))
+  bytes.writeUInt32LE(99, 8)
+  bytes.writeUInt32LE(crc32(bytes.subarray(8, 20 + 3)), 4)
+  writeFileSync(redoFile(data_dir), bytes)
+  assert.throws(() => readRedo(data_dir, EPOCH), /another version/)
+  assert.deepEqual(readRedo(data_dir, EPOCH + 1), [], 'those of another start are of no interest')
 })
 
 test(`a store that is killed between two commits starts again with every write of a run that it answered (seed ${seed})`, t => {
@@ -181,7 +194,7 @@ function randomWrites(random: () => number): () => RunWrite {
   const taken = (from: string[]): string => from.splice(Math.floor(random() * from.length), 1)[0]!
   const progress = (id: string) => ({
     id,
-    nodes: [nodeRow('a', { body_s: random() }), nodeRow('b', { position: 1 })],
+    nodes: [nodeRow('a', { body_s: random() }), nodeRow('b', { position: 1 })].map(writtenNode),
     chunks: [{ name: 'a.loss', bytes: Buffer.alloc(16, 1).toString('base64') }],
     artifacts: [],
   })
