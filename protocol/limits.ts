@@ -113,6 +113,8 @@ export const limits = {
   WORKER_UNPROCESSED_BYTES: 256 * MIB,
   PROCESS_START_MS: 30_000,
   PROCESS_IDLE_MS: 60_000,
+  /** Processes that stand idle beside those that run. */
+  PROCESSES_IDLE: 8,
   PROCESS_END_MS: 2_000,
   PROCESS_MEMORY_SHARE: 0.8,
   PROCESS_MEMORY_WATCH_MS: 100,

@@ -14,6 +14,7 @@ export interface LiveBounds {
   readonly process_memory_mb: number
   /** A worker process that has had no call for so long ends. */
   readonly process_idle_ms: number
+  readonly processes_idle: number
   /** A flow that stands near its bound for so long degrades the engine. */
   readonly degraded_after_ms: number
 }
@@ -26,5 +27,6 @@ export const liveBounds: LiveBounds = {
   call_heap_mb: limits.CALL_HEAP_MB,
   process_memory_mb: Math.floor(memoryMb() * limits.PROCESS_MEMORY_SHARE),
   process_idle_ms: limits.PROCESS_IDLE_MS,
+  processes_idle: limits.PROCESSES_IDLE,
   degraded_after_ms: limits.DEGRADED_AFTER_MS,
 }

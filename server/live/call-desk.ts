@@ -41,6 +41,7 @@ export class CallDesk {
       silent_ms: bounds.node_silent_ms,
       heartbeat_ms: bounds.node_silent_ms / limits.WORKER_HEARTBEATS_IN_SILENCE,
       idle_ms: bounds.process_idle_ms,
+      most_idle: bounds.processes_idle,
       memory_mb: bounds.process_memory_mb,
       bodies,
       artifacts,

@@ -12,6 +12,7 @@ export interface ProcessCallsParts {
   readonly most: number
   readonly grace_ms: number
   readonly silent_ms: number
+  readonly most_idle: number
   readonly idle_ms: number
   readonly heartbeat_ms: number
   /** Of one process. */
@@ -35,8 +36,8 @@ export class ProcessCalls {
 
   constructor(parts: ProcessCallsParts) {
     const now_ms = (): number => performance.now()
-    const { most, idle_ms, operator } = parts
-    const pool = new ProcessPool({ most, idle_ms, operator, now_ms })
+    const { most, most_idle, idle_ms, operator } = parts
+    const pool = new ProcessPool({ most, most_idle, idle_ms, operator, now_ms })
     this.#pool = pool
     const { folder, max_bytes } = parts.artifacts
     this.hub = new WorkerHub({

@@ -13,7 +13,10 @@ export interface ProcessDoor {
 }
 
 export interface ProcessPoolParts {
+  /** Processes that run a body, or start for one. */
   readonly most: number
+  /** Those beyond them that may stand idle. */
+  readonly most_idle: number
   /** An idle process ends after so long. */
   readonly idle_ms: number
   /** What every process starts from. */
@@ -42,7 +45,8 @@ const keyOf = (flow: string, environment: Environment): string =>
 
 /**
  * Worker processes of the engine's own, at most so many. A process is started for a flow and an environment and is used again for the
- * same ones only, until modules are refreshed. Whoever waits is served in order; one of others that stands idle makes room.
+ * same ones only, until modules are refreshed. Whoever waits is served in order; where too many stand idle, the one that has longest
+ * makes room.
  */
 export class ProcessPool {
   readonly #parts: ProcessPoolParts
@@ -135,24 +139,31 @@ export class ProcessPool {
   /** In the order in which they came: an idle process, one that is starting, a new one, or the place of an idle one. */
   #serve(): void {
     if (this.#door === null || this.#closed) return
+    const { most, most_idle } = this.#parts
     const coming = new Map<string, number>()
-    let room = this.#parts.most - this.#processes.size
+    let busy = 0
     let leaving = 0
     for (const { mode, parts } of this.#processes.values()) {
       if (mode === 'starting') coming.set(parts.key, (coming.get(parts.key) ?? 0) + 1)
+      if (mode === 'starting' || mode === 'leased') busy++
       if (mode === 'ending') leaving++
     }
     for (const waiting of this.#waiting) {
       const { key } = waiting
-      const idle = this.#idle(process => process.parts.key === key)
       const starting = coming.get(key) ?? 0
+      if (starting > 0) {
+        coming.set(key, starting - 1)
+        continue
+      }
+      if (busy >= most) continue
+      const idle = this.#idle(process => process.parts.key === key)
       if (idle !== null) {
+        busy++
         this.#waiting.delete(waiting)
         idle.mode = 'leased'
         waiting.resolve(idle)
-      } else if (starting > 0) coming.set(key, starting - 1)
-      else if (room > 0) {
-        room--
+      } else if (this.#processes.size < most + most_idle) {
+        busy++
         this.#start(waiting)
       } else if (leaving > 0) leaving--
       else this.#idle(() => true)?.end()
