@@ -13,7 +13,7 @@ import { SLOT, THREAD_KIND, ThreadTable } from '../core/memory/threads.ts'
 import { createCodec, newEncoded } from '../protocol/codec.ts'
 import type { EncodedValue } from '../protocol/encoded.ts'
 import { limits } from '../protocol/limits.ts'
-import { formatTime } from '../protocol/time.ts'
+import { formatTime, nowUs } from '../protocol/time.ts'
 import { DueHeap } from './due-heap.ts'
 import { journalWakes } from './journal-wakes.ts'
 import type { HeldNotice } from './lane-messages.ts'
@@ -304,8 +304,6 @@ class Timer {
     parentPort!.postMessage(message)
   }
 }
-
-const nowUs = (): number => Math.floor((performance.timeOrigin + performance.now()) * 1000)
 
 /** The first end of an interval after now, of those that follow `last_ms`. */
 const nextEnd = (last_ms: number, every_ms: number, now_ms: number): number =>

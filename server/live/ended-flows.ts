@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { newEncoded } from '../../protocol/codec.ts'
 import { KIND } from '../../protocol/encoded.ts'
+import { nowUs } from '../../protocol/time.ts'
 import type { FrontMemory } from './front-memory.ts'
-import { nowUs } from './live-messages.ts'
 
 export interface EndedFlow {
   readonly name: string

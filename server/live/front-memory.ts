@@ -14,8 +14,8 @@ import { CONTROL, createMemory, type Memory, productionSizes } from '../../core/
 import { NodeStates } from '../../core/memory/states.ts'
 import { SLOT, THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
 import { type Codec, createCodec } from '../../protocol/codec.ts'
+import { nowUs } from '../../protocol/time.ts'
 import { journalWakes } from '../../threads/journal-wakes.ts'
-import { nowUs } from './live-messages.ts'
 
 /** The longest record of a cascade, generously. */
 const CASCADE_ROOM_BYTES = 128

@@ -5,6 +5,7 @@ import { PLACEMENT } from '../../core/memory/counters.ts'
 import { SLOT, slotOf, THREAD_ROW } from '../../core/memory/threads.ts'
 import { type ErrorCode, errorTable } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
+import { nowUs } from '../../protocol/time.ts'
 import type { ArtifactPlace } from '../../threads/artifact-files.ts'
 import type { CallRequest, FromLane, LaneTask, ToLane } from '../../threads/lane-messages.ts'
 import { bodyInStack, failureOf } from '../../threads/node-call.ts'
@@ -14,7 +15,6 @@ import type { LostCall } from './call-sink.ts'
 import { nodeOfBody } from './find-body.ts'
 import type { FrontMemory } from './front-memory.ts'
 import { type LaneEnd, LaneWatch } from './lane-watch.ts'
-import { nowUs } from './live-messages.ts'
 
 interface Member {
   readonly slot: number

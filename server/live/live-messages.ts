@@ -5,7 +5,7 @@ import { type EncodedValue, KIND } from '../../protocol/encoded.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { Message, MessageHistory, Published } from '../../protocol/message.ts'
-import { formatTime } from '../../protocol/time.ts'
+import { formatTime, nowUs } from '../../protocol/time.ts'
 import type { HistoryQuery, List, Messages, Page } from '../engine.ts'
 import type { Store } from '../store/client.ts'
 import type { FrontMemory } from './front-memory.ts'
@@ -165,8 +165,3 @@ function assertEnabled(message: LiveMessage): void {
   if (!message.enabled)
     throw new ServiceError('flow_disabled', `Flow "${message.flow}" is disabled and takes no values.`)
 }
-
-/** A getter that takes as long as the rest. */
-const { timeOrigin } = performance
-
-export const nowUs = (): number => Math.floor((timeOrigin + performance.now()) * 1000)

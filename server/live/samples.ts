@@ -1,11 +1,12 @@
 import { SLOT, THREAD_ROW } from '../../core/memory/threads.ts'
 import { limits } from '../../protocol/limits.ts'
+import { nowUs } from '../../protocol/time.ts'
 import type { CascadeCounts } from '../cascade-counts.ts'
 import type { Fanout } from '../fanout.ts'
 import type { Store } from '../store/client.ts'
 import type { FrontMemory } from './front-memory.ts'
 import type { LiveFlows } from './live-flows.ts'
-import { type LiveMessages, nowUs } from './live-messages.ts'
+import type { LiveMessages } from './live-messages.ts'
 
 export interface SamplesParts {
   front: FrontMemory

@@ -15,8 +15,8 @@ import {
   type RunNode,
   type RunNodeWhy,
 } from '../../protocol/run.ts'
+import { nowUs } from '../../protocol/time.ts'
 import type { CreatedBatchRun, List, Runs, RunsPage } from '../engine.ts'
-import { nowUs } from '../live/live-messages.ts'
 import type {
   ExportMetricsRequest,
   ExportRunsRequest,

@@ -10,10 +10,9 @@ import type { EngineEvent, EventType } from '../../protocol/event.ts'
 import type { NormalDocument } from '../../protocol/flow-document.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { RunError } from '../../protocol/run.ts'
-import { formatTime } from '../../protocol/time.ts'
+import { formatTime, nowUs } from '../../protocol/time.ts'
 import type { Note } from '../../threads/lane-messages.ts'
 import type { CallDesk } from '../live/call-desk.ts'
-import { nowUs } from '../live/live-messages.ts'
 import type { ClaimedRun, ClaimRun, LoadedRuns, RunStore, StoredRun, StoredRunNode } from '../store/runs/records.ts'
 import type { NodeRecord } from './node-record.ts'
 import { type Resources, RunExecution } from './run-execution.ts'
@@ -297,6 +296,7 @@ export class Coordinator {
   }
 
   async #finish(run: StoredRun, running: Running | null, error: RunError | null): Promise<void> {
+    const finished_at = nowUs()
     const execution = running?.execution ?? null
     const progress = execution?.takeProgress() ?? null
     const result = execution?.result() ?? null
@@ -316,7 +316,7 @@ export class Coordinator {
           result,
           terminal: (running?.terminal ?? []).filter(message => result !== null && Object.hasOwn(result, message)),
           error,
-          finished_at: nowUs(),
+          finished_at,
           events,
         },
         progress,

@@ -1,7 +1,6 @@
 import type { EngineEvent, EventType } from '../../protocol/event.ts'
 import type { Run, RunNode } from '../../protocol/run.ts'
-import { formatTime } from '../../protocol/time.ts'
-import { nowUs } from '../live/live-messages.ts'
+import { formatTime, nowUs } from '../../protocol/time.ts'
 import type { NewRun, StoredRun, StoredRunNode } from '../store/runs/records.ts'
 
 export const eventOf = (

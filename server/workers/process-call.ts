@@ -1,5 +1,6 @@
 import { createCodec } from '../../protocol/codec.ts'
 import { type ErrorCode, ServiceError } from '../../protocol/errors.ts'
+import { nowUs } from '../../protocol/time.ts'
 import { BODY_CODES, type RunFrame } from '../../protocol/worker-frames.ts'
 import { encodeState } from '../../threads/kept-state.ts'
 import type { FromCall, LogLevel, RunCallRequest, RunIdentity } from '../../threads/lane-messages.ts'
@@ -219,8 +220,6 @@ export class ProcessCall {
     if (this.#limit !== null) clearTimeout(this.#limit)
   }
 }
-
-const nowUs = (): number => Math.floor((performance.timeOrigin + performance.now()) * 1000)
 
 function runFrame({ flow, run, node, inputs, state, grant }: ProcessRequest): Omit<RunFrame, 't' | 'call'> {
   const ports = (list: readonly { port: string; dtype: RunFrame['ports']['inputs'][number]['dtype'] }[]) =>

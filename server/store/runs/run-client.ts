@@ -1,5 +1,6 @@
 import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
 import type { EngineEvent } from '../../../protocol/event.ts'
+import { nowUs } from '../../../protocol/time.ts'
 import type { ReadRequest, RunWrite } from '../requests.ts'
 import { chunksOf } from './metric-chunk.ts'
 import { PulledExport } from './pulled-export.ts'
@@ -50,7 +51,7 @@ export class RunClient implements RunStore {
   }
 
   create(run: NewRun, event: EngineEvent | null): Promise<CreatedRun> {
-    return this.#write({ type: 'create_run', run, event, at: Date.now() * 1000 })
+    return this.#write({ type: 'create_run', run, event, at: nowUs() })
   }
 
   claim(claim: ClaimRun): Promise<ClaimedRun | null> {
