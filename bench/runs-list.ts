@@ -36,8 +36,12 @@ function p50({ url, token }: RunningPartner, path: string): Contestant {
   const ask = (): Promise<void> =>
     new Promise((resolve, reject) => {
       const asked = request(url + path, { agent, headers: { authorization: `Bearer ${token}` } }, answer => {
-        if (answer.statusCode !== 200) reject(new RangeError(`GET ${path} answered ${answer.statusCode}`))
-        answer.resume().on('end', resolve)
+        let text = ''
+        answer.setEncoding('utf8').on('data', chunk => (text += chunk))
+        answer.on('end', () => {
+          if (answer.statusCode === 200) resolve()
+          else reject(new RangeError(`GET ${path} answered ${answer.statusCode}: ${text}`))
+        })
       })
       asked.on('error', reject)
       asked.end()

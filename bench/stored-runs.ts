@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { v7 as uuidv7 } from 'uuid'
 import { passedThrough, type RunningPartner, startOurs } from './engine.ts'
@@ -11,6 +12,7 @@ const FLOW = 'stored'
 /** 2026-01-01, in microseconds. */
 const FIRST_US = 1_767_225_600_000_000
 const FINISHED = 'succeeded'
+const LOOK_MS = 20
 
 export interface StoredRuns {
   runs: number
@@ -28,7 +30,10 @@ export async function startWithRuns(stored: StoredRuns): Promise<RunningPartner>
   await first.partner.ask('close')
   await first.partner.stop()
   write(join(data_dir, 'engine.db'), stored)
-  return startOurs(1, data_dir)
+  const engine = await startOurs(1, data_dir)
+  // It answers before its lane runs.
+  while ((await fetch(`${engine.url}/utils/health/`)).status !== 200) await sleep(LOOK_MS)
+  return engine
 }
 
 function write(file: string, { runs, metrics = 0, points = 0 }: StoredRuns): void {
