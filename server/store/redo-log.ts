@@ -46,7 +46,7 @@ export class RedoLog {
     this.#log = log
   }
 
-  /** Names the newest record, for the database. */
+  /** Names the newest record, for the database; also one that may have been written and was not synced. */
   get mark(): string {
     return `${this.#epoch}:${this.#seq}`
   }
@@ -64,7 +64,7 @@ export class RedoLog {
     record.writeUInt32LE(crc32(record.subarray(CHECKED_FROM)), 4)
     try {
       this.#file ??= this.#made()
-      writeSync(this.#file, record, 0, record.length, this.#at)
+      writeWhole(this.#file, record, this.#at)
       fdatasyncSync(this.#file)
     } catch (error) {
       this.close()
@@ -112,13 +112,19 @@ export class RedoLog {
     // From here on `close` closes it.
     this.#file = file
     // Zeros, not a hole: a record must not have to find room.
-    writeSync(file, Buffer.alloc(this.#scratch.length), 0, this.#scratch.length, 0)
+    writeWhole(file, Buffer.alloc(this.#scratch.length), 0)
     fsyncSync(file)
     const directory = openSync(this.#data_dir, 'r')
     fsyncSync(directory)
     closeSync(directory)
     return file
   }
+}
+
+/** A disk that fills up in the middle takes a part, and says nothing. */
+function writeWhole(file: number, bytes: Buffer, at: number): void {
+  const written = writeSync(file, bytes, 0, bytes.length, at)
+  if (written < bytes.length) throw new RangeError(`${written} of ${bytes.length} bytes were written`)
 }
 
 /** The records of that engine start, oldest first, as far as they are whole. Throws `store_failed` when they have another format. */

@@ -32,12 +32,14 @@ export class StoreTransaction {
   readonly #rollback: Statement
   readonly #mark: Statement
   #kept: ControlRequest[] = []
+  #marked: string
   /** By `performance.now()`. */
   #opened_ms = 0
 
   constructor(parts: Parts) {
     this.#parts = parts
-    const { db } = parts
+    const { db, redo } = parts
+    this.#marked = redo.mark
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
     this.#rollback = db.prepare('ROLLBACK')
@@ -79,8 +81,10 @@ export class StoreTransaction {
     const { counts, disk, redo } = this.#parts
     disk.write()
     counts.write()
-    if (this.#kept.length > 0) this.#mark.run(redo.mark)
+    const { mark } = redo
+    if (mark !== this.#marked) this.#mark.run(mark)
     this.#commit.run()
+    this.#marked = mark
     disk.committed()
     redo.committed()
     this.#kept = []

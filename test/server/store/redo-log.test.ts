@@ -170,8 +170,12 @@ test('a log that cannot be written costs commits, not writes', t => {
   })
   mkdirSync(redoFile(data_dir))
   store.commit.run(store.intake, [{ id: 1, request: { type: 'save_flow', save: saving('boiler') } }])
-  for (let times = 0; times < 3; times++) {
-    assert.ok('result' in store.commit.keep([create(newRun('boiler'))])![0]!)
+  const [first, ...others] = Array.from({ length: 3 }, () => create(newRun('boiler')))
+  assert.ok('result' in store.commit.keep([first!])![0]!)
+  const killed = temporaryDirectory(t)
+  for (const file of ['engine.db', 'engine.db-wal']) cpSync(join(data_dir, file), join(killed, file))
+  for (const other of others) {
+    assert.ok('result' in store.commit.keep([other])![0]!)
     assert.equal(store.transaction.isOpen, false)
   }
   assert.deepEqual(
@@ -179,6 +183,12 @@ test('a log that cannot be written costs commits, not writes', t => {
     [true],
   )
   store.db.close()
+
+  // A sync that fails says nothing of its record: had it reached the disk, it would not be done twice.
+  logIn(killed, 1).append([first!.text])
+  const again = opened(killed)
+  assert.equal(contentOf(again).runs.length, 1)
+  again.close()
 })
 
 function create(run: ReturnType<typeof newRun>) {
