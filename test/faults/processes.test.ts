@@ -85,10 +85,15 @@ export default async ({ x }, ctx) => {
   await new Story(engine).save('ends', one(source))
   new Story(engine).publish('ends.x', 1)
   const { id } = await new BatchStory(engine).create('ends', { inputs: { x: 2 } })
+  const pidOf = (x: number): number => {
+    const file = `${data_dir}/pid-${x}`
+    // It is there before it says anything.
+    return existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0
+  }
   const pids = await Promise.all(
     [1, 2].map(async x => {
-      await eventually(() => existsSync(`${data_dir}/pid-${x}`), `body ${x} runs`)
-      return Number(readFileSync(`${data_dir}/pid-${x}`, 'utf8'))
+      await eventually(() => pidOf(x) > 0, `body ${x} runs`)
+      return pidOf(x)
     }),
   )
   const next = await restart()
