@@ -1,6 +1,5 @@
 import type { Mailbox } from '../../core/cascade/mailbox.ts'
 import type { Execution } from '../../core/cascade/seat.ts'
-import { isUpstream } from '../../core/flow/plan.ts'
 import type { Fingerprint } from '../../core/runs/fingerprint.ts'
 import type { CacheOrigin } from '../store/runs/records.ts'
 import type { NodeRecord } from './node-record.ts'
@@ -174,7 +173,7 @@ export class RunCache {
   /** Everything that the node can read is known: each node above it gave one item at most and has ended, or was a hit. */
   #isComplete({ node }: NodeRecord): boolean {
     const { upstream, position } = node
-    if (isUpstream(upstream, position)) return false
+    if (this.#parts.run_plan.in_loop[position]) return false
     if (this.#parts.open() === 0 && !this.#parts.values.many) return true
     for (let word = 0; word < upstream.length; word++) {
       for (let left = upstream[word]!; left !== 0; left &= left - 1) {

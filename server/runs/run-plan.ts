@@ -1,4 +1,4 @@
-import type { Plan } from '../../core/flow/plan.ts'
+import { isUpstream, type Plan } from '../../core/flow/plan.ts'
 import { isCacheable, type Sha256, StageFingerprint } from '../../core/runs/fingerprint.ts'
 import { terminalOf } from '../../core/runs/inputs.ts'
 import type { NormalDocument, NormalNode } from '../../protocol/flow-document.ts'
@@ -10,6 +10,8 @@ export interface RunPlan {
   /** By the position of a node, as the rest that goes by node; null: the stage cache does not know it. */
   readonly fingerprints: readonly (StageFingerprint | null)[]
   readonly nodes: readonly NormalNode[]
+  /** It reads what it has a part in making. */
+  readonly in_loop: readonly boolean[]
   /** Names of the messages that its outputs give, within the flow. */
   readonly outputs: readonly (readonly string[])[]
   /** Positions of nodes that read nothing and have a body. */
@@ -38,6 +40,7 @@ export function runPlanOf(plan: Plan, document: NormalDocument, sha256: Sha256):
       return digest !== null && isCacheable(node) ? new StageFingerprint(node, digest, sha256) : null
     }),
     nodes: plan.nodes.map(({ id }) => byId.get(id)!),
+    in_loop: plan.nodes.map(({ upstream, position }) => isUpstream(upstream, position)),
     outputs: plan.nodes.map(({ outputs }) => outputs.map(({ message }) => within(plan.messages[message]!.name))),
     sources: plan.nodes.filter(node => node.digest !== null && node.inputs.length === 0).map(node => node.position),
     given,

@@ -22,7 +22,7 @@ interface Entry {
  */
 export class StageCache {
   readonly #parts: StageCacheParts
-  /** In the order of their last use. */
+  /** In the order of their last use, from when there are so many that some will have to go. */
   readonly #entries = new Map<string, Entry>()
   readonly #led = new Map<string, PromiseWithResolvers<void>>()
   #bytes = 0
@@ -46,8 +46,10 @@ export class StageCache {
   find(key: string): CacheOrigin | null | Promise<CacheOrigin | null> {
     const entry = this.#entries.get(key)
     if (entry !== undefined) {
-      this.#entries.delete(key)
-      this.#entries.set(key, entry)
+      if (this.#entries.size > limits.CACHE_INDEX_ENTRIES / 2 || this.#bytes > limits.CACHE_INDEX_BYTES / 2) {
+        this.#entries.delete(key)
+        this.#entries.set(key, entry)
+      }
       return this.#isWhole(entry) ? entry.origin : null
     }
     return this.#complete ? null : this.#ask(key)
