@@ -21,7 +21,7 @@ const CONTINUE_MS = 1_000
  *   starting -> ready     the engine answers; what it has to say is printed, on the first start only
  *   starting -> refused   the start was refused: its text and exit code are ours; or it ended before it ever answered
  *   ready    -> waiting   it crashed: 1 s, then 2, 4, 8 and 16 s, at most 5 times in a minute; then starting, on the same port
- *   any      -> stopping  SIGTERM, SIGINT or SIGHUP came: the engine gets SIGTERM; a second signal, or 15 s, kill it
+ *   any      -> stopping  SIGTERM, SIGINT or SIGHUP came: the engine gets SIGTERM; a second SIGTERM or SIGINT, or 15 s, kill it
  */
 export class Supervisor {
   readonly #options: SupervisorOptions
@@ -117,7 +117,8 @@ export class Supervisor {
 
   #stop(signal: NodeJS.Signals): void {
     if (this.#signal !== null) {
-      this.#engine?.kill('SIGKILL')
+      // A terminal that is closed sends SIGHUP twice: the shell does, and the system when the shell ends. Nobody is impatient there.
+      if (signal !== 'SIGHUP') this.#engine?.kill('SIGKILL')
       return
     }
     this.#signal = signal

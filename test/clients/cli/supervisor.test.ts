@@ -166,6 +166,18 @@ describe('stopping', () => {
     assert.equal(isAlive(pid), false)
   })
 
+  test('a second SIGHUP, as a terminal that is closed sends it, does not', async t => {
+    const { serve, pid } = await served(t, { FAKE_CLOSE: 'never' })
+    serve.child.kill('SIGHUP')
+    await serve.stderrShows('the fake does not close')
+    serve.child.kill('SIGHUP')
+    await wait(200)
+    assert.equal(isAlive(pid), true)
+    serve.child.kill('SIGINT')
+    await serve.ended
+    assert.equal(isAlive(pid), false)
+  })
+
   test('SIGTERM to the engine itself is a stop and no crash', async t => {
     const { serve, pid } = await served(t)
     process.kill(pid, 'SIGTERM')
