@@ -3,6 +3,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 import type { EngineFile } from '../../../protocol/installation.ts'
 import { directoryFor, eventually, isAlive, Spawned } from '../../kit/spawned.ts'
 
