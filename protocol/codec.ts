@@ -4,6 +4,7 @@ import type { Dtype } from './dtype.ts'
 import { type EncodedValue, KIND } from './encoded.ts'
 import { Budget, type Refusal, refuseUnlessJson, wellFormed } from './json-like.ts'
 import { limits } from './limits.ts'
+import { msgpackSettings } from './msgpack-settings.ts'
 
 /**
  * The one way from a JavaScript value to bytes and back: messages (`encode`, `decode`) and plain data of the engine's own
@@ -30,16 +31,6 @@ export type CodecRefusal = Refusal
 
 export const newEncoded = (): EncodedValue => ({ kind: KIND.none, number: 0, bytes: Buffer.alloc(4096), length: 0 })
 
-// Settings: maps as plain objects with the smallest header, integers beyond 2^53 never appear, a key named toJSON is data.
-const settings = {
-  useRecords: false,
-  mapsAsObjects: true,
-  variableMapSize: true,
-  encodeUndefinedAsNil: true,
-  int64AsType: 'auto' as 'number', // known to the library, not to its types
-  useToJSON: false,
-} as const
-
 const DIGEST = /^sha256:[0-9a-f]{64}$/
 
 /** What Node's toString and write call for UTF-8; its types leave them out. */
@@ -53,8 +44,8 @@ export function createCodec(): Codec {
 }
 
 class MessageCodec implements Codec {
-  readonly #packr = new Packr(settings)
-  readonly #unpackr = new Unpackr(settings)
+  readonly #packr = new Packr(msgpackSettings)
+  readonly #unpackr = new Unpackr(msgpackSettings)
   readonly #budget = new Budget(limits.MESSAGE_VALUE_BYTES)
   readonly #plain = new Budget(Number.POSITIVE_INFINITY)
   readonly #range = { start: 0, end: 0 }
@@ -141,7 +132,7 @@ class MessageCodec implements Codec {
   }
 }
 
-const plainPackr = new Packr(settings)
+const plainPackr = new Packr(msgpackSettings)
 
 /** Packs plain data of the engine's own into a buffer that the caller keeps. */
 export function encodePlain(value: unknown): Buffer {

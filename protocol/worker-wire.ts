@@ -2,23 +2,15 @@ import { Packr, Unpackr } from 'msgpackr'
 import { ServiceError } from './errors.ts'
 import { limits } from './limits.ts'
 import { refuseUnlessPlain } from './msgpack-scan.ts'
+import { msgpackSettings } from './msgpack-settings.ts'
 import type { EngineFrame, WorkerFrame } from './worker-frames.ts'
 
 /** Worker frames as bytes. Apart from their schemas, which a worker process would load for longer than a short body runs. */
 export const WORKER_PROTOCOL = 2
 export const WORKER_PATH = '/workers/attach'
 
-// Plain maps with the smallest headers; other languages know neither records nor undefined.
-const settings = {
-  useRecords: false,
-  mapsAsObjects: true,
-  variableMapSize: true,
-  encodeUndefinedAsNil: true,
-  int64AsType: 'auto' as 'number', // known to the library, not to its types
-  useToJSON: false,
-} as const
-const packr = new Packr(settings)
-const unpackr = new Unpackr(settings)
+const packr = new Packr(msgpackSettings)
+const unpackr = new Unpackr(msgpackSettings)
 
 /** In a buffer of its own. Integers beyond 32 bits travel as doubles. */
 export function encodeFrame(frame: WorkerFrame | EngineFrame): Buffer {

@@ -70,7 +70,7 @@ export class Exchange {
         ...(signal === undefined ? {} : { signal }),
       })
       const connecting = setTimeout(
-        () => request.destroy(new Error(`no connection within ${seconds(connect_ms)}`)),
+        () => request.destroy(new TransportError(`no connection within ${seconds(connect_ms)}`, true)),
         connect_ms,
       )
       const connected = (): void => {
@@ -85,13 +85,13 @@ export class Exchange {
       request.on('timeout', () => {
         // While the reader lets an answer wait, the silence is his.
         if (answer !== null && answer.readableLength > 0) request.setTimeout(read_ms)
-        else request.destroy(new Error(`no answer within ${seconds(read_ms)}`))
+        else request.destroy(new TransportError(`no answer within ${seconds(read_ms)}`, !isConnected))
       })
       // Stays for what goes wrong after the answer, such as the end of a connection on which a refused upload still runs.
       request.on('error', error => {
         clearTimeout(connecting)
         const ownFailure = signal?.aborted ? signal.reason : sourceFailure
-        reject(ownFailure ?? new TransportError(error, !isConnected))
+        reject(ownFailure ?? (error instanceof TransportError ? error : new TransportError(error, !isConnected)))
       })
       request.once('response', response => {
         answer = response

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { limits } from '../../protocol/limits.ts'
+import { emitsInOrderAndWaves } from '../kit/body-shapes.ts'
 import { eventually, liveEngine, sharedEngine } from '../kit/live-engine.ts'
 import { code, flow, Gate, input, output, Story } from '../kit/live-story.ts'
 
@@ -39,38 +40,8 @@ export default ({ x }) => { opened(); return { y: threadId } }`
   }
 })
 
-test('in a call slot a body has the same shapes, the same order and the same waves', async () => {
-  const story = new Story(live.engine)
-  const shapes = {
-    returns: 'export default ({ x }, ctx) => { ctx.emit({ y: x + 1 }); ctx.emit({ y: x + 2 }); return { y: x + 3 } }',
-    awaits: 'export default async ({ x }, ctx) => { for (let i = 1; i <= 3; i++) await ctx.emit({ y: x + i }) }',
-    yields: 'export default function* ({ x }) { yield { y: x + 1 }; yield { y: x + 2 }; return { y: x + 3 } }',
-    yields_later:
-      'export default async function* ({ x }) { for (let i = 1; i <= 3; i++) { await null; yield { y: x + i } } }',
-  }
-  const join = 'export default ({ y, doubled }) => ({ z: [y, doubled] })'
-  const double = 'export default ({ y }) => ({ doubled: y * 2 })'
-  for (const [name, source] of Object.entries(shapes)) {
-    await story.save(
-      name,
-      flow(
-        [
-          code('slot', source, [x], [y], SLOT),
-          code('double', double, [input('y', 'int')], [output('doubled', 'int')]),
-          code('join', join, [input('y', 'int'), input('doubled', 'int')], [output('z', 'json')]),
-        ],
-        int('x'),
-      ),
-    )
-    for (const value of [10, 20]) story.publish(`${name}.x`, value)
-    const items = [11, 12, 13, 21, 22, 23]
-    assert.deepEqual(
-      await story.values(`${name}.z`, 6),
-      items.map(item => [item, item * 2]),
-      name,
-    )
-  }
-})
+test('in a call slot a body has the same shapes, the same order and the same waves', () =>
+  emitsInOrderAndWaves(new Story(live.engine), SLOT))
 
 test('an emit that is awaited goes no faster than what it wakes; one that never waits is an error', async () => {
   const story = new Story(live.engine)

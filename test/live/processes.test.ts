@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import type { FlowNode } from '../../protocol/flow-document.ts'
+import { emitsInOrderAndWaves } from '../kit/body-shapes.ts'
 import { eventually, liveEngine, sharedEngine } from '../kit/live-engine.ts'
 import { code, flow, Gate, input, output, Story } from '../kit/live-story.ts'
 import { isAlive } from '../kit/spawned.ts'
@@ -40,33 +41,8 @@ test('a body with isolation runs in another process, which serves the next body 
   assert.notDeepEqual(await story.values('apart.y', 1), [first![0]])
 })
 
-test('in a process a body has the same shapes, the same order and the same waves', async () => {
-  const story = new Story(live.engine)
-  const shapes = {
-    returns: 'export default ({ x }, ctx) => { ctx.emit({ y: x + 1 }); ctx.emit({ y: x + 2 }); return { y: x + 3 } }',
-    awaits: 'export default async ({ x }, ctx) => { for (let i = 1; i <= 3; i++) await ctx.emit({ y: x + i }) }',
-    yields: 'export default function* ({ x }) { yield { y: x + 1 }; yield { y: x + 2 }; return { y: x + 3 } }',
-    nothing:
-      'export default async ({ x }, ctx) => { for (const n of [1, 2, 3]) { await null; ctx.emit({ y: x + n, z: undefined }) } }',
-  }
-  const double = 'export default ({ y }) => ({ doubled: y * 2 })'
-  const join = 'export default ({ y, doubled }) => ({ z: [y, doubled] })'
-  for (const [name, source] of Object.entries(shapes)) {
-    const nodes = [
-      code('body', source, [x], [output('y', 'int'), output('w', 'int')], PROCESS),
-      code('double', double, [input('y', 'int')], [output('doubled', 'int')]),
-      code('join', join, [input('y', 'int'), input('doubled', 'int')], [output('z', 'json')]),
-    ]
-    if (name === 'nothing') nodes[0]!.source = source.replace('z: undefined', 'w: undefined')
-    await story.save(name, flow(nodes, int('x')))
-    for (const value of [10, 20]) story.publish(`${name}.x`, value)
-    assert.deepEqual(
-      await story.values(`${name}.z`, 6),
-      [11, 12, 13, 21, 22, 23].map(item => [item, item * 2]),
-      name,
-    )
-  }
-})
+test('in a process a body has the same shapes, the same order and the same waves', () =>
+  emitsInOrderAndWaves(new Story(live.engine), PROCESS))
 
 test('values of every kind cross whole', async () => {
   const story = new Story(live.engine)
