@@ -1,5 +1,5 @@
 import { node } from 'flow-engine/sdk'
-import { figuresOf } from '../lib/vibration.ts'
+import { figuresOf } from '../signals/vibration.ts'
 
 /** Of each window of samples its figures, one emission a window. */
 export const figures = node(
