@@ -6,8 +6,8 @@
  */
 import { createHash } from 'node:crypto'
 import { itemDigest, StageFingerprint } from '../core/runs/fingerprint.ts'
-import { canonical } from '../core/runs/rfc8785.ts'
-import type { FlowDocument } from '../protocol/flow-document.ts'
+import type { FlowDocument } from '../protocol/nouns/flow-document.ts'
+import { canonical } from '../protocol/values/canonical-json.ts'
 import { chainNodes, startOurs } from './engine.ts'
 import { type Bench, type Contestant, compare, type Row, RUNS } from './kit.ts'
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { FlowDocument, FlowNode } from '../protocol/flow-document.ts'
+import type { FlowDocument, FlowNode } from '../protocol/nouns/flow-document.ts'
 import { Partner } from './partner.ts'
 
 /** Our engine as a contestant: how it is started (`partners/engine.ts`), and the flows that it runs. */

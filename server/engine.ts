@@ -1,7 +1,7 @@
-import type { ArtifactSweep, StoredArtifact, VerifyLine } from '../protocol/artifact.ts'
-import type { Cascade } from '../protocol/cascade.ts'
-import type { EngineEvent } from '../protocol/event.ts'
-import type { Flavor, PutFlavor } from '../protocol/flavor.ts'
+import type { ArtifactSweep, StoredArtifact, VerifyLine } from '../protocol/nouns/artifact.ts'
+import type { Cascade } from '../protocol/nouns/cascade.ts'
+import type { EngineEvent } from '../protocol/nouns/event.ts'
+import type { Flavor, PutFlavor } from '../protocol/nouns/flavor.ts'
 import type {
   CreateFlow,
   Flow,
@@ -10,15 +10,15 @@ import type {
   FlowSummary,
   SavedFlow,
   SaveFlow,
-} from '../protocol/flow.ts'
-import type { Message, MessageHistory, Published } from '../protocol/message.ts'
-import type { NodeError } from '../protocol/node-error.ts'
-import type { CreateRun, MetricSeries, Run, RunCounts, RunNode, RunNodeWhy } from '../protocol/run.ts'
-import type { Summary, TimeseriesPoint } from '../protocol/summary.ts'
-import type { WorkerResources } from '../protocol/worker-resources.ts'
-import type { ArtifactPlace } from '../threads/artifact-files.ts'
+} from '../protocol/nouns/flow.ts'
+import type { Message, MessageHistory, Published } from '../protocol/nouns/message.ts'
+import type { NodeError } from '../protocol/nouns/node-error.ts'
+import type { CreateRun, MetricSeries, Run, RunCounts, RunNode, RunNodeWhy } from '../protocol/nouns/run.ts'
+import type { Summary, TimeseriesPoint } from '../protocol/nouns/summary.ts'
+import type { WorkerResources } from '../protocol/worker/resources.ts'
+import type { ArtifactPlace } from '../threads/calls/artifact-files.ts'
 import type { ArtifactAsked } from './artifacts/artifact-answer.ts'
-import type { Answer } from './route.ts'
+import type { Answer } from './http/route.ts'
 import type {
   ExportMetricsRequest,
   ExportRunsRequest,

@@ -1,9 +1,9 @@
 import { limits } from '../protocol/limits.ts'
 import { EXIT } from '../protocol/settings.ts'
 import { type Config, readConfig } from './config.ts'
-import { Installation } from './installation.ts'
+import { Installation } from './installation/installation.ts'
+import { ServeLog } from './observe/serve-log.ts'
 import type { RunningEngine, StartEngine, StartOptions } from './running-engine.ts'
-import { ServeLog } from './serve-log.ts'
 
 export interface ServeOptions {
   /** What follows `svc serve`. */
@@ -68,7 +68,7 @@ async function startEngine(options: ServeOptions, parts: Omit<StartOptions, 'onF
     process.exit(EXIT.failed)
   }
   if (options.loadEngine) return (await options.loadEngine())({ ...parts, onFatal })
-  const { openStore } = await import('./live/open-store.ts')
+  const { openStore } = await import('./store/front/open-store.ts')
   const opening = openStore({ data_dir: installation.data_dir, log, onFatal })
   // Whoever awaits it hears of a failure; until then it is nobody's unhandled rejection.
   opening.catch(() => {})

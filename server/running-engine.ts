@@ -1,9 +1,9 @@
 import type { Config } from './config.ts'
 import type { Engine } from './engine.ts'
-import type { Installation } from './installation.ts'
-import type { LiveBounds } from './live/bounds.ts'
-import type { OpenedStore } from './live/open-store.ts'
-import type { Log } from './serve-log.ts'
+import type { Installation } from './installation/installation.ts'
+import type { LiveBounds } from './lanes/bounds.ts'
+import type { Log } from './observe/serve-log.ts'
+import type { OpenedStore } from './store/front/open-store.ts'
 
 /**
  * The seam between the process (`main.ts`: installation, lock, token file, signals) and what runs in it (`build.ts`, which

@@ -19,7 +19,7 @@ const DIRECTIONS: Record<string, readonly string[]> = {
 const EXCEPTIONS: readonly { by: RegExp; target: string }[] = [{ by: /^clients\/cli\//, target: 'server/main.ts' }]
 
 /** Packages with one door. Benches and tests may use them bare: they are the floor, or the other end of the wire. */
-const ONE_DOOR: Record<string, string> = { 'uWebSockets.js': 'server/front.ts', piscina: 'threads/pool.ts' }
+const ONE_DOOR: Record<string, string> = { 'uWebSockets.js': 'server/http/front.ts', piscina: 'threads/pool.ts' }
 
 const TOP_LEVEL = new Set(
   'core threads protocol server clients bench test docs .ci node_modules .git .svc dist'.split(' '),

@@ -1,4 +1,4 @@
-import type { JournalWakes } from '../core/memory/journal.ts'
+import type { JournalWakes } from '../core/memory/journal/journal.ts'
 import type { Memory } from '../core/memory/region.ts'
 import { SLOT } from '../core/memory/threads.ts'
 import { wakeThread } from '../core/memory/wait.ts'

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { Client } from '../client/client.ts'
 import { type FoundEngine, findEngine } from './find-engine.ts'
 import type { Interrupts } from './interrupts.ts'
-import type { Output } from './output.ts'
+import type { Output } from './output/output.ts'
 
 /** What a command works with. */
 export interface Context {

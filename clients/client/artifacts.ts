@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
-import type { ArtifactSweep, StoredArtifact, VerifyLine } from '../../protocol/artifact.ts'
-import type { ArtifactReference } from '../../protocol/dtype.ts'
+import type { ArtifactSweep, StoredArtifact, VerifyLine } from '../../protocol/nouns/artifact.ts'
+import type { ArtifactReference } from '../../protocol/values/dtype.ts'
 import { type Calls, unanswered } from './calls.ts'
 import { type ByteSource, TransportError } from './exchange.ts'
 import { type List, readPages } from './pages.ts'

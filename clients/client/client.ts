@@ -1,5 +1,5 @@
-import type { Summary } from '../../protocol/summary.ts'
-import type { WorkerResources } from '../../protocol/worker-resources.ts'
+import type { Summary } from '../../protocol/nouns/summary.ts'
+import type { WorkerResources } from '../../protocol/worker/resources.ts'
 import { Artifacts } from './artifacts.ts'
 import { Calls } from './calls.ts'
 import { Exchange } from './exchange.ts'

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { Summary } from '../../protocol/summary.ts'
+import type { Summary } from '../../protocol/nouns/summary.ts'
 import { VERSION } from '../../protocol/version.ts'
 import type { Calls, Query } from './calls.ts'
 import { ClientError } from './client-error.ts'

@@ -1,4 +1,4 @@
-import type { Flavor, PutFlavor } from '../../protocol/flavor.ts'
+import type { Flavor, PutFlavor } from '../../protocol/nouns/flavor.ts'
 import type { Calls } from './calls.ts'
 import { type List, readPages } from './pages.ts'
 

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import type { Flow, FlowCommit, FlowCommitDetail, FlowSummary, SavedFlow, SaveFlow } from '../../protocol/flow.ts'
+import type { Flow, FlowCommit, FlowCommitDetail, FlowSummary, SavedFlow, SaveFlow } from '../../protocol/nouns/flow.ts'
 import type { Calls } from './calls.ts'
 import { type List, readPages } from './pages.ts'
 

@@ -1,6 +1,6 @@
 import { WebSocket } from 'ws'
 import type { Problem } from '../../protocol/errors.ts'
-import type { EngineEvent } from '../../protocol/event.ts'
+import type { EngineEvent } from '../../protocol/nouns/event.ts'
 import { ClientError } from './client-error.ts'
 import { problemText } from './problem-text.ts'
 
@@ -47,8 +47,8 @@ const RETRY_MS_MIN = 250
 const RETRY_MS_MAX = 5_000
 const FLOW_EVENTS = ['flow_saved', 'flow_renamed']
 const FRAME_BYTES = 64 * 1024 * 1024
-/** As protocol/socket-frames.ts has it, which is not loaded for it: its schemas cost more than all of this. */
-const SUBPROTOCOL: typeof import('../../protocol/socket-frames.ts').SUBPROTOCOL = 'svc.v1'
+/** As protocol/socket/frames.ts has it, which is not loaded for it: its schemas cost more than all of this. */
+const SUBPROTOCOL: typeof import('../../protocol/socket/frames.ts').SUBPROTOCOL = 'svc.v1'
 
 /**
  * Follows messages and events for as long as it lives. The first connection has to work; one that is lost later is made again

@@ -1,4 +1,4 @@
-import type { Message, Published } from '../../protocol/message.ts'
+import type { Message, Published } from '../../protocol/nouns/message.ts'
 import type { Calls } from './calls.ts'
 import { type List, readPages } from './pages.ts'
 

@@ -1,4 +1,4 @@
-import type { MetricSeries } from '../../protocol/run.ts'
+import type { MetricSeries } from '../../protocol/nouns/run.ts'
 import type { Calls } from './calls.ts'
 import { type Export, type ExportForm, openExport } from './exports.ts'
 import type { List } from './pages.ts'

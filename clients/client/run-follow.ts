@@ -1,5 +1,5 @@
-import type { EngineEvent } from '../../protocol/event.ts'
-import type { Run } from '../../protocol/run.ts'
+import type { EngineEvent } from '../../protocol/nouns/event.ts'
+import type { Run } from '../../protocol/nouns/run.ts'
 import { pause } from './calls.ts'
 import type { Address, LiveSocket } from './live-socket.ts'
 import { hasEnded, signalOf, Tolerance, type WaitOptions } from './run-wait.ts'

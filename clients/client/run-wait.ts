@@ -1,4 +1,4 @@
-import type { Run, RunStatus } from '../../protocol/run.ts'
+import type { Run, RunStatus } from '../../protocol/nouns/run.ts'
 import { pause } from './calls.ts'
 import { ClientError } from './client-error.ts'
 

@@ -1,6 +1,6 @@
-import type { EngineEvent } from '../../protocol/event.ts'
 import { limits } from '../../protocol/limits.ts'
-import type { CreateRun, Run, RunCounts, RunNode, RunNodeWhy, RunStatus } from '../../protocol/run.ts'
+import type { EngineEvent } from '../../protocol/nouns/event.ts'
+import type { CreateRun, Run, RunCounts, RunNode, RunNodeWhy, RunStatus } from '../../protocol/nouns/run.ts'
 import type { Calls } from './calls.ts'
 import { type Export, type ExportForm, openExport } from './exports.ts'
 import { type List, readPages } from './pages.ts'

@@ -1,4 +1,4 @@
-import type { ArtifactReference } from '../../protocol/dtype.ts'
+import type { ArtifactReference } from '../../protocol/values/dtype.ts'
 import type { OutputPorts, OutputValues } from './ports.ts'
 
 /** What a body may store: bytes, a text (as UTF-8), or a stream of those. */

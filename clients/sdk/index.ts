@@ -1,5 +1,5 @@
 /** The public face of the SDK: flows that are declared in code. Other programs import it as `flow-engine/sdk`. */
-export type { ArtifactReference, Dtype } from '../../protocol/dtype.ts'
+export type { ArtifactReference, Dtype } from '../../protocol/values/dtype.ts'
 export type { ArtifactContent, Context } from './context.ts'
 export { type ComposedFlow, Flow, type FlowInputSpec, type FlowOptions } from './flow.ts'
 export { type Answer, type AnyNode, type Node, type NodeDefinition, type NodeOptions, node } from './node.ts'

@@ -1,6 +1,6 @@
-import type { ArtifactReference, Dtype } from '../../protocol/dtype.ts'
-import { DTYPES } from '../../protocol/dtypes.ts'
 import { isName } from '../../protocol/names.ts'
+import type { ArtifactReference, Dtype } from '../../protocol/values/dtype.ts'
+import { DTYPES } from '../../protocol/values/dtypes.ts'
 import { SdkError } from './sdk-error.ts'
 
 /** What a value of each dtype is in TypeScript. */

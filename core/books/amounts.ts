@@ -1,4 +1,4 @@
-import type { ResourceAmounts } from '../../protocol/run.ts'
+import type { ResourceAmounts } from '../../protocol/nouns/run.ts'
 import type { Amounts } from './ledger.ts'
 
 /** What a node declares, as the books count it: whole thousandths of a core, whole cards, whole KiB. What is declared is never booked as nothing. */

@@ -20,7 +20,7 @@ export function auditBooks(memory: Memory, now_us: number): string[] {
   const problems: string[] = []
   const threads = new ThreadTable(memory)
   const tickets = new Map<number, string>()
-  const last_ticket = f64[(place.header >> 3) + H.ticket]
+  const last_ticket = f64[(place.header >> 3) + H.ticket]!
   const seen = (ticket: number, what: string, owner: number): void => {
     if (!(ticket > 0 && ticket <= last_ticket))
       problems.push(`${what}: ticket ${ticket}, ${last_ticket} were given out`)
@@ -38,19 +38,19 @@ export function auditBooks(memory: Memory, now_us: number): string[] {
     const at = place.claims + row * CLAIM_ROW.size
     const word = at >> 2
     const what = `claim ${row}`
-    seen(f64[(at >> 3) + C.ticket], what, i32[word + C.owner])
-    const sum = held[i32[word + C.machine]]
+    seen(f64[(at >> 3) + C.ticket]!, what, i32[word + C.owner]!)
+    const sum = held[i32[word + C.machine]!]!
     if (sum === undefined) {
       problems.push(`${what}: on machine ${i32[word + C.machine]}`)
       continue
     }
-    const low = i32[word + C.cards_low]
-    const high = i32[word + C.cards_high]
+    const low = i32[word + C.cards_low]!
+    const high = i32[word + C.cards_high]!
     if ((sum.low & low) !== 0 || (sum.high & high) !== 0) problems.push(`${what}: holds a card that is held`)
     sum.low |= low
     sum.high |= high
-    sum.cpus += i32[word + C.cpus]
-    sum.ram_kib += f64[(at >> 3) + C.ram_kib]
+    sum.cpus += i32[word + C.cpus]!
+    sum.ram_kib += f64[(at >> 3) + C.ram_kib]!
   }
 
   held.forEach((sum, row) => {
@@ -63,10 +63,10 @@ export function auditBooks(memory: Memory, now_us: number): string[] {
       if (isHeld) problems.push(`${what}: is none, and held`)
       return
     }
-    if (row >= i32[(place.header >> 2) + H.machines]) problems.push(`${what}: lies behind the last machine`)
-    if (sum.cpus > i32[word + M.cpus]) problems.push(`${what}: ${sum.cpus} of ${i32[word + M.cpus]} thousandths held`)
-    if (sum.ram_kib > f64[(at >> 3) + M.ram_kib]) problems.push(`${what}: ${sum.ram_kib} KiB held, more than it has`)
-    if ((sum.low & ~i32[word + M.cards_low]) !== 0 || (sum.high & ~i32[word + M.cards_high]) !== 0)
+    if (row >= i32[(place.header >> 2) + H.machines]!) problems.push(`${what}: lies behind the last machine`)
+    if (sum.cpus > i32[word + M.cpus]!) problems.push(`${what}: ${sum.cpus} of ${i32[word + M.cpus]!} thousandths held`)
+    if (sum.ram_kib > f64[(at >> 3) + M.ram_kib]!) problems.push(`${what}: ${sum.ram_kib} KiB held, more than it has`)
+    if ((sum.low & ~i32[word + M.cards_low]!) !== 0 || (sum.high & ~i32[word + M.cards_high]!) !== 0)
       problems.push(`${what}: cards are held that it does not have`)
   })
 
@@ -88,15 +88,15 @@ function auditLine(
   let behind_head = false
   let before = 0
   let last_ticket = 0
-  for (let at = ledger.first; at !== 0; at = i32[(ledger.waiter(at - 1) >> 2) + W.next]) {
+  for (let at = ledger.first; at !== 0; at = i32[(ledger.waiter(at - 1) >> 2) + W.next]!) {
     const row = at - 1
     const what = `waiter ${row}`
     if (!waiting.delete(row)) {
       problems.push(`${what}: is in the line, and does not wait (or stands there twice)`)
       return problems
     }
-    const ticket = f64[(ledger.waiter(row) >> 3) + W.ticket]
-    seen(ticket, what, i32[(ledger.waiter(row) >> 2) + W.owner])
+    const ticket = f64[(ledger.waiter(row) >> 3) + W.ticket]!
+    seen(ticket, what, i32[(ledger.waiter(row) >> 2) + W.owner]!)
     if (ticket <= last_ticket) problems.push(`${what}: ticket ${ticket} behind ${last_ticket}`)
     last_ticket = ticket
     if (before === 0) behind_head = ledger.holdsBack(row, now_us)

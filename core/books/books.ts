@@ -137,12 +137,12 @@ export class Books {
   #tell(row: number, out: Claim): void {
     const { i32, f64 } = this.#memory
     const at = this.#ledger.claim(row)
-    out.ticket = f64[(at >> 3) + C.ticket]
-    out.machine = i32[(at >> 2) + C.machine]
-    out.cpus = i32[(at >> 2) + C.cpus]
-    out.cards_low = i32[(at >> 2) + C.cards_low]
-    out.cards_high = i32[(at >> 2) + C.cards_high]
-    out.ram_kib = f64[(at >> 3) + C.ram_kib]
+    out.ticket = f64[(at >> 3) + C.ticket]!
+    out.machine = i32[(at >> 2) + C.machine]!
+    out.cpus = i32[(at >> 2) + C.cpus]!
+    out.cards_low = i32[(at >> 2) + C.cards_low]!
+    out.cards_high = i32[(at >> 2) + C.cards_high]!
+    out.ram_kib = f64[(at >> 3) + C.ram_kib]!
   }
 
   #leave(): void {

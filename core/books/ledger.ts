@@ -83,14 +83,14 @@ export class Ledger {
     return this.#header + H.lock
   }
   get machines(): number {
-    return this.#i32[this.#header + H.machines]
+    return this.#i32[this.#header + H.machines]!
   }
   /** Row of the first waiter, plus 1. */
   get first(): number {
-    return this.#i32[this.#header + H.first]
+    return this.#i32[this.#header + H.first]!
   }
   nextTicket(): number {
-    return (this.#f64[(this.#header >> 1) + H.ticket] += 1)
+    return (this.#f64[(this.#header >> 1) + H.ticket]! += 1)
   }
   /** Byte offset of a row. */
   machine(row: number): number {
@@ -112,15 +112,15 @@ export class Ledger {
       const at = this.machine(row)
       const word = at >> 2
       const attached = i32[word + M.state] === MACHINE_STATE.attached
-      this.free_cpus[row] = attached ? i32[word + M.cpus] : NOT_ATTACHED
-      this.free_low[row] = attached ? i32[word + M.cards_low] : 0
-      this.free_high[row] = attached ? i32[word + M.cards_high] : 0
-      this.free_ram_kib[row] = this.#f64[(at >> 3) + M.ram_kib]
+      this.free_cpus[row] = attached ? i32[word + M.cpus]! : NOT_ATTACHED
+      this.free_low[row] = attached ? i32[word + M.cards_low]! : 0
+      this.free_high[row] = attached ? i32[word + M.cards_high]! : 0
+      this.free_ram_kib[row] = this.#f64[(at >> 3) + M.ram_kib]!
     }
     let free = -1
     const used = this.#usedWords
     for (let word = 0; word < used; word++) {
-      let bits = i32[this.#claim_bits + word]
+      let bits = i32[this.#claim_bits + word]!
       if (free < 0 && bits !== -1) free = firstClear(word, bits)
       for (; bits !== 0; bits &= bits - 1) this.#subtract((word << 5) + 31 - Math.clz32(bits & -bits))
     }
@@ -129,23 +129,23 @@ export class Ledger {
 
   /** The lowest free row is taken, so these are few, and the others need no look. */
   get #usedWords(): number {
-    return this.#i32[this.#header + H.claim_words]
+    return this.#i32[this.#header + H.claim_words]!
   }
 
   #subtract(row: number): void {
     const at = this.claim(row)
     const word = at >> 2
-    const machine = this.#i32[word + C.machine]
-    if (this.free_cpus[machine] === NOT_ATTACHED) return
-    this.free_cpus[machine] -= this.#i32[word + C.cpus]
-    this.free_low[machine] &= ~this.#i32[word + C.cards_low]
-    this.free_high[machine] &= ~this.#i32[word + C.cards_high]
-    this.free_ram_kib[machine] -= this.#f64[(at >> 3) + C.ram_kib]
+    const machine = this.#i32[word + C.machine]!
+    if (this.free_cpus[machine]! === NOT_ATTACHED) return
+    this.free_cpus[machine]! -= this.#i32[word + C.cpus]!
+    this.free_low[machine]! &= ~this.#i32[word + C.cards_low]!
+    this.free_high[machine]! &= ~this.#i32[word + C.cards_high]!
+    this.free_ram_kib[machine]! -= this.#f64[(at >> 3) + C.ram_kib]!
   }
 
   #clearClaimRow(from: number): number {
     for (let word = from >> 5; word < this.#claim_words; word++) {
-      const bits = this.#i32[this.#claim_bits + word]
+      const bits = this.#i32[this.#claim_bits + word]!
       if (bits !== -1) return firstClear(word, bits)
     }
     return -1
@@ -167,9 +167,9 @@ export class Ledger {
       const at = this.machine(row)
       const word = at >> 2
       if (this.#i32[word + M.state] !== MACHINE_STATE.attached) continue
-      const its_cpus = Math.min(cpus, this.#i32[word + M.cpus])
+      const its_cpus = Math.min(cpus, this.#i32[word + M.cpus]!)
       const its_cards = Math.min(cards, this.#cards(word))
-      const its_ram = Math.min(ram_kib, this.#f64[(at >> 3) + M.ram_kib])
+      const its_ram = Math.min(ram_kib, this.#f64[(at >> 3) + M.ram_kib]!)
       const more =
         its_cards !== needs.cards
           ? its_cards > needs.cards
@@ -187,7 +187,7 @@ export class Ledger {
   }
 
   #cards(machine_word: number): number {
-    return bitCount(this.#i32[machine_word + M.cards_low]) + bitCount(this.#i32[machine_word + M.cards_high])
+    return bitCount(this.#i32[machine_word + M.cards_low]!) + bitCount(this.#i32[machine_word + M.cards_high]!)
   }
 
   /**
@@ -197,8 +197,8 @@ export class Ledger {
   #machineFor(behind_head: boolean): number {
     const { cpus, cards, ram_kib } = this.needs
     for (let row = 0; row < this.machines; row++) {
-      if (this.free_cpus[row] < cpus || this.free_ram_kib[row] < ram_kib) continue
-      if (cards > 0 && bitCount(this.free_low[row]) + bitCount(this.free_high[row]) < cards) continue
+      if (this.free_cpus[row]! < cpus || this.free_ram_kib[row]! < ram_kib) continue
+      if (cards > 0 && bitCount(this.free_low[row]!) + bitCount(this.free_high[row]!) < cards) continue
       if (behind_head && this.#couldUse(this.#head, row)) continue
       return row
     }
@@ -209,15 +209,15 @@ export class Ledger {
     const at = this.machine(machine)
     const word = at >> 2
     return (
-      this.#i32[word + M.cpus] >= amounts.cpus &&
+      this.#i32[word + M.cpus]! >= amounts.cpus &&
       this.#cards(word) >= amounts.cards &&
-      this.#f64[(at >> 3) + M.ram_kib] >= amounts.ram_kib
+      this.#f64[(at >> 3) + M.ram_kib]! >= amounts.ram_kib
     )
   }
 
   /** Does this waiter, the first of those that wait on, let nobody pass by now? Then its needs are kept for those behind it. */
   #holdsBack(waiter: number, now_us: number): boolean {
-    if (now_us - this.#f64[(waiter >> 3) + W.since_us] < HEAD_US) return false
+    if (now_us - this.#f64[(waiter >> 3) + W.since_us]! < HEAD_US) return false
     this.#cutWaiter(waiter)
     this.#head.cpus = this.needs.cpus
     this.#head.cards = this.needs.cards
@@ -227,7 +227,7 @@ export class Ledger {
 
   #cutWaiter(waiter: number): void {
     const word = waiter >> 2
-    this.cut(this.#i32[word + W.cpus], this.#i32[word + W.cards], this.#f64[(waiter >> 3) + W.ram_kib])
+    this.cut(this.#i32[word + W.cpus]!, this.#i32[word + W.cards]!, this.#f64[(waiter >> 3) + W.ram_kib]!)
   }
 
   // ---- granting
@@ -254,8 +254,8 @@ export class Ledger {
     let low = 0
     let high = 0
     for (let left = cards; left > 0; left--) {
-      const free_low = this.free_low[machine] & ~low
-      const free_high = this.free_high[machine] & ~high
+      const free_low = this.free_low[machine]! & ~low
+      const free_high = this.free_high[machine]! & ~high
       if (free_low !== 0) low |= free_low & -free_low
       else high |= free_high & -free_high
     }
@@ -276,7 +276,7 @@ export class Ledger {
   /** Row of the live claim with the ticket, -1: none. */
   claimRow(ticket: number): number {
     for (let word = 0, used = this.#usedWords; word < used; word++)
-      for (let bits = this.#i32[this.#claim_bits + word]; bits !== 0; bits &= bits - 1) {
+      for (let bits = this.#i32[this.#claim_bits + word]!; bits !== 0; bits &= bits - 1) {
         const row = (word << 5) + 31 - Math.clz32(bits & -bits)
         if (this.#f64[(this.claim(row) >> 3) + C.ticket] === ticket) return row
       }
@@ -290,7 +290,7 @@ export class Ledger {
   /** The next live claim of the owner that it has not been told of, -1: none. */
   untold(owner: number): number {
     for (let word = 0, used = this.#usedWords; word < used; word++)
-      for (let bits = this.#i32[this.#claim_bits + word]; bits !== 0; bits &= bits - 1) {
+      for (let bits = this.#i32[this.#claim_bits + word]!; bits !== 0; bits &= bits - 1) {
         const row = (word << 5) + 31 - Math.clz32(bits & -bits)
         const at = this.claim(row) >> 2
         if (this.#i32[at + C.owner] === owner && this.#i32[at + C.told] === 0) return row
@@ -304,7 +304,7 @@ export class Ledger {
   append(ask: Amounts, ticket: number, owner: number, now_us: number): boolean {
     let row = -1
     for (let word = 0; word < this.#waiter_words && row < 0; word++) {
-      const bits = this.#i32[this.#waiter_bits + word]
+      const bits = this.#i32[this.#waiter_bits + word]!
       if (bits !== -1) row = firstClear(word, bits)
     }
     if (row < 0) return false
@@ -319,7 +319,7 @@ export class Ledger {
     i32[word + W.cards] = ask.cards
     i32[word + W.next] = 0
     setBit(i32, this.#waiter_bits, row)
-    const last = i32[this.#header + H.last]
+    const last = i32[this.#header + H.last]!
     atomics.release(i32, last === 0 ? this.#header + H.first : (this.waiter(last - 1) >> 2) + W.next, row + 1)
     atomics.release(i32, this.#header + H.last, row + 1)
     return true
@@ -339,7 +339,7 @@ export class Ledger {
   }
 
   #next(at: number): number {
-    return this.#i32[(this.waiter(at - 1) >> 2) + W.next]
+    return this.#i32[(this.waiter(at - 1) >> 2) + W.next]!
   }
 
   /** `before` and `at` are rows plus 1. The bit goes last: one that was unlinked alone is found by whoever recovers the books. */
@@ -370,8 +370,8 @@ export class Ledger {
         if (before === 0) behind_head = this.#holdsBack(waiter, now_us)
         before = at
       } else {
-        const owner = this.#i32[(waiter >> 2) + W.owner]
-        this.#grant(row, machine, this.#f64[(waiter >> 3) + W.ticket], owner, now_us, 0)
+        const owner = this.#i32[(waiter >> 2) + W.owner]!
+        this.#grant(row, machine, this.#f64[(waiter >> 3) + W.ticket]!, owner, now_us, 0)
         this.#unlink(before, at)
         this.#subtract(row)
         if (owner !== me) this.#toWake(owner)
@@ -419,7 +419,7 @@ export class Ledger {
   /** The line is made anew from the bits, in ticket order. A waiter whose claim is live had been granted. */
   relink(): void {
     const { i32, f64, sizes } = this.#memory
-    const ticketOf = (waiter: number): number => f64[(this.waiter(waiter) >> 3) + W.ticket]
+    const ticketOf = (waiter: number): number => f64[(this.waiter(waiter) >> 3) + W.ticket]!
     const waiting = [...rowsInUse(i32, this.#waiter_bits << 2, sizes.book_waiting)]
     for (const row of waiting) if (this.claimRow(ticketOf(row)) >= 0) clearBit(i32, this.#waiter_bits, row)
     const left = [...rowsInUse(i32, this.#waiter_bits << 2, sizes.book_waiting)]
@@ -437,10 +437,10 @@ export class Ledger {
     for (const row of rowsInUse(i32, this.#claim_bits << 2, sizes.book_claims)) {
       const at = this.claim(row) >> 2
       if (i32[at + C.owner] === owner) this.freeClaim(row)
-      else if (i32[at + C.told] === 0) this.#toWake(i32[at + C.owner])
+      else if (i32[at + C.told]! === 0) this.#toWake(i32[at + C.owner]!)
     }
     for (const row of rowsInUse(i32, this.#waiter_bits << 2, sizes.book_waiting))
-      if (i32[(this.waiter(row) >> 2) + W.owner] === owner) this.remove(f64[(this.waiter(row) >> 3) + W.ticket])
+      if (i32[(this.waiter(row) >> 2) + W.owner]! === owner) this.remove(f64[(this.waiter(row) >> 3) + W.ticket]!)
   }
 
   // ---- machines
@@ -483,9 +483,9 @@ const firstClear = (word: number, bits: number): number => (word << 5) + 31 - Ma
 /** Only the holder of the books' word writes these words, so a plain read before the write is enough. */
 function setBit(i32: Int32Array, bits: number, row: number): void {
   const word = bits + (row >> 5)
-  atomics.release(i32, word, i32[word] | (1 << (row & 31)))
+  atomics.release(i32, word, i32[word]! | (1 << (row & 31)))
 }
 function clearBit(i32: Int32Array, bits: number, row: number): void {
   const word = bits + (row >> 5)
-  atomics.release(i32, word, i32[word] & ~(1 << (row & 31)))
+  atomics.release(i32, word, i32[word]! & ~(1 << (row & 31)))
 }

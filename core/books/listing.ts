@@ -44,12 +44,12 @@ export function listBooks(memory: Memory, ledger: Ledger): Listing {
     const at = ledger.claim(row)
     const word = at >> 2
     listing.claims.push({
-      ticket: f64[(at >> 3) + C.ticket],
-      machine: i32[word + C.machine],
-      cpus: i32[word + C.cpus],
-      cards: cardNumbers(i32[word + C.cards_low], i32[word + C.cards_high]),
-      ram_kib: f64[(at >> 3) + C.ram_kib],
-      since_us: f64[(at >> 3) + C.since_us],
+      ticket: f64[(at >> 3) + C.ticket]!,
+      machine: i32[word + C.machine]!,
+      cpus: i32[word + C.cpus]!,
+      cards: cardNumbers(i32[word + C.cards_low]!, i32[word + C.cards_high]!),
+      ram_kib: f64[(at >> 3) + C.ram_kib]!,
+      since_us: f64[(at >> 3) + C.since_us]!,
     })
   }
   ledger.count()
@@ -59,25 +59,25 @@ export function listBooks(memory: Memory, ledger: Ledger): Listing {
     const attached = i32[word + M.state] === MACHINE_STATE.attached
     if (!attached && !ledger.isHeld(machine)) continue
     const capacity = {
-      cpus: i32[word + M.cpus],
-      cards: cardNumbers(i32[word + M.cards_low], i32[word + M.cards_high]),
-      ram_kib: f64[(at >> 3) + M.ram_kib],
+      cpus: i32[word + M.cpus]!,
+      cards: cardNumbers(i32[word + M.cards_low]!, i32[word + M.cards_high]!),
+      ram_kib: f64[(at >> 3) + M.ram_kib]!,
     }
     const free = {
-      cpus: ledger.free_cpus[machine],
-      cards: cardNumbers(ledger.free_low[machine], ledger.free_high[machine]),
-      ram_kib: ledger.free_ram_kib[machine],
+      cpus: ledger.free_cpus[machine]!,
+      cards: cardNumbers(ledger.free_low[machine]!, ledger.free_high[machine]!),
+      ram_kib: ledger.free_ram_kib[machine]!,
     }
     listing.machines.push({ machine, attached, capacity, free: attached ? free : { cpus: 0, cards: [], ram_kib: 0 } })
   }
-  for (let at = ledger.first; at !== 0; at = i32[(ledger.waiter(at - 1) >> 2) + W.next]) {
+  for (let at = ledger.first; at !== 0; at = i32[(ledger.waiter(at - 1) >> 2) + W.next]!) {
     const row = ledger.waiter(at - 1)
     const word = row >> 2
-    const asked = { cpus: i32[word + W.cpus], cards: i32[word + W.cards], ram_kib: f64[(row >> 3) + W.ram_kib] }
+    const asked = { cpus: i32[word + W.cpus]!, cards: i32[word + W.cards]!, ram_kib: f64[(row >> 3) + W.ram_kib]! }
     ledger.cut(asked.cpus, asked.cards, asked.ram_kib)
     listing.waiting.push({
-      ticket: f64[(row >> 3) + W.ticket],
-      since_us: f64[(row >> 3) + W.since_us],
+      ticket: f64[(row >> 3) + W.ticket]!,
+      since_us: f64[(row >> 3) + W.since_us]!,
       asked,
       needs: { ...ledger.needs },
     })

@@ -86,7 +86,7 @@ export function booksPlace({ regions, sizes }: Memory): BooksPlace {
 /** Rows whose bit is set, ascending. */
 export function* rowsInUse(i32: Int32Array, bits_at: number, rows: number): Generator<number> {
   for (let word = 0; word < bitWords(rows); word++)
-    for (let bits = i32[(bits_at >> 2) + word]; bits !== 0; bits &= bits - 1)
+    for (let bits = i32[(bits_at >> 2) + word]!; bits !== 0; bits &= bits - 1)
       yield (word << 5) + 31 - Math.clz32(bits & -bits)
 }
 

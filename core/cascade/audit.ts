@@ -10,7 +10,7 @@ import {
 } from '../memory/arena.ts'
 import { NODE_ROW } from '../memory/counters.ts'
 import { HELD_ROW } from '../memory/held.ts'
-import { JOURNAL, JOURNAL_HEADER, JOURNAL_RECORD, journalOffset } from '../memory/journal.ts'
+import { JOURNAL, JOURNAL_HEADER, JOURNAL_RECORD, journalOffset } from '../memory/journal/journal.ts'
 import { MESSAGE_ROW, VALUE_SLOT } from '../memory/messages.ts'
 import type { Memory } from '../memory/region.ts'
 import { FLOW_ROW, FlowTable } from './flows.ts'
@@ -62,9 +62,9 @@ function auditQueues(memory: Memory, audit: Audit, refer: (ref: number) => void)
     let bytes = 0
     for (const position of queue.positions(flow)) {
       const at = (queue.pool.start >> 2) + (position << 1)
-      const ref = i32[at + QUEUE_ITEM.word.ref]
+      const ref = i32[at + QUEUE_ITEM.word.ref]!
       items++
-      bytes += (i32[at + QUEUE_ITEM.word.size] << 3) + (ref !== 0 ? i32[at + QUEUE_ITEM.word.length] : 0)
+      bytes += (i32[at + QUEUE_ITEM.word.size]! << 3) + (ref !== 0 ? i32[at + QUEUE_ITEM.word.length]! : 0)
       refer(ref)
     }
     audit.items += items
@@ -95,7 +95,7 @@ function auditQueues(memory: Memory, audit: Audit, refer: (ref: number) => void)
 function referFromTables(memory: Memory, refer: (ref: number) => void): void {
   const { i32, regions, sizes } = memory
   const slots = (at: number): void => {
-    refer(i32[(at >> 2) + VALUE_SLOT.word.ref])
+    refer(i32[(at >> 2) + VALUE_SLOT.word.ref]!)
   }
   for (let message = 0; message < sizes.messages; message++) {
     const row = regions.messages.offset + message * MESSAGE_ROW.size
@@ -106,9 +106,9 @@ function referFromTables(memory: Memory, refer: (ref: number) => void): void {
     slots(held + HELD_ROW.offset.second)
   }
   for (let flow = 0; flow < sizes.flows; flow++)
-    refer(i32[((regions.flows.offset + flow * FLOW_ROW.size) >> 2) + word.carry_ref])
+    refer(i32[((regions.flows.offset + flow * FLOW_ROW.size) >> 2) + word.carry_ref]!)
   for (let node = 0; node < sizes.nodes; node++)
-    refer(i32[((regions.nodes.offset + node * NODE_ROW.size) >> 2) + NODE_ROW.word.state_ref])
+    refer(i32[((regions.nodes.offset + node * NODE_ROW.size) >> 2) + NODE_ROW.word.state_ref]!)
 }
 
 /** Records that the store has not read yet hold the slabs of long values. */
@@ -117,11 +117,11 @@ function referFromJournal(memory: Memory, slot: number, refer: (ref: number) => 
   const head = journalOffset(memory, slot)
   const tail = i32[(head >> 2) + JOURNAL_HEADER.word.tail]
   const mask = (memory.sizes.ring_bytes >> 3) - 1
-  for (let position = i32[(head >> 2) + JOURNAL_HEADER.word.cursor]; position !== tail; ) {
+  for (let position = i32[(head >> 2) + JOURNAL_HEADER.word.cursor]!; position !== tail; ) {
     const at = (head + JOURNAL_HEADER.size + ((position & mask) << 3)) >> 2
-    const kind = i32[at + JOURNAL_RECORD.word.kind] & 0xff
-    if (kind === JOURNAL.value || kind === JOURNAL.held) refer(i32[at + JOURNAL_RECORD.word.ref])
-    position = (position + ((i32[at] + 7) >> 3)) | 0
+    const kind = i32[at + JOURNAL_RECORD.word.kind]! & 0xff
+    if (kind === JOURNAL.value || kind === JOURNAL.held) refer(i32[at + JOURNAL_RECORD.word.ref]!)
+    position = (position + ((i32[at]! + 7) >> 3)) | 0
   }
 }
 
@@ -133,14 +133,14 @@ function auditSlabs(memory: Memory, audit: Audit, references: Map<number, number
   for (let block = 1; block <= place.blocks; block++) {
     const row = place.rows + block * (BLOCK_ROW.size >> 2)
     if (i32[row + BLOCK_ROW.word.owner] === 0) continue
-    const kind = i32[row + BLOCK_ROW.word.kind]
+    const kind = i32[row + BLOCK_ROW.word.kind]!
     if (kind === BLOCK_KIND.free || kind === BLOCK_KIND.inside_run) continue
     const isRun = kind === BLOCK_KIND.run
-    const count = isRun ? 1 : i32[row + BLOCK_ROW.word.carved]
-    const listed = isRun ? new Set<number>() : freeSlabs(memory, i32[row + BLOCK_ROW.word.free])
+    const count = isRun ? 1 : i32[row + BLOCK_ROW.word.carved]!
+    const listed = isRun ? new Set<number>() : freeSlabs(memory, i32[row + BLOCK_ROW.word.free]!)
     for (let slab = 0; slab < count; slab++) {
-      const ref = (place.first + (block - 1) * BLOCK_BYTES + (isRun ? 0 : slab * SLAB_BYTES[kind - 1])) >> 4
-      const held = i32[(ref << 2) + SLAB_ROW.word.references]
+      const ref = (place.first + (block - 1) * BLOCK_BYTES + (isRun ? 0 : slab * SLAB_BYTES[kind - 1]!)) >> 4
+      const held = i32[(ref << 2) + SLAB_ROW.word.references]!
       const named = references.get(ref) ?? 0
       references.delete(ref)
       if (held > 0) audit.slabs.held++
@@ -157,7 +157,7 @@ function auditSlabs(memory: Memory, audit: Audit, references: Map<number, number
 
 function freeSlabs(memory: Memory, first: number): Set<number> {
   const found = new Set<number>()
-  for (let ref = first; ref !== 0 && !found.has(ref); ref = memory.i32[(ref << 2) + SLAB_ROW.word.next]) found.add(ref)
+  for (let ref = first; ref !== 0 && !found.has(ref); ref = memory.i32[(ref << 2) + SLAB_ROW.word.next]!) found.add(ref)
   return found
 }
 
@@ -167,7 +167,7 @@ function returnedSlabs(memory: Memory): Set<number> {
   const { slots } = arenaPlace(memory)
   for (let slot = 0; slot < memory.sizes.threads; slot++) {
     const list = slots + slot * (ARENA_SLOT_ROW.size >> 2) + ARENA_SLOT_ROW.word.returned
-    for (const ref of freeSlabs(memory, memory.i32[list])) found.add(ref)
+    for (const ref of freeSlabs(memory, memory.i32[list]!)) found.add(ref)
   }
   return found
 }

@@ -1,4 +1,4 @@
-import type { CodecRefusal } from '../../protocol/codec.ts'
+import type { CodecRefusal } from '../../protocol/values/codec.ts'
 import type { PlanInputPort, PlanNode } from '../flow/plan.ts'
 import type { Failure, Host } from './host.ts'
 import type { Execution } from './seat.ts'

@@ -91,7 +91,7 @@ export class FlowTable {
   }
 
   lastLane(flow: number): number {
-    return this.#i32[this.row(flow) + word.last_lane]
+    return this.#i32[this.row(flow) + word.last_lane]!
   }
 
   /** Spins, then waits. False when the word could not be had within `patience_ms` (its holder died and is not recovered yet). */
@@ -126,9 +126,9 @@ export class FlowTable {
   queuedBytes(flow: number): number {
     const row = this.row(flow)
     const taken = atomics.acquire(this.#i32, row + word.taken)
-    const taken_bytes = this.#i32[row + word.taken_bytes_even + (taken & 1)]
+    const taken_bytes = this.#i32[row + word.taken_bytes_even + (taken & 1)]!
     const appended = atomics.acquire(this.#i32, row + word.appended)
-    return (this.#i32[row + word.appended_bytes_even + (appended & 1)] - taken_bytes) | 0
+    return (this.#i32[row + word.appended_bytes_even + (appended & 1)]! - taken_bytes) | 0
   }
 
   /** Whether so many items, or so many bytes, wait over queue, mailboxes and children. */
@@ -136,22 +136,22 @@ export class FlowTable {
     const i32 = this.#i32
     const row = this.row(flow)
     const taken = atomics.acquire(i32, row + word.taken)
-    const taken_bytes = i32[row + word.taken_bytes_even + (taken & 1)]
+    const taken_bytes = i32[row + word.taken_bytes_even + (taken & 1)]!
     const appended = atomics.acquire(i32, row + word.appended)
-    const appended_bytes = i32[row + word.appended_bytes_even + (appended & 1)]
+    const appended_bytes = i32[row + word.appended_bytes_even + (appended & 1)]!
     return (
-      ((appended - taken) | 0) + i32[row + word.inner_items] >= items ||
-      ((appended_bytes - taken_bytes) | 0) + i32[row + word.inner_bytes] >= bytes
+      ((appended - taken) | 0) + i32[row + word.inner_items]! >= items ||
+      ((appended_bytes - taken_bytes) | 0) + i32[row + word.inner_bytes]! >= bytes
     )
   }
 
   /** Items over queue, mailboxes and children. */
   waiting(flow: number): number {
-    return this.queued(flow) + this.#i32[this.row(flow) + word.inner_items]
+    return this.queued(flow) + this.#i32[this.row(flow) + word.inner_items]!
   }
 
   waitingBytes(flow: number): number {
-    return this.queuedBytes(flow) + this.#i32[this.row(flow) + word.inner_bytes]
+    return this.queuedBytes(flow) + this.#i32[this.row(flow) + word.inner_bytes]!
   }
 
   /** By the owner: what waits inside it. */
@@ -163,7 +163,7 @@ export class FlowTable {
 
   /** By the owner: one more, or less, than it last said. */
   countInner(flow: number, change: 1 | -1): void {
-    this.#i32[this.row(flow) + word.inner_items] += change
+    this.#i32[this.row(flow) + word.inner_items]! += change
   }
 
   /** How full the flow is, as a share of its bound; `limits.FLOW_WAITING_HARD_FACTOR` is the hard cap. */
@@ -173,29 +173,29 @@ export class FlowTable {
 
   /** Items dropped since the engine started, at the hard cap or because no segment was free. */
   dropped(flow: number): number {
-    return this.#f64[(this.row(flow) >> 1) + word.dropped]
+    return this.#f64[(this.row(flow) >> 1) + word.dropped]!
   }
 
   /** Under the publish word of the flow. */
   countDropped(flow: number): void {
-    this.#f64[(this.row(flow) >> 1) + word.dropped]++
+    this.#f64[(this.row(flow) >> 1) + word.dropped]!++
   }
 
   /** Arena slab with values that go from owner to owner, 0: nothing. */
   carry(flow: number): number {
-    return this.#i32[this.row(flow) + word.carry_ref]
+    return this.#i32[this.row(flow) + word.carry_ref]!
   }
 
   carryVersion(flow: number): number {
-    return this.#i32[this.row(flow) + word.carry_version]
+    return this.#i32[this.row(flow) + word.carry_version]!
   }
 
   /** By the owner; takes over the reference and returns the one it displaced, for the caller to release. */
   setCarry(flow: number, ref: number): number {
     const row = this.row(flow)
-    const displaced = this.#i32[row + word.carry_ref]
+    const displaced = this.#i32[row + word.carry_ref]!
     this.#i32[row + word.carry_ref] = ref
-    this.#i32[row + word.carry_version]++
+    this.#i32[row + word.carry_version]!++
     return displaced
   }
 }

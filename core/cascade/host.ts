@@ -1,6 +1,6 @@
-import type { Codec } from '../../protocol/codec.ts'
-import type { EncodedValue } from '../../protocol/encoded.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
+import type { Codec } from '../../protocol/values/codec.ts'
+import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import type { PlanNode, PlanOutputPort } from '../flow/plan.ts'
 import type { FlowRun } from './flow-run.ts'
 import type { Mailbox } from './mailbox.ts'

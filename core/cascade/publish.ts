@@ -10,7 +10,7 @@ import {
   journalOffset,
   travelsByRef,
   VALUE_FLAG,
-} from '../memory/journal.ts'
+} from '../memory/journal/journal.ts'
 import type { MessageTable } from '../memory/messages.ts'
 import type { Memory } from '../memory/region.ts'
 import { slotOf } from '../memory/threads.ts'
@@ -213,7 +213,7 @@ export class Publisher {
     if (ts < before && before - ts < CLOCKS_DIFFER_US) ts = before
     i32[row + intent.flow] = flow
     i32[row + intent.ref] = 0
-    i32[row + intent.mark] = i32[this.#journal_tail]
+    i32[row + intent.mark] = i32[this.#journal_tail]!
     i32[row + intent.record] = RECORD.inner
     i32[row + intent.displaced] = displaced
     if (displaced !== 0) i32[row + intent.displaced_generation] = this.#arena.generation(displaced)
@@ -249,13 +249,13 @@ export class Publisher {
     const { message, flow, foreign } = route
     const i32 = this.#i32
     const row = this.#intent
-    let ts = this.#f64[(row >> 1) + intent.ts]
+    let ts = this.#f64[(row >> 1) + intent.ts]!
     const before = this.#messages.ts(message)
     if (ts < before && before - ts < CLOCKS_DIFFER_US) this.#f64[(row >> 1) + intent.ts] = ts = before
     if (version === 0) version = this.#messages.version(message) + 1
     i32[row + intent.flow] = flow
     i32[row + intent.ref] = ref
-    i32[row + intent.mark] = i32[this.#journal_tail]
+    i32[row + intent.mark] = i32[this.#journal_tail]!
     i32[row + intent.record] = (record === RECORD.none ? RECORD_BIT.none : record) | (queued ? RECORD_BIT.queued : 0)
     const displaced = this.#messages.previousRef(message)
     i32[row + intent.displaced] = displaced
@@ -269,7 +269,7 @@ export class Publisher {
     const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
     if (queued) this.#queue.put(flow, message, value, queue_ref)
     for (let i = 0; i < foreign.length; i++) {
-      if (this.#isReserved(foreign[i])) this.#queue.put(foreign[i], message, value, queue_ref)
+      if (this.#isReserved(foreign[i]!)) this.#queue.put(foreign[i]!, message, value, queue_ref)
     }
     if (record !== RECORD.none) this.#journal.value(message, version, ts, record, value, ref)
     if (displaced !== 0) this.#release(displaced)
@@ -281,7 +281,7 @@ export class Publisher {
   #shareSlab(route: Route, value: EncodedValue, ref: number, queued: boolean): void {
     if (value.length <= limits.QUEUE_INLINE_BYTES) return
     if (queued) this.#arena.retain(ref)
-    for (let i = 0; i < route.foreign.length; i++) if (this.#isReserved(route.foreign[i])) this.#arena.retain(ref)
+    for (let i = 0; i < route.foreign.length; i++) if (this.#isReserved(route.foreign[i]!)) this.#arena.retain(ref)
   }
 
   /** Slab with the payload, 0: it lies in the slot, `REFUSED.arena_full`: none, or the arena is over `share` of its cap. */
@@ -302,7 +302,7 @@ export class Publisher {
 
   #backlogged(route: Route): boolean {
     const { downstream } = route
-    for (let i = 0; i < downstream.length; i++) if (this.#isOver(downstream[i], 1)) return true
+    for (let i = 0; i < downstream.length; i++) if (this.#isOver(downstream[i]!, 1)) return true
     return false
   }
 
@@ -315,7 +315,7 @@ export class Publisher {
     const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
     if (route.queued && !this.#reserve(route.flow, value, queue_ref)) return REFUSED.queue_full
     for (let i = 0; i < route.foreign.length; i++) {
-      if (!this.#reserve(route.foreign[i], value, queue_ref)) return REFUSED.queue_full
+      if (!this.#reserve(route.foreign[i]!, value, queue_ref)) return REFUSED.queue_full
     }
     return 0
   }
@@ -323,10 +323,10 @@ export class Publisher {
   #reserveOrDrop(route: Route, value: EncodedValue, ref: number): void {
     const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
     for (let i = 0; i < route.foreign.length; i++) {
-      const flow = route.foreign[i]
+      const flow = route.foreign[i]!
       if (!this.#isOver(flow, this.#bounds.hard_factor) && this.#reserve(flow, value, queue_ref)) continue
       const row = this.#flows.row(flow)
-      this.#i32[row + word.before] = this.#i32[row + word.appended] - 1
+      this.#i32[row + word.before] = this.#i32[row + word.appended]! - 1
       this.#flows.countDropped(flow)
       this.#dropped(flow, route.message)
     }
@@ -336,7 +336,7 @@ export class Publisher {
     const room = this.#queue.room(flow, value, ref)
     if (room === 0) return false
     const row = this.#flows.row(flow)
-    this.#i32[row + word.before] = this.#i32[row + word.appended]
+    this.#i32[row + word.before] = this.#i32[row + word.appended]!
     this.#i32[row + word.room] = room
     return true
   }
@@ -352,12 +352,15 @@ export class Publisher {
     const { flow, foreign } = route
     if (foreign.length === 0) return this.#flows.lockPublish(flow, this.#owner, patience_ms)
     let place = 0
-    while (place < foreign.length && foreign[place] < flow) place++
+    while (place < foreign.length && foreign[place]! < flow) place++
     for (let i = 0; i <= foreign.length; i++) {
-      const next = i < place ? foreign[i] : i === place ? flow : foreign[i - 1]
+      const next = i < place ? foreign[i]! : i === place ? flow : foreign[i - 1]!
       if (this.#flows.lockPublish(next, this.#owner, patience_ms)) continue
       for (let held = 0; held < i; held++) {
-        this.#flows.unlockPublish(held < place ? foreign[held] : held === place ? flow : foreign[held - 1], this.#owner)
+        this.#flows.unlockPublish(
+          held < place ? foreign[held]! : held === place ? flow : foreign[held - 1]!,
+          this.#owner,
+        )
       }
       return false
     }
@@ -365,16 +368,16 @@ export class Publisher {
   }
 
   #unlock(route: Route): void {
-    for (let i = 0; i < route.foreign.length; i++) this.#flows.unlockPublish(route.foreign[i], this.#owner)
+    for (let i = 0; i < route.foreign.length; i++) this.#flows.unlockPublish(route.foreign[i]!, this.#owner)
     this.#flows.unlockPublish(route.flow, this.#owner)
   }
 
   /** The last unlock is a full barrier: it puts the appends before the looks at who owns, what is marked and who sleeps. */
   #unlockAndTell(route: Route, queued: boolean): void {
-    for (let i = 0; i < route.foreign.length; i++) this.#flows.unlockPublish(route.foreign[i], this.#owner)
+    for (let i = 0; i < route.foreign.length; i++) this.#flows.unlockPublish(route.foreign[i]!, this.#owner)
     this.#flows.unlockPublishWithBarrier(route.flow, this.#owner)
     if (queued) this.#ready.markReady(route.flow)
-    for (let i = 0; i < route.foreign.length; i++) this.#ready.markReady(route.foreign[i])
+    for (let i = 0; i < route.foreign.length; i++) this.#ready.markReady(route.foreign[i]!)
   }
 }
 

@@ -137,15 +137,15 @@ export class IngressQueue {
   put(flow: number, message: number, value: EncodedValue, ref: number): void {
     const i32 = this.#i32
     const row = this.#flows.row(flow)
-    const position = i32[row + word.room]
+    const position = i32[row + word.room]!
     const units = unitsOf(value, ref)
     this.#write(position, units, message, value, ref)
-    const appended = i32[row + word.appended]
+    const appended = i32[row + word.appended]!
     const now = appended & 1
     const then = now ^ 1
     i32[row + word.tail_even + then] = position + units
     i32[row + word.appended_bytes_even + then] =
-      i32[row + word.appended_bytes_even + now] + (units << 3) + (ref !== 0 ? value.length : 0)
+      i32[row + word.appended_bytes_even + now]! + (units << 3) + (ref !== 0 ? value.length : 0)
     atomics.release(i32, row + word.appended, appended + 1)
   }
 
@@ -155,26 +155,26 @@ export class IngressQueue {
    */
   take(flow: number, out: TakenItem): boolean {
     const row = this.#flows.row(flow)
-    const taken = this.#i32[row + word.taken]
+    const taken = this.#i32[row + word.taken]!
     if (atomics.acquire(this.#i32, row + word.appended) === taken) {
       this.#keepWarm(flow)
       return false
     }
     const now = taken & 1
     const then = now ^ 1
-    let position = this.#i32[row + word.head_even + now] || this.#i32[row + word.first]
+    let position = this.#i32[row + word.head_even + now] || this.#i32[row + word.first]!
     let emptied = -1
     const segment = position & SEGMENT_MASK
     const head = this.#start_i32 + (segment << 1)
-    if (this.#i32[head + END] === position - segment) {
+    if (this.#i32[head + END]! === position - segment) {
       emptied = segment >> SEGMENT_SHIFT
-      position = this.#i32[head + NEXT]
+      position = this.#i32[head + NEXT]!
     }
     const ref = this.#read(position, out)
-    const units = this.#i32[this.#start_i32 + (position << 1) + item.size]
+    const units = this.#i32[this.#start_i32 + (position << 1) + item.size]!
     this.#i32[row + word.head_even + then] = position + units
     this.#i32[row + word.taken_bytes_even + then] =
-      this.#i32[row + word.taken_bytes_even + now] + (units << 3) + (ref !== 0 ? out.value.length : 0)
+      this.#i32[row + word.taken_bytes_even + now]! + (units << 3) + (ref !== 0 ? out.value.length : 0)
     if (ref === 0) {
       atomics.release(this.#i32, row + word.taken, taken + 1)
     } else {
@@ -197,11 +197,11 @@ export class IngressQueue {
     for (;;) {
       const taken = atomics.acquire(this.#i32, row + word.taken)
       if (atomics.acquire(this.#i32, row + word.appended) === taken) return 0
-      let position = this.#i32[row + word.head_even + (taken & 1)] || this.#i32[row + word.first]
+      let position = this.#i32[row + word.head_even + (taken & 1)] || this.#i32[row + word.first]!
       const segment = position & SEGMENT_MASK
       const head = this.#start_i32 + (segment << 1)
-      if (this.#i32[head + END] === position - segment) position = this.#i32[head + NEXT]
-      const ts = this.#f64[this.#start_f64 + position + item.ts]
+      if (this.#i32[head + END]! === position - segment) position = this.#i32[head + NEXT]!
+      const ts = this.#f64[this.#start_f64 + position + item.ts]!
       if (atomics.recheck(this.#i32, row + word.taken) === taken) return ts
     }
   }
@@ -214,8 +214,8 @@ export class IngressQueue {
   trim(flow: number): void {
     const row = this.#flows.row(flow)
     if (!this.#flows.tryLockPublish(flow, this.#owner)) return
-    const appended = this.#i32[row + word.appended]
-    const taken = this.#i32[row + word.taken]
+    const appended = this.#i32[row + word.appended]!
+    const taken = this.#i32[row + word.taken]!
     if (appended === taken) {
       let position = this.#head(row)
       const tail = word.tail_even + (appended & 1)
@@ -224,7 +224,7 @@ export class IngressQueue {
         atomics.release(this.#i32, row + tail, 0)
         while (position !== 0) {
           const segment = position & SEGMENT_MASK
-          position = this.#i32[this.#start_i32 + (segment << 1) + NEXT]
+          position = this.#i32[this.#start_i32 + (segment << 1) + NEXT]!
           this.pool.give(segment >> SEGMENT_SHIFT)
         }
       }
@@ -246,8 +246,8 @@ export class IngressQueue {
   /** By a holder of both claim and publish word, after the last one died inside: gives back what is not in the chain. */
   sweep(flow: number): void {
     const row = this.#flows.row(flow)
-    const appended = this.#i32[row + word.appended]
-    const taken = this.#i32[row + word.taken]
+    const appended = this.#i32[row + word.appended]!
+    const taken = this.#i32[row + word.taken]!
     if (appended === taken) {
       this.#i32[row + word.tail_even + (appended & 1)] = 0
       this.#i32[row + word.head_even + (taken & 1)] = 0
@@ -261,12 +261,12 @@ export class IngressQueue {
   /** Segments of the chain in order, while nobody moves it. */
   *segments(flow: number): Generator<number> {
     const row = this.#flows.row(flow)
-    if (this.#i32[row + word.tail_even + (this.#i32[row + word.appended] & 1)] === 0) return
+    if (this.#i32[row + word.tail_even + (this.#i32[row + word.appended]! & 1)]! === 0) return
     let position = this.#head(row)
     while (position !== 0) {
       const segment = position & SEGMENT_MASK
       yield segment >> SEGMENT_SHIFT
-      position = this.#i32[this.#start_i32 + (segment << 1) + NEXT]
+      position = this.#i32[this.#start_i32 + (segment << 1) + NEXT]!
     }
   }
 
@@ -277,9 +277,9 @@ export class IngressQueue {
     for (let left = this.#flows.queued(flow); left > 0; left--) {
       const segment = position & SEGMENT_MASK
       const head = this.#start_i32 + (segment << 1)
-      if (this.#i32[head + END] === position - segment) position = this.#i32[head + NEXT]
+      if (this.#i32[head + END]! === position - segment) position = this.#i32[head + NEXT]!
       yield position
-      position += this.#i32[this.#start_i32 + (position << 1) + item.size]
+      position += this.#i32[this.#start_i32 + (position << 1) + item.size]!
     }
   }
 
@@ -287,8 +287,8 @@ export class IngressQueue {
   firstVersions(flow: number): Map<number, number> {
     const first = new Map<number, number>()
     for (const position of this.positions(flow)) {
-      const message = this.#i32[this.#start_i32 + (position << 1) + item.message]
-      if (!first.has(message)) first.set(message, this.#f64[this.#start_f64 + position + item.version])
+      const message = this.#i32[this.#start_i32 + (position << 1) + item.message]!
+      if (!first.has(message)) first.set(message, this.#f64[this.#start_f64 + position + item.version]!)
     }
     return first
   }
@@ -296,10 +296,10 @@ export class IngressQueue {
   /** Under the publish word. True when `segment` is where the flow appends or will append next. */
   isLinked(flow: number, segment: number): boolean {
     const row = this.#flows.row(flow)
-    const tail = this.#i32[row + word.tail_even + (this.#i32[row + word.appended] & 1)]
+    const tail = this.#i32[row + word.tail_even + (this.#i32[row + word.appended]! & 1)]!
     if (tail === 0) return false
     const last = tail & SEGMENT_MASK
-    const next = this.#i32[this.#start_i32 + (last << 1) + NEXT]
+    const next = this.#i32[this.#start_i32 + (last << 1) + NEXT]!
     return last >> SEGMENT_SHIFT === segment || (next !== 0 && next >> SEGMENT_SHIFT === segment)
   }
 
@@ -312,8 +312,8 @@ export class IngressQueue {
   /** Where the next item of so many units goes, 0: no segment is free. */
   #room(flow: number, units: number): number {
     const row = this.#flows.row(flow)
-    const tail = row + word.tail_even + (this.#i32[row + word.appended] & 1)
-    const position = this.#i32[tail]
+    const tail = row + word.tail_even + (this.#i32[row + word.appended]! & 1)
+    const position = this.#i32[tail]!
     if (position === 0) {
       const fresh = this.#fresh(flow)
       if (fresh < 0) return 0
@@ -326,7 +326,7 @@ export class IngressQueue {
     const segment = position & SEGMENT_MASK
     const head = this.#start_i32 + (segment << 1)
     // A segment that an earlier publisher linked and did not use.
-    const next = this.#i32[head + NEXT]
+    const next = this.#i32[head + NEXT]!
     if (next !== 0) return next
     // Its publisher died between the end and the link: the segment is open again.
     if (this.#i32[head + END] !== 0) this.#i32[head + END] = 0
@@ -343,7 +343,7 @@ export class IngressQueue {
 
   /** Where the next take reads, before it looks whether the segment ends there. */
   #head(row: number): number {
-    return this.#i32[row + word.head_even + (this.#i32[row + word.taken] & 1)] || this.#i32[row + word.first]
+    return this.#i32[row + word.head_even + (this.#i32[row + word.taken]! & 1)]! || this.#i32[row + word.first]!
   }
 
   #fresh(flow: number): number {
@@ -365,11 +365,11 @@ export class IngressQueue {
     i32[at + item.size] = units
     i32[at + item.message] = message
     i32[at + item.kind] = value.kind
-    i32[at + item.depth] = i32[said + intent.depth]
-    f64[at_f64 + item.version] = f64[said_f64 + intent.version]
-    f64[at_f64 + item.ts] = f64[said_f64 + intent.ts]
-    f64[at_f64 + item.parent_seq] = f64[said_f64 + intent.parent_seq]
-    f64[at_f64 + item.parent_ts] = f64[said_f64 + intent.parent_ts]
+    i32[at + item.depth] = i32[said + intent.depth]!
+    f64[at_f64 + item.version] = f64[said_f64 + intent.version]!
+    f64[at_f64 + item.ts] = f64[said_f64 + intent.ts]!
+    f64[at_f64 + item.parent_seq] = f64[said_f64 + intent.parent_seq]!
+    f64[at_f64 + item.parent_ts] = f64[said_f64 + intent.parent_ts]!
     this.#i32[at + item.length] = value.length
     this.#i32[at + item.ref] = ref
     if (ref !== 0) return
@@ -383,18 +383,18 @@ export class IngressQueue {
     const at = this.#start_i32 + (position << 1)
     const at_f64 = this.#start_f64 + position
     const value = out.value
-    const length = this.#i32[at + item.length]
-    const ref = this.#i32[at + item.ref]
-    out.message = this.#i32[at + item.message]
-    out.depth = this.#i32[at + item.depth]
-    out.version = this.#f64[at_f64 + item.version]
-    out.ts = this.#f64[at_f64 + item.ts]
-    out.parent_seq = this.#f64[at_f64 + item.parent_seq]
-    out.parent_ts = this.#f64[at_f64 + item.parent_ts]
+    const length = this.#i32[at + item.length]!
+    const ref = this.#i32[at + item.ref]!
+    out.message = this.#i32[at + item.message]!
+    out.depth = this.#i32[at + item.depth]!
+    out.version = this.#f64[at_f64 + item.version]!
+    out.ts = this.#f64[at_f64 + item.ts]!
+    out.parent_seq = this.#f64[at_f64 + item.parent_seq]!
+    out.parent_ts = this.#f64[at_f64 + item.parent_ts]!
     value.kind = this.#i32[at + item.kind] as Kind
     value.length = length
     if (isNumeric(value.kind)) {
-      value.number = this.#f64[at_f64 + HEAD_UNITS]
+      value.number = this.#f64[at_f64 + HEAD_UNITS]!
     } else if (length > 0) {
       if (value.bytes.length < length) value.bytes = Buffer.allocUnsafeSlow(length)
       const from = ref !== 0 ? this.#arena.offset(ref) : this.pool.start + ((position + HEAD_UNITS) << 3)
@@ -406,7 +406,7 @@ export class IngressQueue {
   /** The queue ran empty. Its segment stays while this thread has few such flows; the flow that stood in its place is trimmed. */
   #keepWarm(flow: number): void {
     const place = flow & (this.#warm.length - 1)
-    const before = this.#warm[place]
+    const before = this.#warm[place]!
     if (before === flow || !this.holdsSegments(flow)) return
     this.#warm[place] = flow
     if (before >= 0) this.cool(before)

@@ -178,8 +178,8 @@ export class ReadySet {
     const problems: string[] = []
     for (let set = 0; set < READY_SETS; set++) {
       for (let at = 0; at < this.#leaf_count; at++) {
-        const summary = this.#i32[this.#summaries + set * this.#set_words + (at >> 5)]
-        if (this.#i32[this.#leaves + set * this.#set_words + at] !== 0 && (summary & (1 << (at & 31))) === 0)
+        const summary = this.#i32[this.#summaries + set * this.#set_words + (at >> 5)]!
+        if (this.#i32[this.#leaves + set * this.#set_words + at]! !== 0 && (summary & (1 << (at & 31))) === 0)
           problems.push(`ready set ${set}: the marks of flows ${at << 5} and up are hidden`)
       }
     }

@@ -11,9 +11,9 @@ import {
   journalOffset,
   recoverJournal,
   travelsByRef,
-} from '../memory/journal.ts'
+} from '../memory/journal/journal.ts'
 import { MESSAGE_ROW, type MessageTable, type ReadValue, VALUE_SLOT } from '../memory/messages.ts'
-import { recoverArena } from '../memory/recover-arena.ts'
+import { recoverArena } from '../memory/recover/arena.ts'
 import type { Memory } from '../memory/region.ts'
 import { SLOT, slotOf } from '../memory/threads.ts'
 import { recoverWord } from '../memory/wait.ts'
@@ -89,8 +89,8 @@ function finishIntent(dead_owner: number, held: readonly number[], parts: Recove
   const { memory, messages } = parts
   const { i32, f64 } = memory
   const row = intentWord(memory, slotOf(dead_owner))
-  const doing = i32[row + intent.doing]
-  const ref = i32[row + intent.ref]
+  const doing = i32[row + intent.doing]!
+  const ref = i32[row + intent.ref]!
   let finished = -1
   if (doing > 0) {
     const message = doing - 1
@@ -103,14 +103,14 @@ function finishIntent(dead_owner: number, held: readonly number[], parts: Recove
       if (ref !== 0) i32[(ref << 2) + SLAB_ROW.word.state] = SLAB_STATE.uncommitted
     }
   } else if (doing === DOING.taking) {
-    const flow = i32[row + intent.flow]
-    const done = i32[parts.flows.row(flow) + word.taken] === i32[row + intent.mark]
-    if (done) finishRelease(ref, f64[(row >> 1) + intent.version], parts)
+    const flow = i32[row + intent.flow]!
+    const done = i32[parts.flows.row(flow) + word.taken]! === i32[row + intent.mark]!
+    if (done) finishRelease(ref, f64[(row >> 1) + intent.version]!, parts)
   }
-  const displaced = i32[row + intent.displaced]
+  const displaced = i32[row + intent.displaced]!
   // Whether the publish stands or not: the table does not hold it any more.
   if (displaced !== 0 && (doing > 0 || doing === DOING.releasing))
-    finishRelease(displaced, i32[row + intent.displaced_generation], parts)
+    finishRelease(displaced, i32[row + intent.displaced_generation]!, parts)
   i32[row + intent.doing] = DOING.nothing
   return finished
 }
@@ -126,11 +126,11 @@ function finishPublish(
   const { memory, arena, flows, queue, messages } = parts
   const { i32, f64 } = memory
   const own = i32[row + intent.flow]
-  const ref = i32[row + intent.ref]
-  const record = i32[row + intent.record]
-  const depth = i32[row + intent.depth]
-  const parent_seq = f64[(row >> 1) + intent.parent_seq]
-  const parent_ts = f64[(row >> 1) + intent.parent_ts]
+  const ref = i32[row + intent.ref]!
+  const record = i32[row + intent.record]!
+  const depth = i32[row + intent.depth]!
+  const parent_seq = f64[(row >> 1) + intent.parent_seq]!
+  const parent_ts = f64[(row >> 1) + intent.parent_ts]!
   const value: ReadValue = { kind: KIND.none, number: 0, bytes: Buffer.alloc(0), length: 0, version: 0, ts: 0 }
   messages.read(message, value)
   const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
@@ -142,7 +142,7 @@ function finishPublish(
   }
   if ((record & RECORD_BIT.none) !== 0) return
   const slot = slotOf(dead_owner)
-  if (isJournalled(memory, slot, i32[row + intent.mark], message, value.version)) return
+  if (isJournalled(memory, slot, i32[row + intent.mark]!, message, value.version)) return
   const counted = travelsByRef(value.length) && isCounted(memory, slot, message, value.version, ref)
   const writer = new JournalWriter(memory, slot, parts.wakes)
   writer.value(message, value.version, value.ts, record & 0xff, value, ref)
@@ -156,7 +156,7 @@ function isJournalled(memory: Memory, slot: number, from: number, message: numbe
   for (let position = from; position !== tail; ) {
     const at = recordAt(memory, head, position)
     if (isRecord(memory, at, message, version)) return true
-    position = (position + ((memory.i32[at >> 2] + 7) >> 3)) | 0
+    position = (position + ((memory.i32[at >> 2]! + 7) >> 3)) | 0
   }
   return false
 }
@@ -164,7 +164,7 @@ function isJournalled(memory: Memory, slot: number, from: number, message: numbe
 /** The record at the tail was begun, and its reference to the slab was already taken: the generation is written after that. */
 function isCounted(memory: Memory, slot: number, message: number, version: number, ref: number): boolean {
   const head = journalOffset(memory, slot)
-  const at = recordAt(memory, head, memory.i32[(head >> 2) + JOURNAL_HEADER.word.tail])
+  const at = recordAt(memory, head, memory.i32[(head >> 2) + JOURNAL_HEADER.word.tail]!)
   const payload = (at + JOURNAL_RECORD.size) >> 2
   return (
     isRecord(memory, at, message, version) &&
@@ -177,7 +177,7 @@ const recordAt = (memory: Memory, head: number, position: number): number =>
   head + JOURNAL_HEADER.size + ((position & ((memory.sizes.ring_bytes >> 3) - 1)) << 3)
 
 function isRecord(memory: Memory, at: number, message: number, version: number): boolean {
-  const kind = memory.i32[(at >> 2) + JOURNAL_RECORD.word.kind] & 0xff
+  const kind = memory.i32[(at >> 2) + JOURNAL_RECORD.word.kind]! & 0xff
   return (
     kind === JOURNAL.value &&
     memory.i32[(at >> 2) + JOURNAL_RECORD.word.subject] === message &&
@@ -189,7 +189,7 @@ function isRecord(memory: Memory, at: number, message: number, version: number):
 function emptyOtherSlot(memory: Memory, message: number): void {
   const at = (memory.regions.messages.offset + message * MESSAGE_ROW.size) >> 2
   const other =
-    (memory.i32[at + MESSAGE_ROW.word.word] & 1) === 0 ? MESSAGE_ROW.offset.second : MESSAGE_ROW.offset.first
+    (memory.i32[at + MESSAGE_ROW.word.word]! & 1) === 0 ? MESSAGE_ROW.offset.second : MESSAGE_ROW.offset.first
   memory.i32[at + (other >> 2) + VALUE_SLOT.word.ref] = 0
 }
 
@@ -204,7 +204,7 @@ function finishRelease(ref: number, generation: number, parts: RecoverParts): vo
   const { i32 } = memory
   if (arena.generation(ref) !== generation) return
   const at = ref << 2
-  if (i32[at + SLAB_ROW.word.references] > 0) {
+  if (i32[at + SLAB_ROW.word.references]! > 0) {
     arena.release(ref)
     return
   }
@@ -212,7 +212,7 @@ function finishRelease(ref: number, generation: number, parts: RecoverParts): vo
   if (state === SLAB_STATE.free) return
   const place = arenaPlace(memory)
   const block = (((ref << 4) - place.first) >> 16) + 1
-  const home = i32[place.rows + block * (BLOCK_ROW.size >> 2) + BLOCK_ROW.word.owner]
+  const home = i32[place.rows + block * (BLOCK_ROW.size >> 2) + BLOCK_ROW.word.owner]!
   i32[at + SLAB_ROW.word.state] = SLAB_STATE.returned
   const list = place.slots + home * (ARENA_SLOT_ROW.size >> 2) + ARENA_SLOT_ROW.word.returned
   for (;;) {

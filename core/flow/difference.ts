@@ -1,5 +1,5 @@
-import type { NormalDocument, NormalNode } from '../../protocol/flow-document.ts'
-import { keyText } from '../runs/rfc8785.ts'
+import type { NormalDocument, NormalNode } from '../../protocol/nouns/flow-document.ts'
+import { keyText } from '../../protocol/values/canonical-json.ts'
 import { ramMb } from './resources.ts'
 
 /** What a save does to the nodes, by id in document order. */

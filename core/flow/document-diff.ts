@@ -1,5 +1,5 @@
-import type { NormalDocument, NormalInputPort, NormalOutputPort } from '../../protocol/flow-document.ts'
-import { keyText } from '../runs/rfc8785.ts'
+import type { NormalDocument, NormalInputPort, NormalOutputPort } from '../../protocol/nouns/flow-document.ts'
+import { keyText } from '../../protocol/values/canonical-json.ts'
 
 /** One place where two documents differ. `before` is absent for what was added, `after` for what was removed. */
 export interface DocumentDifference {

@@ -1,4 +1,4 @@
-import type { ResourceAmounts } from '../../protocol/run.ts'
+import type { ResourceAmounts } from '../../protocol/nouns/run.ts'
 
 /** The environment of a process that runs a node's body: how many threads its libraries start, which cards they see. */
 

@@ -1,6 +1,6 @@
-import type { Dtype } from '../../protocol/dtype.ts'
-import type { NormalDocument } from '../../protocol/flow-document.ts'
 import { qualify } from '../../protocol/names.ts'
+import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
+import type { Dtype } from '../../protocol/values/dtype.ts'
 
 /** What other flows may know of a flow: the messages that it declares and the foreign ones that it mentions. */
 export interface FlowFacts {

@@ -1,6 +1,6 @@
-import { agrees } from '../../protocol/dtype.ts'
-import type { NormalDocument } from '../../protocol/flow-document.ts'
-import type { Issue } from '../../protocol/issue.ts'
+import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
+import type { Issue } from '../../protocol/nouns/issue.ts'
+import { agrees } from '../../protocol/values/dtype.ts'
 import type { World } from './facts.ts'
 
 /**

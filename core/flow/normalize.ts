@@ -7,7 +7,7 @@ import type {
   NormalNode,
   NormalOutputPort,
   OutputPort,
-} from '../../protocol/flow-document.ts'
+} from '../../protocol/nouns/flow-document.ts'
 
 /**
  * Fills in every default of a document whose shape was checked. What comes out is a document again, and normalising it

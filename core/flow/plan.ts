@@ -1,6 +1,6 @@
-import type { Dtype } from '../../protocol/dtype.ts'
-import type { NormalDocument, NormalNode } from '../../protocol/flow-document.ts'
 import { qualify } from '../../protocol/names.ts'
+import type { NormalDocument, NormalNode } from '../../protocol/nouns/flow-document.ts'
+import type { Dtype } from '../../protocol/values/dtype.ts'
 import { changeText } from './difference.ts'
 import type { World } from './facts.ts'
 import { arrange } from './order.ts'

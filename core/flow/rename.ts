@@ -1,4 +1,4 @@
-import type { NormalDocument } from '../../protocol/flow-document.ts'
+import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
 
 /**
  * Another flow's document after flow `from` became `to`: its ports read `to.m` where they read `from.m`. Null when there is

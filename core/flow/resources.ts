@@ -1,7 +1,7 @@
 import { ServiceError } from '../../protocol/errors.ts'
-import type { Flavor } from '../../protocol/flavor.ts'
-import type { NormalNode } from '../../protocol/flow-document.ts'
-import type { ResourceAmounts } from '../../protocol/run.ts'
+import type { Flavor } from '../../protocol/nouns/flavor.ts'
+import type { NormalNode } from '../../protocol/nouns/flow-document.ts'
+import type { ResourceAmounts } from '../../protocol/nouns/run.ts'
 
 /** What a node declares of a machine, by itself or by a flavor. */
 

@@ -1,1 +1,1 @@
-export * from '../../protocol/encoded.ts'
+export * from '../../protocol/values/encoded.ts'

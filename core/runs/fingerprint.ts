@@ -1,5 +1,5 @@
-import type { NormalNode } from '../../protocol/flow-document.ts'
-import { canonical, keyText, type View } from './rfc8785.ts'
+import type { NormalNode } from '../../protocol/nouns/flow-document.ts'
+import { canonical, keyText, type View } from '../../protocol/values/canonical-json.ts'
 
 /**
  * The stage cache asks: did this node, as it stands, ever read these values? A fingerprint is a few named parts, each a

@@ -1,8 +1,8 @@
-import { describe, place } from '../../protocol/describe.ts'
-import type { Dtype } from '../../protocol/dtype.ts'
 import type { ErrorPlace } from '../../protocol/errors.ts'
-import type { NormalDocument } from '../../protocol/flow-document.ts'
 import { limits } from '../../protocol/limits.ts'
+import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
+import { describe, place } from '../../protocol/values/describe.ts'
+import type { Dtype } from '../../protocol/values/dtype.ts'
 
 /**
  * What a run is given, and what it makes. Messages go by their name within the flow, those of other flows by `flow.message`.

@@ -1,5 +1,5 @@
-import type { Dtype } from '../../protocol/dtype.ts'
 import type { ErrorPlace } from '../../protocol/errors.ts'
+import type { Dtype } from '../../protocol/values/dtype.ts'
 import { placeOf, type RunInput } from './inputs.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { RunNodeStatus, RunStatus } from '../../protocol/run.ts'
+import type { RunNodeStatus, RunStatus } from '../../protocol/nouns/run.ts'
 
 /**
  * The moves of a run:

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { FlowDocument } from '../../protocol/flow-document.ts'
+import type { FlowDocument } from '../../protocol/nouns/flow-document.ts'
 
 export interface Example {
   /** The name to store the flow under: the folder's. */

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { closeSync } from 'node:fs'
 import { ServiceError } from '../../protocol/errors.ts'
-import type { ArtifactFile } from '../../threads/artifact-files.ts'
-import { PROBLEM_TYPE, refusalOf } from '../problem.ts'
-import type { Answer } from '../route.ts'
+import type { ArtifactFile } from '../../threads/calls/artifact-files.ts'
+import { PROBLEM_TYPE, refusalOf } from '../http/problem.ts'
+import type { Answer } from '../http/route.ts'
 import { type ChunkMemory, FileChunks, type FileRange } from './file-chunks.ts'
 import { rangesOf } from './ranges.ts'
 

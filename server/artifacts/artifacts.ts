@@ -1,4 +1,4 @@
-import type { ArtifactSweep } from '../../protocol/artifact.ts'
+import type { ArtifactSweep } from '../../protocol/nouns/artifact.ts'
 import type { Artifacts } from '../engine.ts'
 import { ArtifactStore } from './store.ts'
 import { Sweeper, type SweeperParts } from './sweep.ts'

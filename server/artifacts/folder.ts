@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { linkSync, mkdirSync, readdirSync, renameSync, rmSync, type Stats, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { DamagedArtifact } from '../../protocol/artifact.ts'
 import { digestOf } from '../../protocol/artifact-names.ts'
 import { limits } from '../../protocol/limits.ts'
-import { artifactPath, SWEPT, TEMPORARY } from '../../threads/artifact-files.ts'
+import type { DamagedArtifact } from '../../protocol/nouns/artifact.ts'
+import { artifactPath, SWEPT, TEMPORARY } from '../../threads/calls/artifact-files.ts'
 import type { ArtifactPage, FileEntry, OldArtifacts, VerifyStep } from './messages.ts'
 
 const HEX_FOLDER = /^[0-9a-f]{2}$/

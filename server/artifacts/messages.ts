@@ -1,6 +1,6 @@
-import type { DamagedArtifact } from '../../protocol/artifact.ts'
 import type { Problem } from '../../protocol/errors.ts'
-import type { ArtifactPlace } from '../../threads/artifact-files.ts'
+import type { DamagedArtifact } from '../../protocol/nouns/artifact.ts'
+import type { ArtifactPlace } from '../../threads/calls/artifact-files.ts'
 
 /** What the front says to the artifact thread, and hears from it. */
 export interface ArtifactThreadStart {

@@ -1,6 +1,6 @@
-import type { ArtifactSweep } from '../../protocol/artifact.ts'
 import { digestOf } from '../../protocol/artifact-names.ts'
 import { limits } from '../../protocol/limits.ts'
+import type { ArtifactSweep } from '../../protocol/nouns/artifact.ts'
 import type { OldArtifacts } from './messages.ts'
 import type { ArtifactThread } from './thread-client.ts'
 

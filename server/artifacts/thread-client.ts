@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { ServiceError } from '../../protocol/errors.ts'
-import type { ArtifactPlace } from '../../threads/artifact-files.ts'
-import { Calls } from '../store/calls.ts'
+import type { ArtifactPlace } from '../../threads/calls/artifact-files.ts'
+import { Calls } from '../store/front/calls.ts'
 import type { ArtifactRequest, ArtifactThreadStart, FromArtifactThread, ToArtifactThread } from './messages.ts'
 
 /** The front's side of the artifact thread. It starts with the first request, and again with the next one should it die. */

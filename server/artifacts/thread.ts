@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import { ServiceError } from '../../protocol/errors.ts'
-import { ArtifactWriter, diskErrorOf } from '../../threads/artifact-files.ts'
+import { ArtifactWriter, diskErrorOf } from '../../threads/calls/artifact-files.ts'
 import { ArtifactFolder } from './folder.ts'
 import type { ArtifactRequest, ArtifactThreadStart, FromArtifactThread, ToArtifactThread } from './messages.ts'
 

@@ -1,8 +1,8 @@
 import Type from 'typebox'
-import { Cascade } from '../../protocol/cascade.ts'
-import { FlowName } from '../../protocol/flow.ts'
+import { Cascade } from '../../protocol/nouns/cascade.ts'
+import { FlowName } from '../../protocol/nouns/flow.ts'
 import type { Engine } from '../engine.ts'
-import { existing, ok, type Route, route } from '../route.ts'
+import { existing, ok, type Route, route } from '../http/route.ts'
 import { closed, listOf, microseconds, pageQuery, sinceQuery, untilQuery } from './queries.ts'
 
 const tag = 'cascades'

@@ -1,8 +1,8 @@
 import Type from 'typebox'
-import { EngineEvent, EVENT_TYPES } from '../../protocol/event.ts'
-import { FlowName } from '../../protocol/flow.ts'
+import { EngineEvent, EVENT_TYPES } from '../../protocol/nouns/event.ts'
+import { FlowName } from '../../protocol/nouns/flow.ts'
 import type { Engine } from '../engine.ts'
-import { ok, type Route, route } from '../route.ts'
+import { ok, type Route, route } from '../http/route.ts'
 import { closed, listOf, microseconds, pageQuery, sinceQuery, untilQuery } from './queries.ts'
 
 export function eventRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): Route[] {

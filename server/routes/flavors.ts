@@ -1,7 +1,7 @@
 import Type from 'typebox'
-import { Flavor, FlavorName, PutFlavor } from '../../protocol/flavor.ts'
+import { Flavor, FlavorName, PutFlavor } from '../../protocol/nouns/flavor.ts'
 import type { Flavors } from '../engine.ts'
-import { created, existing, nothing, ok, type Route, route } from '../route.ts'
+import { created, existing, nothing, ok, type Route, route } from '../http/route.ts'
 import { closed, listOf, pageQuery } from './queries.ts'
 
 const tag = 'flavors'

@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { ServiceError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
 import {
   CreateFlow,
   Flow,
@@ -9,10 +10,9 @@ import {
   FlowSummary,
   SavedFlow,
   SaveFlow,
-} from '../../protocol/flow.ts'
-import { limits } from '../../protocol/limits.ts'
+} from '../../protocol/nouns/flow.ts'
 import type { Engine } from '../engine.ts'
-import { created, existing, nothing, ok, type Route, route } from '../route.ts'
+import { created, existing, nothing, ok, type Route, route } from '../http/route.ts'
 import { closed, listOf, pageQuery } from './queries.ts'
 
 const tag = 'flows'

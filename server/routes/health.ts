@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { ServiceError } from '../../protocol/errors.ts'
 import type { Engine } from '../engine.ts'
-import { ok, type Route, route } from '../route.ts'
+import { ok, type Route, route } from '../http/route.ts'
 
 export function healthRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): Route[] {
   return [

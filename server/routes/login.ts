@@ -1,11 +1,11 @@
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import { AccessToken, Credentials } from '../../protocol/user.ts'
+import { AccessToken, Credentials } from '../../protocol/nouns/user.ts'
 import type { Accounts } from '../auth/accounts.ts'
 import type { Attempts } from '../auth/attempts.ts'
 import { bucketOf } from '../auth/client-address.ts'
 import type { Tokens } from '../auth/tokens.ts'
-import { ok, type Route, route } from '../route.ts'
+import { ok, type Route, route } from '../http/route.ts'
 
 export interface LoginServices {
   readonly accounts: Accounts

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { ServiceError } from '../../protocol/errors.ts'
-import { FlowName } from '../../protocol/flow.ts'
 import { limits } from '../../protocol/limits.ts'
+import { FlowName } from '../../protocol/nouns/flow.ts'
 import {
   Message,
   MessageHistory,
@@ -10,9 +10,9 @@ import {
   PublishList,
   PublishNamed,
   PublishValue,
-} from '../../protocol/message.ts'
+} from '../../protocol/nouns/message.ts'
 import type { Engine } from '../engine.ts'
-import { accepted, existing, ok, type Route, route } from '../route.ts'
+import { accepted, existing, ok, type Route, route } from '../http/route.ts'
 import { closed, listOf, microseconds, pageQuery, sinceQuery, untilQuery } from './queries.ts'
 
 const tag = 'messages'

@@ -1,5 +1,5 @@
 import type { Engine } from '../engine.ts'
-import { type Route, route } from '../route.ts'
+import { type Route, route } from '../http/route.ts'
 
 const PROMETHEUS = 'text/plain; version=0.0.4; charset=utf-8'
 

@@ -1,5 +1,5 @@
 import type { Engine } from '../engine.ts'
-import { nothing, type Route, route } from '../route.ts'
+import { nothing, type Route, route } from '../http/route.ts'
 
 export function moduleRoutes({ engine }: { engine: Pick<Engine, 'refreshModules'> }): Route[] {
   return [

@@ -1,7 +1,7 @@
-import { FlowName } from '../../protocol/flow.ts'
-import { NodeError } from '../../protocol/node-error.ts'
+import { FlowName } from '../../protocol/nouns/flow.ts'
+import { NodeError } from '../../protocol/nouns/node-error.ts'
 import type { Engine } from '../engine.ts'
-import { existing, nothing, ok, type Route, route } from '../route.ts'
+import { existing, nothing, ok, type Route, route } from '../http/route.ts'
 import { listOf } from './queries.ts'
 
 const tag = 'nodes'

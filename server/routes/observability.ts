@@ -1,8 +1,8 @@
 import Type from 'typebox'
 import { limits } from '../../protocol/limits.ts'
-import { Summary, TimeseriesPoint } from '../../protocol/summary.ts'
+import { Summary, TimeseriesPoint } from '../../protocol/nouns/summary.ts'
 import type { Engine } from '../engine.ts'
-import { ok, type Route, route } from '../route.ts'
+import { ok, type Route, route } from '../http/route.ts'
 import { closed, microseconds, sinceQuery, untilQuery } from './queries.ts'
 
 const tag = 'observability'

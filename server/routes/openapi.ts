@@ -1,7 +1,7 @@
 import Type from 'typebox'
-import { DOCS_FILES, DOCS_HTML, DocsFiles, START_FILE } from '../docs-page.ts'
-import { openapiOf } from '../openapi.ts'
-import { type Route, route } from '../route.ts'
+import { DOCS_FILES, DOCS_HTML, DocsFiles, START_FILE } from '../http/docs-page.ts'
+import { openapiOf } from '../http/openapi.ts'
+import { type Route, route } from '../http/route.ts'
 
 const tag = 'docs'
 const PAGE = 'text/html; charset=utf-8'

@@ -1,12 +1,21 @@
 import Type from 'typebox'
 import { ServiceError } from '../../protocol/errors.ts'
-import { EngineEvent } from '../../protocol/event.ts'
-import { FlowName } from '../../protocol/flow.ts'
 import { limits } from '../../protocol/limits.ts'
 import { NAME_PATTERN } from '../../protocol/names.ts'
-import { CreateRun, MetricSeries, Run, RunCounts, RunId, RunNode, RunNodeWhy, RunStatus } from '../../protocol/run.ts'
+import { EngineEvent } from '../../protocol/nouns/event.ts'
+import { FlowName } from '../../protocol/nouns/flow.ts'
+import {
+  CreateRun,
+  MetricSeries,
+  Run,
+  RunCounts,
+  RunId,
+  RunNode,
+  RunNodeWhy,
+  RunStatus,
+} from '../../protocol/nouns/run.ts'
 import type { Engine } from '../engine.ts'
-import { type Answer, existing, ok, type Route, route } from '../route.ts'
+import { type Answer, existing, ok, type Route, route } from '../http/route.ts'
 import type { RunExport, RunSelection } from '../store/runs/records.ts'
 import { closed, listOf, microseconds, pageQuery, sinceQuery, untilQuery } from './queries.ts'
 

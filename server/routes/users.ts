@@ -1,13 +1,13 @@
 import Type from 'typebox'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import { CreateUser, RecoverPassword, ResetPassword, User, UserName } from '../../protocol/user.ts'
+import { CreateUser, RecoverPassword, ResetPassword, User, UserName } from '../../protocol/nouns/user.ts'
 import { type Accounts, shown } from '../auth/accounts.ts'
 import type { Attempts } from '../auth/attempts.ts'
 import { bucketOf } from '../auth/client-address.ts'
 import type { Tokens } from '../auth/tokens.ts'
-import { accepted, existing, nothing, ok, type Route, route } from '../route.ts'
-import type { Log } from '../serve-log.ts'
+import { accepted, existing, nothing, ok, type Route, route } from '../http/route.ts'
+import type { Log } from '../observe/serve-log.ts'
 import { closed, listOf, pageQuery } from './queries.ts'
 
 export interface UserServices {

@@ -1,6 +1,6 @@
-import { WorkerResources } from '../../protocol/worker-resources.ts'
+import { WorkerResources } from '../../protocol/worker/resources.ts'
 import type { Workers } from '../engine.ts'
-import { ok, type Route, route } from '../route.ts'
+import { ok, type Route, route } from '../http/route.ts'
 
 export function workerRoutes({ workers }: { workers: Workers }): Route[] {
   return [

@@ -2,11 +2,9 @@ import { hash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { checkInputs, inputsOf, placeOf } from '../../core/runs/inputs.ts'
 import { type Reference, referencesIn, replaceReferences } from '../../core/runs/references.ts'
-import { keyText } from '../../core/runs/rfc8785.ts'
-import type { Dtype } from '../../protocol/dtype.ts'
 import { type ErrorPlace, ServiceError } from '../../protocol/errors.ts'
-import type { EngineEvent, EventType } from '../../protocol/event.ts'
-import type { NormalDocument } from '../../protocol/flow-document.ts'
+import type { EngineEvent, EventType } from '../../protocol/nouns/event.ts'
+import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
 import {
   type CreateRun,
   isLive,
@@ -14,8 +12,10 @@ import {
   type Run,
   type RunNode,
   type RunNodeWhy,
-} from '../../protocol/run.ts'
+} from '../../protocol/nouns/run.ts'
 import { nowUs } from '../../protocol/time.ts'
+import { keyText } from '../../protocol/values/canonical-json.ts'
+import type { Dtype } from '../../protocol/values/dtype.ts'
 import type { CreatedBatchRun, List, Runs, RunsPage } from '../engine.ts'
 import type {
   ExportMetricsRequest,

@@ -1,5 +1,5 @@
 import type { Mailbox } from '../../core/cascade/mailbox.ts'
-import type { RunNodeStatus } from '../../protocol/run.ts'
+import type { RunNodeStatus } from '../../protocol/nouns/run.ts'
 import type { NodeRecord } from './node-record.ts'
 
 export interface NodeEndsParts {

@@ -1,5 +1,5 @@
 import { limits } from '../../protocol/limits.ts'
-import type { CallMetric } from '../../threads/lane-messages.ts'
+import type { CallMetric } from '../../threads/lane/messages.ts'
 import type { MetricPoint } from '../store/runs/records.ts'
 import type { NodeRecord } from './node-record.ts'
 

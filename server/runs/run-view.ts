@@ -1,5 +1,5 @@
-import type { EngineEvent, EventType } from '../../protocol/event.ts'
-import type { Run, RunNode } from '../../protocol/run.ts'
+import type { EngineEvent, EventType } from '../../protocol/nouns/event.ts'
+import type { Run, RunNode } from '../../protocol/nouns/run.ts'
 import { formatTime, nowUs } from '../../protocol/time.ts'
 import type { NewRun, StoredRun, StoredRunNode } from '../store/runs/records.ts'
 

@@ -4,7 +4,14 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { checkDocument } from '../../core/flow/check.ts'
 import { errorTable } from '../../protocol/errors.ts'
-import { FlowDocument, FlowInput, FlowNode, InputPort, OutputPort, Resources } from '../../protocol/flow-document.ts'
+import {
+  FlowDocument,
+  FlowInput,
+  FlowNode,
+  InputPort,
+  OutputPort,
+  Resources,
+} from '../../protocol/nouns/flow-document.ts'
 import { NODE_TYPES } from '../../threads/nodes/index.ts'
 import { InjectSettings, nextCron } from '../../threads/nodes/inject.ts'
 import { BODY, code, noWorld, rules } from '../kit/flow-documents.ts'

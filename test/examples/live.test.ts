@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { examples } from '../../docs/examples/index.ts'
-import type { FlowDocument } from '../../protocol/flow-document.ts'
+import type { FlowDocument } from '../../protocol/nouns/flow-document.ts'
 import type { Engine } from '../../server/engine.ts'
 import { alarmChanges, judge, readingTimestamps } from '../kit/examples.ts'
 import { eventually, liveEngine } from '../kit/live-engine.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import type { FlowNode } from '../../protocol/flow-document.ts'
+import type { FlowNode } from '../../protocol/nouns/flow-document.ts'
 import { eventually, liveEngine, sharedEngine } from '../kit/live-engine.ts'
 import { code, flow, input, output, Story } from '../kit/live-story.ts'
 

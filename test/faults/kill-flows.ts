@@ -1,4 +1,4 @@
-import type { FlowDocument, FlowNode } from '../../protocol/flow-document.ts'
+import type { FlowDocument, FlowNode } from '../../protocol/nouns/flow-document.ts'
 
 /** The flows of a kill round: every way in which a value and a state reach the disk. */
 

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { WebSocket } from 'ws'
-import { SUBPROTOCOL } from '../../protocol/socket-frames.ts'
+import { SUBPROTOCOL } from '../../protocol/socket/frames.ts'
 import type { Answer, RealEngine } from '../kit/real-engine.ts'
 import { savedFlow } from './kill-flows.ts'
 

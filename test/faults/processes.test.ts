@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import type { FlowNode } from '../../protocol/flow-document.ts'
+import type { FlowNode } from '../../protocol/nouns/flow-document.ts'
 import { BatchStory } from '../kit/batch-story.ts'
 import { eventually, liveEngine, sharedEngine } from '../kit/live-engine.ts'
 import { code, flow, Gate, input, output, Story } from '../kit/live-story.ts'

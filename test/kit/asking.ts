@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import type { TSchema } from 'typebox'
 import { errorTable, type Problem } from '../../protocol/errors.ts'
-import { createChecker } from '../../protocol/explain.ts'
-import { refusalsOf } from '../../server/openapi.ts'
-import type { Route } from '../../server/route.ts'
-import { RouteTree } from '../../server/route-tree.ts'
+import { createChecker } from '../../protocol/values/explain.ts'
+import { refusalsOf } from '../../server/http/openapi.ts'
+import type { Route } from '../../server/http/route.ts'
+import { RouteTree } from '../../server/http/route-tree.ts'
 import type { ServedFront } from './served-front.ts'
 
 export interface Asked {

@@ -1,5 +1,5 @@
-import type { FlowDocument } from '../../protocol/flow-document.ts'
-import { type CreateRun, isLive, type Run, type RunNode } from '../../protocol/run.ts'
+import type { FlowDocument } from '../../protocol/nouns/flow-document.ts'
+import { type CreateRun, isLive, type Run, type RunNode } from '../../protocol/nouns/run.ts'
 import type { Engine } from '../../server/engine.ts'
 import { eventually } from './live-engine.ts'
 

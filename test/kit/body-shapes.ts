@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { FlowNode } from '../../protocol/flow-document.ts'
+import type { FlowNode } from '../../protocol/nouns/flow-document.ts'
 import { code, flow, input, output, type Story } from './live-story.ts'
 
 /** Three items of `y` from one `x`, in every way that a body can give them. */

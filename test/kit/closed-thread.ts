@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import { BuiltIns } from '../../threads/built-ins.ts'
+import { BuiltIns } from '../../threads/calls/built-ins.ts'
 
 /** A thread as a call slot's: its built-ins are closed, then it runs what it is sent, and puts back what that has replaced. */
 const built_ins = new BuiltIns()

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { Cascade } from '../../protocol/cascade.ts'
-import { agrees, type Dtype } from '../../protocol/dtype.ts'
 import { ServiceError } from '../../protocol/errors.ts'
-import type { EngineEvent } from '../../protocol/event.ts'
+import type { Cascade } from '../../protocol/nouns/cascade.ts'
+import type { EngineEvent } from '../../protocol/nouns/event.ts'
 import type {
   CreateFlow,
   Flow,
@@ -11,12 +10,13 @@ import type {
   FlowSummary,
   SavedFlow,
   SaveFlow,
-} from '../../protocol/flow.ts'
-import type { FlowDocument } from '../../protocol/flow-document.ts'
-import type { HistoryPoint, Message, MessageHistory, Published } from '../../protocol/message.ts'
-import type { NodeError } from '../../protocol/node-error.ts'
-import type { Summary, TimeseriesPoint } from '../../protocol/summary.ts'
+} from '../../protocol/nouns/flow.ts'
+import type { FlowDocument } from '../../protocol/nouns/flow-document.ts'
+import type { HistoryPoint, Message, MessageHistory, Published } from '../../protocol/nouns/message.ts'
+import type { NodeError } from '../../protocol/nouns/node-error.ts'
+import type { Summary, TimeseriesPoint } from '../../protocol/nouns/summary.ts'
 import { formatTime, parseTime } from '../../protocol/time.ts'
+import { agrees, type Dtype } from '../../protocol/values/dtype.ts'
 import { VERSION } from '../../protocol/version.ts'
 import type { Engine, Flows, HistoryQuery, List, Messages, Nodes, Observe, Page } from '../../server/engine.ts'
 import { artifactsOf } from './artifacts.ts'

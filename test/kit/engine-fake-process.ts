@@ -1,4 +1,4 @@
-import { engineProcess } from '../../clients/cli/engine-run.ts'
+import { engineProcess } from '../../clients/cli/start/engine-run.ts'
 import { serve } from '../../server/main.ts'
 import { startFake } from './engine-fake.ts'
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
-import { SUBPROTOCOL } from '../../protocol/socket-frames.ts'
+import { SUBPROTOCOL } from '../../protocol/socket/frames.ts'
 
 const PATIENCE_MS = 20_000
 

@@ -1,8 +1,8 @@
 import { TrustedProxies } from '../../server/auth/client-address.ts'
 import type { Admission } from '../../server/auth/gatekeeper.ts'
-import { createFront, type Front } from '../../server/front.ts'
-import type { Log } from '../../server/serve-log.ts'
-import type { SocketHandlers } from '../../server/socket.ts'
+import { createFront, type Front } from '../../server/http/front.ts'
+import type { SocketHandlers } from '../../server/http/socket.ts'
+import type { Log } from '../../server/observe/serve-log.ts'
 
 export const TOKEN = 'token-of-ada'
 const ADMISSION: Admission = { principal: { kind: 'user', name: 'ada', superuser: false }, expires_ms: 1e15 }

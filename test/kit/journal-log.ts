@@ -1,6 +1,6 @@
 /** A journal visitor that writes down what it sees, one plain line a record. */
 import { isNumeric } from '../../core/memory/encoded.ts'
-import type { JournalVisitor } from '../../core/memory/journal.ts'
+import type { JournalVisitor } from '../../core/memory/journal/journal.ts'
 
 export class JournalLog implements JournalVisitor {
   readonly lines: string[] = []

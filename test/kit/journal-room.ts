@@ -1,14 +1,14 @@
 import { Arena } from '../../core/memory/arena.ts'
-import { JournalReader } from '../../core/memory/journal-reader.ts'
-import { JournalWriter } from '../../core/memory/journal-writer.ts'
+import { JournalReader } from '../../core/memory/journal/reader.ts'
+import { JournalWriter } from '../../core/memory/journal/writer.ts'
 import { MessageTable } from '../../core/memory/messages.ts'
 import { createMemory, type Memory, type MemorySizes } from '../../core/memory/region.ts'
 import { SLOT, THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
 import { lockWord, unlockWord, wakeThread } from '../../core/memory/wait.ts'
-import type { Codec } from '../../protocol/codec.ts'
-import { createCodec, newEncoded } from '../../protocol/codec.ts'
-import type { Dtype } from '../../protocol/dtype.ts'
-import { KIND } from '../../protocol/encoded.ts'
+import type { Codec } from '../../protocol/values/codec.ts'
+import { createCodec, newEncoded } from '../../protocol/values/codec.ts'
+import type { Dtype } from '../../protocol/values/dtype.ts'
+import { KIND } from '../../protocol/values/encoded.ts'
 
 export const smallSizes: MemorySizes = {
   flows: 64,

@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Dtype } from '../../protocol/dtype.ts'
-import type { FlowDocument } from '../../protocol/flow-document.ts'
+import type { FlowDocument } from '../../protocol/nouns/flow-document.ts'
+import type { Dtype } from '../../protocol/values/dtype.ts'
 import type { Engine } from '../../server/engine.ts'
 import { eventually } from './live-engine.ts'
 

@@ -1,7 +1,7 @@
 /** The writing side of the store in the test's own thread, fed by hand. */
 import assert from 'node:assert/strict'
-import { type StoreBounds, storeBounds } from '../../server/store/bounds.ts'
-import { EngineStore } from '../../server/store/engine-store.ts'
+import { EngineStore } from '../../server/store/front/engine-store.ts'
+import { type StoreBounds, storeBounds } from '../../server/store/writer/bounds.ts'
 
 export const opened = (
   data_dir: string,

@@ -1,10 +1,10 @@
 import { normalize } from '../../core/flow/normalize.ts'
 import { THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
-import type { EngineEvent } from '../../protocol/event.ts'
-import type { Flavor } from '../../protocol/flavor.ts'
+import type { EngineEvent } from '../../protocol/nouns/event.ts'
+import type { Flavor } from '../../protocol/nouns/flavor.ts'
+import { ResourceDesk } from '../../server/calls/resource-desk.ts'
 import type { Flows } from '../../server/engine.ts'
-import { LiveFlavors } from '../../server/live/flavors.ts'
-import { ResourceDesk } from '../../server/live/resource-desk.ts'
+import { LiveFlavors } from '../../server/flows/flavors.ts'
 import { smallMemory } from './memory.ts'
 
 /** Flavors whose store is a list, over the flows of a double; what they announce stands in `events`. */

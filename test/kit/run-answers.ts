@@ -1,5 +1,5 @@
-import type { EngineEvent } from '../../protocol/event.ts'
-import type { Run, RunNode } from '../../protocol/run.ts'
+import type { EngineEvent } from '../../protocol/nouns/event.ts'
+import type { Run, RunNode } from '../../protocol/nouns/run.ts'
 
 /** `runId(7)`: an id as engines give them, another one for each number. */
 export const runId = (number: number): string => `0190f3c2-7b1e-7cc3-98c4-${String(number).padStart(12, '0')}`

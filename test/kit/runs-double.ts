@@ -7,7 +7,7 @@ import {
   type Run,
   type RunNode,
   type RunNodeWhy,
-} from '../../protocol/run.ts'
+} from '../../protocol/nouns/run.ts'
 import type { CreatedBatchRun, List, Runs, RunsPage } from '../../server/engine.ts'
 import { shownRun } from '../../server/runs/run-view.ts'
 import type { RunExport } from '../../server/store/runs/records.ts'

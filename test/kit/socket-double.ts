@@ -1,4 +1,4 @@
-import type { Publisher, Socket } from '../../server/socket.ts'
+import type { Publisher, Socket } from '../../server/http/socket.ts'
 
 /** A front in memory: topics, and sockets whose client can stop reading. */
 export class FrontDouble implements Publisher {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
-import { artifactPath } from '../../threads/artifact-files.ts'
+import { artifactPath } from '../../threads/calls/artifact-files.ts'
 
 export const digestOfBytes = (bytes: Buffer | string): string =>
   `sha256:${createHash('sha256').update(bytes).digest('hex')}`

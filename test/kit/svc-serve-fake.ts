@@ -1,4 +1,4 @@
-import { Supervisor } from '../../clients/cli/supervisor.ts'
+import { Supervisor } from '../../clients/cli/start/supervisor.ts'
 
 // `svc serve` around a fake engine. RESTART_AFTER_MS shortens the waits between restarts.
 const entry = new URL('./engine-fake-process.ts', import.meta.url)

@@ -1,5 +1,5 @@
-import { KIND } from '../../protocol/encoded.ts'
-import type { Fanout, MessageDirectory, NewestValue, NewestValues } from '../../server/fanout.ts'
+import { KIND } from '../../protocol/values/encoded.ts'
+import type { Fanout, MessageDirectory, NewestValue, NewestValues } from '../../server/fanout/fanout.ts'
 
 interface Published {
   message: number

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import type { FlowNode } from '../../protocol/flow-document.ts'
+import type { FlowNode } from '../../protocol/nouns/flow-document.ts'
 import { emitsInOrderAndWaves } from '../kit/body-shapes.ts'
 import { eventually, liveEngine, sharedEngine } from '../kit/live-engine.ts'
 import { code, flow, Gate, input, output, Story } from '../kit/live-story.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import { auditBooks } from '../../core/books/audit.ts'
 import { nowUs } from '../../protocol/time.ts'
-import type { LiveEngine as Whole } from '../../server/live/live-engine.ts'
+import type { LiveEngine as Whole } from '../../server/compose.ts'
 import { eventually, sharedEngine } from '../kit/live-engine.ts'
 import { code, flow, Gate, input, output, Story } from '../kit/live-story.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { FlowDocument } from '../../protocol/flow-document.ts'
+import type { FlowDocument } from '../../protocol/nouns/flow-document.ts'
 import { eventually, liveEngine } from '../kit/live-engine.ts'
 
 const PUBLISHED = 600

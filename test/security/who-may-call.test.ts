@@ -6,10 +6,10 @@ import { SignJWT } from 'jose'
 import { WebSocket } from 'ws'
 import { type Problem, ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import type { WelcomeFrame } from '../../protocol/worker-frames.ts'
-import { encodeFrame, readFrame, WORKER_PATH } from '../../protocol/worker-wire.ts'
+import type { WelcomeFrame } from '../../protocol/worker/frames.ts'
+import { encodeFrame, readFrame, WORKER_PATH } from '../../protocol/worker/wire.ts'
 import type { Who } from '../../server/auth/principal.ts'
-import type { Route } from '../../server/route.ts'
+import type { Route } from '../../server/http/route.ts'
 import { ADA, ROOT, type ServedFront, serveFront } from '../kit/served-front.ts'
 
 /**

@@ -1,11 +1,11 @@
 import { Cron } from 'croner'
 import Type, { type Static } from 'typebox'
 import type { NodeType, Rules } from '../../core/flow/check.ts'
-import type { Dtype } from '../../protocol/dtype.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
-import { createChecker } from '../../protocol/explain.ts'
-import type { NormalNode } from '../../protocol/flow-document.ts'
 import { limits } from '../../protocol/limits.ts'
+import type { NormalNode } from '../../protocol/nouns/flow-document.ts'
+import type { Dtype } from '../../protocol/values/dtype.ts'
+import { createChecker } from '../../protocol/values/explain.ts'
 
 /** The node type `inject`: publishes a fixed value once, at an interval, or by a cron expression. */
 export const InjectSettings = Type.Object(

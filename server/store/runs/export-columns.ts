@@ -1,7 +1,7 @@
-import { keyText } from '../../../core/runs/rfc8785.ts'
 import { ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
-import { sha256 } from '../blobs.ts'
+import { keyText } from '../../../protocol/values/canonical-json.ts'
+import { sha256 } from '../catalog/blobs.ts'
 
 /** Leaves of a value by their paths; a list is one leaf, and so is an object without members. */
 export type Leaves = Map<string, unknown>

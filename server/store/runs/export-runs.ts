@@ -1,6 +1,6 @@
 import { limits } from '../../../protocol/limits.ts'
-import { isLive, type RunStatus } from '../../../protocol/run.ts'
-import type { Connection, Statement } from '../database.ts'
+import { isLive, type RunStatus } from '../../../protocol/nouns/run.ts'
+import type { Connection, Statement } from '../writer/database.ts'
 import { ExportColumns, leavesOf } from './export-columns.ts'
 import type { ExportPage } from './export-page.ts'
 import { exportText } from './export-text.ts'

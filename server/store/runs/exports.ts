@@ -1,5 +1,5 @@
 import { ServiceError } from '../../../protocol/errors.ts'
-import type { Connection } from '../database.ts'
+import type { Connection } from '../writer/database.ts'
 import { metricPages } from './export-metrics.ts'
 import { ExportPage } from './export-page.ts'
 import { runPages } from './export-runs.ts'

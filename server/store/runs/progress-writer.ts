@@ -1,4 +1,4 @@
-import type { Connection, Statement } from '../database.ts'
+import type { Connection, Statement } from '../writer/database.ts'
 import { type CurveChunk, lastValueIn, pointsIn } from './metric-chunk.ts'
 import type { WrittenProgress } from './records.ts'
 import { WRITTEN_NODE } from './run-rows.ts'

@@ -1,6 +1,6 @@
 import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
-import type { EngineEvent } from '../../../protocol/event.ts'
-import type { ResourceAmounts, RunCause, RunError, RunNodeStatus, RunStatus } from '../../../protocol/run.ts'
+import type { EngineEvent } from '../../../protocol/nouns/event.ts'
+import type { ResourceAmounts, RunCause, RunError, RunNodeStatus, RunStatus } from '../../../protocol/nouns/run.ts'
 import type { CurveChunk } from './metric-chunk.ts'
 
 /** What the store keeps of a run and how it is asked for it. Plain data that crosses threads; times are microseconds since 1970. */

@@ -1,7 +1,7 @@
 import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
-import type { EngineEvent } from '../../../protocol/event.ts'
+import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import { nowUs } from '../../../protocol/time.ts'
-import type { ReadRequest, RunWrite } from '../requests.ts'
+import type { ReadRequest, RunWrite } from '../front/requests.ts'
 import { chunksOf } from './metric-chunk.ts'
 import { PulledExport } from './pulled-export.ts'
 import type {

@@ -1,5 +1,5 @@
-import type { RunStatus } from '../../../protocol/run.ts'
-import type { Connection, Statement } from '../database.ts'
+import type { RunStatus } from '../../../protocol/nouns/run.ts'
+import type { Connection, Statement } from '../writer/database.ts'
 import { ALL_FLOWS } from './run-rows.ts'
 
 /**

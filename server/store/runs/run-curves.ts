@@ -1,4 +1,4 @@
-import type { Connection, Statement } from '../database.ts'
+import type { Connection, Statement } from '../writer/database.ts'
 import { decodeChunk, type MetricColumns } from './metric-chunk.ts'
 import { shownName } from './run-rows.ts'
 import type { SelectedRun } from './run-selection.ts'

@@ -1,5 +1,5 @@
 import { changedParts, type FingerprintParts } from '../../../core/runs/fingerprint.ts'
-import type { Connection, Statement } from '../database.ts'
+import type { Connection, Statement } from '../writer/database.ts'
 import type {
   CacheOrigin,
   CachePage,

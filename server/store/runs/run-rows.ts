@@ -1,4 +1,4 @@
-import type { ResourceAmounts, RunCause, RunError, RunNodeStatus, RunStatus } from '../../../protocol/run.ts'
+import type { ResourceAmounts, RunCause, RunError, RunNodeStatus, RunStatus } from '../../../protocol/nouns/run.ts'
 import type { StoredOutput, StoredRun, StoredRunNode, WrittenNode } from './records.ts'
 
 /** How runs and their nodes stand in their tables, for who writes and who reads. */

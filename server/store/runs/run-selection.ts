@@ -1,4 +1,4 @@
-import type { Connection, Statement } from '../database.ts'
+import type { Connection, Statement } from '../writer/database.ts'
 import type { RunSelection } from './records.ts'
 import { ALL_FLOWS } from './run-rows.ts'
 

@@ -1,8 +1,8 @@
 import { ServiceError } from '../../../protocol/errors.ts'
-import type { EngineEvent } from '../../../protocol/event.ts'
-import type { RunError } from '../../../protocol/run.ts'
-import type { Connection, Statement } from '../database.ts'
-import type { EventWriter } from '../events.ts'
+import type { EngineEvent } from '../../../protocol/nouns/event.ts'
+import type { RunError } from '../../../protocol/nouns/run.ts'
+import type { EventWriter } from '../catalog/events.ts'
+import type { Connection, Statement } from '../writer/database.ts'
 import { ProgressWriter } from './progress-writer.ts'
 import type {
   ClaimedRun,

@@ -3,8 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { connect } from '../../../clients/client/index.ts'
-import type { FlowDocument } from '../../../protocol/flow-document.ts'
-import type { Run } from '../../../protocol/run.ts'
+import type { FlowDocument } from '../../../protocol/nouns/flow-document.ts'
+import type { Run } from '../../../protocol/nouns/run.ts'
 import { directoryFor, Spawned } from '../../kit/spawned.ts'
 
 /** Scales x by k and tells a curve of it; 13 brings bad luck. What `wait_s` says passes before the last node ends. */

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { bytes, duration, rate } from '../../../clients/cli/figures.ts'
-import { Series } from '../../../clients/cli/series.ts'
-import { sparkline } from '../../../clients/cli/sparkline.ts'
-import { table } from '../../../clients/cli/table.ts'
-import { tailTable } from '../../../clients/cli/tail-table.ts'
-import { columns, fit, printable } from '../../../clients/cli/text.ts'
+import { bytes, duration, rate } from '../../../clients/cli/output/figures.ts'
+import { Series } from '../../../clients/cli/output/series.ts'
+import { sparkline } from '../../../clients/cli/output/sparkline.ts'
+import { table } from '../../../clients/cli/output/table.ts'
+import { tailTable } from '../../../clients/cli/output/tail-table.ts'
+import { columns, fit, printable } from '../../../clients/cli/output/text.ts'
 
 const plain = { style: (_style: string, text: string) => text }
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type NodePlace, shimOf } from '../../../clients/cli/sync-shim.ts'
+import { type NodePlace, shimOf } from '../../../clients/cli/sync/shim.ts'
 import { sharedEngine } from '../../kit/live-engine.ts'
 import { code, flow, Gate, input, output, Story } from '../../kit/live-story.ts'
 

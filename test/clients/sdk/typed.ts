@@ -3,7 +3,7 @@
  * types.test.ts holds the texts of the refusals. Nothing here runs.
  */
 import { type ArtifactReference, type Context, Flow, node, type OutputPorts, use } from '../../../clients/sdk/index.ts'
-import type { NodeContext } from '../../../threads/node-context.ts'
+import type { NodeContext } from '../../../threads/calls/node-context.ts'
 
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false
 const same = <A, B>(_: Same<A, B>): void => {}

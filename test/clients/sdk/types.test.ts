@@ -62,7 +62,7 @@ test('a wrong key or dtype does not compile in the repository of a user, and the
 test('the package is importable where Node strips no types, and gives what its sources give', async t => {
   const repository = new UserRepository(t)
   const copy = join(repository.root, 'copied/node_modules/flow-engine')
-  for (const part of ['package.json', 'protocol', 'clients/sdk', 'clients/cli/stripped-sources.js'])
+  for (const part of ['package.json', 'protocol', 'clients/sdk', 'clients/cli/start/stripped-sources.js'])
     cpSync(join(ROOT, part), join(copy, part), { recursive: true })
   repository.write('copied/asks.mjs', "import * as sdk from 'flow-engine/sdk'\nconsole.log(Object.keys(sdk).join())\n")
   const said = execFileSync(process.execPath, ['asks.mjs'], { cwd: join(repository.root, 'copied'), encoding: 'utf8' })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Execution } from '../../../core/cascade/seat.ts'
-import type { FlowNode } from '../../../protocol/flow-document.ts'
+import type { FlowNode } from '../../../protocol/nouns/flow-document.ts'
 import { type Context, FlowStory, isFollowed, type NodeBody, node } from '../../kit/flow-story.ts'
 import { seed } from '../../kit/random.ts'
 import { FlowWitness } from './kit/flow-witness.ts'

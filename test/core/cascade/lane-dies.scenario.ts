@@ -44,10 +44,10 @@ export default scenario({
           // A turn of three items, so that a flow is let go with work left.
           let left = 3
           while (left-- > 0 && lane.queue.take(flow, item)) {
-            memory.i32[noteWord(memory, WENT_ON + index)]++
+            memory.i32[noteWord(memory, WENT_ON + index)]!++
             if (left % 2 === 0) continue
             memory.i32[noteWord(memory, PUBLISHED + index)] = lane.publisher.publishInner(
-              INNER[index],
+              INNER[index]!,
               item.value,
               200,
               0,
@@ -76,25 +76,25 @@ export function afterDeath(memory: Memory): void {
   for (let flow = nextFlow(other); flow >= 0; flow = nextFlow(other)) found.set(flow, takeAll(other, flow))
   INGRESS.forEach(({ message, flow }, index) => {
     const all = VALUES.map((value, i) => `${message}@${i + 1}=${told(value)}`)
-    const went_on = memory.i32[noteWord(memory, WENT_ON + index)]
+    const went_on = memory.i32[noteWord(memory, WENT_ON + index)]!
     const rest = found.get(flow) ?? []
     // Taken once, in order; the one that the lane had just taken is not repeated.
     assert.deepEqual(rest, all.slice(all.length - rest.length))
     assert.ok(rest.length === all.length - went_on || rest.length === all.length - went_on - 1, `${went_on} went on`)
-    assert.equal(front.publisher.publish(INGRESS[index], float(8), 300), VALUES.length + 1)
+    assert.equal(front.publisher.publish(INGRESS[index]!, float(8), 300), VALUES.length + 1)
     assert.deepEqual(takeAll(other, flow), [`${message}@${VALUES.length + 1}=8`])
   })
   store.drain()
   INNER.forEach(({ message }, index) => {
     const version = front.messages.version(message)
-    const acknowledged = memory.i32[noteWord(memory, PUBLISHED + index)]
+    const acknowledged = memory.i32[noteWord(memory, PUBLISHED + index)]!
     assert.ok(version === acknowledged || version === acknowledged + 1)
     const versions = Array.from({ length: version }, (_, i) => `${message}@${i + 1}`)
     const name = (line: string): string => line.slice(0, line.indexOf('='))
     const mine = (line: string): boolean => line.startsWith(`${message}@`)
     assert.deepEqual((found.get(CHILD_FLOW) ?? []).filter(mine).map(name), versions)
     assert.deepEqual(store.lines.filter(mine).map(name), versions)
-    assert.equal(other.publisher.publishInner(INNER[index], float(9), 300, 0, 1, 1), version + 1)
+    assert.equal(other.publisher.publishInner(INNER[index]!, float(9), 300, 0, 1, 1), version + 1)
   })
   assertSound(memory)
 }

@@ -50,7 +50,7 @@ export function afterDeath(memory: Memory): void {
   assertSound(memory)
   const version = front.messages.version(MESSAGE)
   assert.ok(
-    version >= Math.max(BEFORE.length, memory.i32[noteWord(memory, ACKNOWLEDGED)]),
+    version >= Math.max(BEFORE.length, memory.i32[noteWord(memory, ACKNOWLEDGED)]!),
     'what was acknowledged stands',
   )
   assert.equal(front.publisher.publish(ROUTE, float(8), 300), version + 1, 'a later publisher goes on')

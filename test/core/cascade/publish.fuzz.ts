@@ -53,7 +53,7 @@ function fuzz(start: number, meet: (what: string) => void): void {
     messages,
     nodes: 4,
     queue_segments: [4, 12, 64][below(3)],
-    arena_bytes: [512, 1024, 4096][below(3)] * 1024,
+    arena_bytes: [512, 1024, 4096][below(3)]! * 1024,
     ring_bytes: 1 << 18,
   })
   const routes = Array.from({ length: messages }, (_, message) => {
@@ -69,9 +69,10 @@ function fuzz(start: number, meet: (what: string) => void): void {
   const item = emptyItem()
   const owned = new Map<Station, number>()
 
-  const anyValue = (): EncodedValue => (below(2) === 0 ? float(random()) : text(below(256), SIZES[below(SIZES.length)]))
+  const anyValue = (): EncodedValue =>
+    below(2) === 0 ? float(random()) : text(below(256), SIZES[below(SIZES.length)]!)
   const publish = (): void => {
-    const where = routes[below(messages)]
+    const where = routes[below(messages)]!
     const value = anyValue()
     const version = front.publisher.publish(where, value, 100)
     meet(refusal(version) ?? 'published')
@@ -87,8 +88,8 @@ function fuzz(start: number, meet: (what: string) => void): void {
     model.published(where.message, version, value, where.queued ? [where.flow, ...where.foreign] : where.foreign)
   }
   const publishInner = (): void => {
-    const lane = lanes[below(2)]
-    const where = routes[below(messages)]
+    const lane = lanes[below(2)]!
+    const where = routes[below(messages)]!
     const value = anyValue()
     if (!lane.journal.hasRoom(10_000)) return
     const dropped = lane.dropped.length
@@ -109,7 +110,7 @@ function fuzz(start: number, meet: (what: string) => void): void {
   }
   /** A lane goes on with the flow it owns, or looks for one. */
   const turn = (): void => {
-    const lane = lanes[below(2)]
+    const lane = lanes[below(2)]!
     let flow = owned.get(lane) ?? -1
     if (flow < 0) {
       flow = lane.ready.take(setOf(lane.slot), below(flows))
@@ -138,9 +139,9 @@ function fuzz(start: number, meet: (what: string) => void): void {
   /** A lane dies between two steps; another one takes its slot. */
   const die = (): void => {
     const at = below(2)
-    owned.delete(lanes[at])
-    recoverAfterDeath(memory, lanes[at].slot)
-    lanes[at] = new Station(memory, lanes[at].slot, BOUNDS)
+    owned.delete(lanes[at]!)
+    recoverAfterDeath(memory, lanes[at]!.slot)
+    lanes[at] = new Station(memory, lanes[at]!.slot, BOUNDS)
     lanes[at].ready.enterLane(lanes[at].slot)
   }
   const drain = (): void => {

@@ -49,7 +49,7 @@ async function stress(deaths: number): Promise<void> {
     for (let flow = 0; flow < FLOWS; flow++) if (front.flows.ownerOf(flow) === dead) words[WORDS.grace + flow] = 1
     for (let tries = 0; !recoverThread(dead, front).done; tries++) assert.ok(tries < 100, 'recovery comes to an end')
     if (LANES.includes(slot)) await start(slot, 0)
-    else if (words[WORDS.produced] < PRODUCERS.length) await start(slot, PUBLISHES / 2)
+    else if (words[WORDS.produced]! < PRODUCERS.length) await start(slot, PUBLISHES / 2)
   }
   try {
     for (const slot of LANES) await start(slot, 0)
@@ -57,7 +57,7 @@ async function stress(deaths: number): Promise<void> {
     const until = performance.now() + PATIENCE_MS
     let left = deaths
     const busy = (): boolean =>
-      words[WORDS.produced] < PRODUCERS.length || waiting(memory, flow => front.flows.queued(flow)) > 0
+      words[WORDS.produced]! < PRODUCERS.length || waiting(memory, flow => front.flows.queued(flow)) > 0
     while (busy()) {
       assert.deepEqual(failures, [])
       assert.ok(performance.now() < until, 'stuck: work waits and nobody does it')
@@ -66,7 +66,7 @@ async function stress(deaths: number): Promise<void> {
       if (left > 0 && random() < 0.05) {
         left--
         const alive = words[WORDS.produced] === 0 ? [...PRODUCERS, ...LANES] : LANES
-        await die(alive[Math.floor(random() * alive.length)])
+        await die(alive[Math.floor(random() * alive.length)]!)
       }
     }
     Atomics.store(words, WORDS.stop, 1)

@@ -71,8 +71,8 @@ describe('a marked flow', () => {
   test('wakes the lane that had it last, if it sleeps', () => {
     const memory = smallMemory()
     const { stations, woken } = lanes(memory, [8, 9, 10], [8, 9, 10])
-    stations[1].flows.claim(5, stations[1].owner)
-    stations[1].flows.release(5, stations[1].owner)
+    stations[1]!.flows.claim(5, stations[1]!.owner)
+    stations[1]!.flows.release(5, stations[1]!.owner)
     new Station(memory, 4).ready.markReady(5)
     assert.deepEqual(woken(), [9])
   })
@@ -80,8 +80,8 @@ describe('a marked flow', () => {
   test('wakes one other lane that sleeps when that one does not', () => {
     const memory = smallMemory()
     const { stations, woken } = lanes(memory, [8, 9, 10], [9, 10])
-    stations[0].flows.claim(5, stations[0].owner)
-    stations[0].flows.release(5, stations[0].owner)
+    stations[0]!.flows.claim(5, stations[0]!.owner)
+    stations[0]!.flows.release(5, stations[0]!.owner)
     new Station(memory, 4).ready.markReady(5)
     assert.equal(woken().length, 1)
   })
@@ -89,7 +89,7 @@ describe('a marked flow', () => {
   test('wakes its owner and nobody else while it is owned', () => {
     const memory = smallMemory()
     const { stations, woken } = lanes(memory, [8, 9], [8, 9])
-    stations[1].flows.claim(5, stations[1].owner)
+    stations[1]!.flows.claim(5, stations[1]!.owner)
     const timer = new Station(memory, 4)
     timer.ready.markReady(5)
     assert.deepEqual(woken(), [9])
@@ -100,8 +100,8 @@ describe('a marked flow', () => {
   test('wakes nobody who has left; a change of plans wakes everybody else', () => {
     const memory = smallMemory()
     const { stations, woken } = lanes(memory, [8, 9, 10], [8, 9, 10])
-    stations[0].ready.leaveLane(8)
-    stations[0].ready.wakeAll()
+    stations[0]!.ready.leaveLane(8)
+    stations[0]!.ready.wakeAll()
     assert.deepEqual(woken(), [9, 10])
   })
 })

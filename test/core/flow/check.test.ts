@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { checkDocument } from '../../../core/flow/check.ts'
 import { type ErrorCode, ServiceError } from '../../../protocol/errors.ts'
-import type { FlowDocument, FlowNode } from '../../../protocol/flow-document.ts'
 import { limits } from '../../../protocol/limits.ts'
+import type { FlowDocument, FlowNode } from '../../../protocol/nouns/flow-document.ts'
 import { BODY, checked, code, noWorld, rules, worldOf } from '../../kit/flow-documents.ts'
 
 /** The refusal as `[code, place: sentence, ...]`. */

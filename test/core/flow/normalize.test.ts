@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { normalize } from '../../../core/flow/normalize.ts'
-import type { FlowDocument } from '../../../protocol/flow-document.ts'
+import type { FlowDocument } from '../../../protocol/nouns/flow-document.ts'
 import { arbitraryDocument, checked } from '../../kit/flow-documents.ts'
 import { seed } from '../../kit/random.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as fc from 'fast-check'
 import { isUpstream, type Plan } from '../../../core/flow/plan.ts'
-import type { FlowNode } from '../../../protocol/flow-document.ts'
+import type { FlowNode } from '../../../protocol/nouns/flow-document.ts'
 import { arbitraryDocument, BODY, checked, code, createIndexer, planOf } from '../../kit/flow-documents.ts'
 import { seed } from '../../kit/random.ts'
 

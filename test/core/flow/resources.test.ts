@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { callEnvironment, THREAD_VARIABLES, threadShare } from '../../../core/flow/environment.ts'
 import { askedBy, expectedSeconds, type FlavorLookUp, ramMb, refuseRam } from '../../../core/flow/resources.ts'
 import { ServiceError } from '../../../protocol/errors.ts'
-import type { Resources } from '../../../protocol/flow-document.ts'
+import type { Resources } from '../../../protocol/nouns/flow-document.ts'
 import { checked, code, flavors } from '../../kit/flow-documents.ts'
 
 const flavorOf: FlavorLookUp = name => flavors[name] ?? null

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type FlowFacts, factsOf } from '../../../core/flow/facts.ts'
 import { Wiring } from '../../../core/flow/wiring.ts'
-import type { Dtype } from '../../../protocol/dtype.ts'
+import type { Dtype } from '../../../protocol/values/dtype.ts'
 import { checked, code } from '../../kit/flow-documents.ts'
 
 /** A flow that declares `x` (and what is given) and reads the messages named; `!` reads without trigger. */

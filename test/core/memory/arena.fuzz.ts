@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ARENA_SLOT_ROW, Arena, arenaPlace, BLOCK_BYTES } from '../../../core/memory/arena.ts'
-import { recoverArena } from '../../../core/memory/recover-arena.ts'
+import { recoverArena } from '../../../core/memory/recover/arena.ts'
 import { ownerWord } from '../../../core/memory/threads.ts'
 import { smallMemory } from '../../kit/memory.ts'
 import { randomFrom, seed } from '../../kit/random.ts'

@@ -1,5 +1,5 @@
 import { type Begun, BegunCascades } from '../../../core/memory/begun.ts'
-import { CASCADE_STATUS, JournalWriter } from '../../../core/memory/journal.ts'
+import { CASCADE_STATUS, JournalWriter } from '../../../core/memory/journal/journal.ts'
 import type { Memory } from '../../../core/memory/region.ts'
 import { THREAD_KIND, THREAD_ROW, ThreadTable } from '../../../core/memory/threads.ts'
 import { scenario } from '../../kit/scenario.ts'

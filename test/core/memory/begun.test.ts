@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BegunCascades } from '../../../core/memory/begun.ts'
-import { begunBy, clearBegun } from '../../../core/memory/recover-begun.ts'
+import { begunBy, clearBegun } from '../../../core/memory/recover/begun.ts'
 import type { Memory } from '../../../core/memory/region.ts'
 import { SLOT } from '../../../core/memory/threads.ts'
 import { smallMemory } from '../../kit/memory.ts'

@@ -7,9 +7,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { Arena, SLAB_BYTES } from '../../../core/memory/arena.ts'
-import { JournalReader, type JournalVisitor, JournalWriter, recoverJournal } from '../../../core/memory/journal.ts'
+import {
+  JournalReader,
+  type JournalVisitor,
+  JournalWriter,
+  recoverJournal,
+} from '../../../core/memory/journal/journal.ts'
 import { MessageTable } from '../../../core/memory/messages.ts'
-import { recoverArena } from '../../../core/memory/recover-arena.ts'
+import { recoverArena } from '../../../core/memory/recover/arena.ts'
 import { attachMemory, type Memory } from '../../../core/memory/region.ts'
 import { SLOT, THREAD_KIND, ThreadTable } from '../../../core/memory/threads.ts'
 import { lockWord, recoverWord, unlockWord, wakeThread } from '../../../core/memory/wait.ts'

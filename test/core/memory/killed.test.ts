@@ -10,10 +10,10 @@ import {
   SLAB_ROW,
 } from '../../../core/memory/arena.ts'
 import { HeldTable } from '../../../core/memory/held.ts'
-import { JournalReader, JournalWriter, recoverJournal } from '../../../core/memory/journal.ts'
+import { JournalReader, JournalWriter, recoverJournal } from '../../../core/memory/journal/journal.ts'
 import { MessageTable } from '../../../core/memory/messages.ts'
-import { recoverArena } from '../../../core/memory/recover-arena.ts'
-import { begunBy, clearBegun } from '../../../core/memory/recover-begun.ts'
+import { recoverArena } from '../../../core/memory/recover/arena.ts'
+import { begunBy, clearBegun } from '../../../core/memory/recover/begun.ts'
 import type { Memory } from '../../../core/memory/region.ts'
 import { NodeStates } from '../../../core/memory/states.ts'
 import { ownerWord } from '../../../core/memory/threads.ts'

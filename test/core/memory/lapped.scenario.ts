@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { JournalReader, type JournalVisitor, JournalWriter } from '../../../core/memory/journal.ts'
+import { JournalReader, type JournalVisitor, JournalWriter } from '../../../core/memory/journal/journal.ts'
 import { float, newValue } from '../../kit/memory.ts'
 import { scenario } from '../../kit/scenario.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { Arena } from '../../../core/memory/arena.ts'
-import { JournalWriter } from '../../../core/memory/journal.ts'
+import { JournalWriter } from '../../../core/memory/journal/journal.ts'
 import { MessageTable } from '../../../core/memory/messages.ts'
 import type { Memory } from '../../../core/memory/region.ts'
 import { ownerWord } from '../../../core/memory/threads.ts'

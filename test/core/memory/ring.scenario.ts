@@ -5,7 +5,7 @@ import {
   type JournalVisitor,
   JournalWriter,
   journalOffset,
-} from '../../../core/memory/journal.ts'
+} from '../../../core/memory/journal/journal.ts'
 import type { Memory } from '../../../core/memory/region.ts'
 import { float, newValue } from '../../kit/memory.ts'
 import { scenario } from '../../kit/scenario.ts'

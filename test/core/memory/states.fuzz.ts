@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Arena, BLOCK_BYTES, SLAB_BYTES, SLAB_ROW } from '../../../core/memory/arena.ts'
-import { recoverArena } from '../../../core/memory/recover-arena.ts'
+import { recoverArena } from '../../../core/memory/recover/arena.ts'
 import { NodeStates, STATE_SLAB } from '../../../core/memory/states.ts'
 import { ownerWord } from '../../../core/memory/threads.ts'
 import { smallMemory } from '../../kit/memory.ts'

@@ -12,8 +12,8 @@ import {
   type Sha256,
   StageFingerprint,
 } from '../../../core/runs/fingerprint.ts'
-import { canonical } from '../../../core/runs/rfc8785.ts'
-import type { FlowNode, NormalNode } from '../../../protocol/flow-document.ts'
+import type { FlowNode, NormalNode } from '../../../protocol/nouns/flow-document.ts'
+import { canonical } from '../../../protocol/values/canonical-json.ts'
 import { code } from '../../kit/flow-documents.ts'
 import { ROOT } from '../../kit/sources.ts'
 

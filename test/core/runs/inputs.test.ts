@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { checkInputs, type Fits, inputsOf, type RunInput, terminalOf } from '../../../core/runs/inputs.ts'
 import { referencesIn, replaceReferences } from '../../../core/runs/references.ts'
-import type { Dtype } from '../../../protocol/dtype.ts'
-import type { FlowDocument } from '../../../protocol/flow-document.ts'
 import { limits } from '../../../protocol/limits.ts'
+import type { FlowDocument } from '../../../protocol/nouns/flow-document.ts'
+import type { Dtype } from '../../../protocol/values/dtype.ts'
 import { checked, code, rules } from '../../kit/flow-documents.ts'
 
 const fits: Fits = (value, dtype) => rules.fits(value, dtype)?.text ?? null

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SLOT } from '../../../core/memory/threads.ts'
-import { createCodec } from '../../../protocol/codec.ts'
 import { limits } from '../../../protocol/limits.ts'
 import { formatTime } from '../../../protocol/time.ts'
+import { createCodec } from '../../../protocol/values/codec.ts'
 import { Journal, saving, startStore, temporaryDirectory } from '../../kit/stored.ts'
 
 const nobody = { flow: null, type: null, since: null, until: null, limit: 100, offset: 0 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { ServiceError } from '../../../protocol/errors.ts'
-import type { FlowNode } from '../../../protocol/flow-document.ts'
+import type { FlowNode } from '../../../protocol/nouns/flow-document.ts'
 import { injectPlan, injectType, nextCron } from '../../../threads/nodes/inject.ts'
 import { checked } from '../../kit/flow-documents.ts'
 

@@ -1,4 +1,4 @@
-import type { FlowNode } from '../../../../protocol/flow-document.ts'
+import type { FlowNode } from '../../../../protocol/nouns/flow-document.ts'
 import { type NodeBody, node } from '../../../kit/flow-story.ts'
 import { randomFrom } from '../../../kit/random.ts'
 

@@ -21,8 +21,8 @@ else consume()
 function produce(): void {
   const SIZES = [10, 81, 900, 1500, 5000, 30_000]
   for (let done = 0; done < publishes; ) {
-    const where = INGRESS[below(INGRESS.length)]
-    const value = below(3) > 0 ? float(done) : text(below(200), SIZES[below(SIZES.length)])
+    const where = INGRESS[below(INGRESS.length)]!
+    const value = below(3) > 0 ? float(done) : text(below(200), SIZES[below(SIZES.length)]!)
     const version = station.publisher.publish(where, value, 100)
     if (version > 0) {
       done++
@@ -74,14 +74,14 @@ function consume(): void {
   function receive(flow: number): void {
     const last = WORDS.last + flow * MESSAGES + item.message
     const grace = WORDS.grace + flow
-    const skipped = item.version - words[last] - 1
+    const skipped = item.version - words[last]! - 1
     // A lane that died had taken one item and not told.
     if (skipped === 1 && words[grace] === 1) words[grace] = 0
     else assert.equal(skipped, 0, `flow ${flow}: message ${item.message} jumps from ${words[last]} to ${item.version}`)
     words[last] = item.version
     if (item.value.kind === KIND.str) checkText(item.value)
     if (item.depth > 0 || below(4) > 0) return
-    const inner = INNER[flow]
+    const inner = INNER[flow]!
     if (!station.journal.waitForRoom(40_000, () => Atomics.load(words, WORDS.stop) === 1)) return
     station.publisher.publishInner(inner, item.value, 200, item.depth, 1, 1)
   }

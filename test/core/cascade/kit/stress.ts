@@ -53,7 +53,7 @@ export function text(seed: number, length: number): EncodedValue {
 /** Torn: bytes of two values. */
 export function checkText({ bytes, length }: EncodedValue): void {
   for (let i = 0; i < length; i++) {
-    if (bytes[i] !== ((bytes[0] + i * 7) & 0xff)) assert.fail(`byte ${i} of ${length} belongs to another value`)
+    if (bytes[i]! !== ((bytes[0]! + i * 7) & 0xff)) assert.fail(`byte ${i} of ${length} belongs to another value`)
   }
 }
 

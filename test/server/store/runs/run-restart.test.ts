@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { EngineStore } from '../../../../server/store/engine-store.ts'
+import type { EngineStore } from '../../../../server/store/front/engine-store.ts'
 import type { CreatedRun } from '../../../../server/store/runs/records.ts'
 import { opened } from '../../../kit/opened-store.ts'
 import { saving, startStore, temporaryDirectory } from '../../../kit/stored.ts'

@@ -1,0 +1,80 @@
+import type { Command } from 'commander'
+import type { Flavor } from '../../../protocol/nouns/flavor.ts'
+import { type Context, connect } from '../context.ts'
+import { numberOf, wholeOf } from '../counts.ts'
+import { duration } from '../output/figures.ts'
+import { table } from '../output/table.ts'
+
+export function addFlavors(program: Command, context: Context): void {
+  const flavors = program.command('flavors').helpCommand(false).description('the named sizes that nodes ask for')
+  for (const add of [addFlavorsList, addFlavorsPut, addFlavorsDelete]) add(flavors, context)
+}
+
+function addFlavorsList(flavors: Command, context: Context): void {
+  flavors
+    .command('list')
+    .description('the flavors, by name')
+    .option('--json', 'print JSON')
+    .action(async (options: { json?: boolean }, command: Command) => {
+      const { output } = context
+      const list = await connect(context, command).flavors.list()
+      if (options.json) return output.json(list)
+      if (list.items.length === 0) return output.note('there are no flavors; make one with "svc flavors put <name>"')
+      output.table(flavorsTable(list.items, output.width))
+    })
+}
+
+interface PutOptions {
+  readonly cpus?: number
+  readonly gpus?: number
+  readonly ram?: string
+  readonly duration?: number
+  readonly json?: boolean
+}
+
+function addFlavorsPut(flavors: Command, context: Context): void {
+  flavors
+    .command('put')
+    .description('make a flavor, or replace it; what is not given is not asked for')
+    .argument('<name>', 'the flavor')
+    .option('--cpus <count>', 'cores', numberOf('--cpus'))
+    .option('--gpus <count>', 'cards', wholeOf('--gpus'))
+    .option('--ram <size>', 'memory: MB, or such as 2G')
+    .option('--duration <seconds>', 'how long it is expected to take; no limit', numberOf('--duration'))
+    .option('--json', 'print JSON')
+    .action(async (name: string, { json, cpus, gpus, ram, duration }: PutOptions, command: Command) => {
+      const { output } = context
+      const flavor = await connect(context, command).flavors.put(name, {
+        ...(cpus === undefined ? {} : { cpus }),
+        ...(gpus === undefined ? {} : { gpus }),
+        ...(ram === undefined ? {} : { ram }),
+        ...(duration === undefined ? {} : { duration_s: duration }),
+      })
+      if (json) return output.json(flavor)
+      output.table(flavorsTable([flavor], output.width))
+    })
+}
+
+function addFlavorsDelete(flavors: Command, context: Context): void {
+  flavors
+    .command('delete')
+    .description('remove a flavor that no node asks for')
+    .argument('<name>', 'the flavor')
+    .action(async (name: string, _options: object, command: Command) => {
+      await connect(context, command).flavors.delete(name)
+      context.output.note(`flavor ${name} is removed`)
+    })
+}
+
+const flavorsTable = (flavors: readonly Flavor[], width: number | undefined): string[] =>
+  table(
+    flavors,
+    [
+      { title: 'flavor', cell: ({ name }) => name },
+      { title: 'cpus', align: 'right', cell: ({ cpus }) => String(cpus ?? '') },
+      { title: 'gpus', align: 'right', cell: ({ gpus }) => String(gpus ?? '') },
+      { title: 'ram MB', align: 'right', cell: ({ ram }) => String(ram ?? '') },
+      { title: 'expected', align: 'right', cell: each => (each.duration_s === null ? '' : duration(each.duration_s)) },
+    ],
+    width,
+  )

@@ -1,0 +1,10 @@
+import type { ExitCode } from '../../../protocol/settings.ts'
+
+/**
+ * What the engine process tells its supervisor. The other way goes by arguments (how the engine before this one ended, or
+ * nothing; then what follows `svc serve`) and signals; and when the channel closes, the engine ends.
+ */
+export type FromEngine =
+  | { type: 'ready'; url: string; lines: readonly string[]; notes: readonly string[] }
+  /** The start was refused; another try would be refused too. */
+  | { type: 'refused'; text: string; exit_code: ExitCode }

@@ -1,0 +1,136 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { limits } from '../../../protocol/limits.ts'
+import { EXIT } from '../../../protocol/settings.ts'
+import type { FromEngine } from './engine-channel.ts'
+
+export interface SupervisorOptions {
+  /** What follows `svc serve`. */
+  readonly argv: readonly string[]
+  /** The program of the engine process. */
+  readonly entry: URL
+  readonly restart_after_ms?: number
+  readonly restarts_per_minute?: number
+}
+
+const CONTINUE_MS = 1_000
+
+/**
+ * Runs the engine as a child of its own, starts it again when it crashes, and is the one that talks to the terminal. It
+ * holds no state and does no work, so that nothing but a kill ends it.
+ *
+ *   starting -> ready     the engine answers; what it has to say is printed, on the first start only
+ *   starting -> refused   the start was refused: its text and exit code are ours; or it ended before it ever answered
+ *   ready    -> waiting   it crashed: 1 s, then 2, 4, 8 and 16 s, at most 5 times in a minute; then starting, on the same port
+ *   any      -> stopping  SIGTERM, SIGINT or SIGHUP came: the engine gets SIGTERM; a second SIGTERM or SIGINT, or 15 s, kill it
+ */
+export class Supervisor {
+  readonly #options: SupervisorOptions
+  readonly #restart_after_ms: number
+  readonly #restarts_per_minute: number
+  readonly #end: (code: number) => void
+  #engine: ChildProcess | null = null
+  #url: string | null = null
+  #refused: number | null = null
+  #signal: NodeJS.Signals | null = null
+  #crashes_ms: number[] = []
+  #waiting: NodeJS.Timeout | null = null
+
+  private constructor(options: SupervisorOptions, end: (code: number) => void) {
+    this.#options = options
+    this.#restart_after_ms = options.restart_after_ms ?? limits.RESTART_AFTER_MS
+    this.#restarts_per_minute = options.restarts_per_minute ?? limits.RESTARTS_PER_MINUTE
+    this.#end = end
+  }
+
+  /** Resolves with the exit code of `svc serve`. */
+  static run(options: SupervisorOptions): Promise<number> {
+    return new Promise(resolve => {
+      const supervisor = new Supervisor(options, resolve)
+      supervisor.#start('')
+      supervisor.#goOn()
+      for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => supervisor.#stop(signal))
+      // A reader that went away (`svc serve | head -1`) is no reason to end.
+      process.stdout.on('error', () => {})
+      process.stderr.on('error', () => {})
+    })
+  }
+
+  #start(restarted_after: string): void {
+    this.#waiting = null
+    const port = this.#url === null ? [] : ['--port', new URL(this.#url).port]
+    // A session of its own: Ctrl-C reaches the engine once, from here, and not a second time from the terminal. Its standard
+    // output is our standard error, because our standard output belongs to what a script reads.
+    const engine = fork(this.#options.entry, [restarted_after, ...this.#options.argv, ...port], {
+      detached: true,
+      stdio: ['ignore', 2, 2, 'ipc'],
+    })
+    this.#engine = engine
+    engine.on('message', message => this.#hear(message as FromEngine))
+    engine.on('error', error => this.#note(`the engine process could not be used: ${error.message}`))
+    engine.on('exit', (code, signal) => this.#ended(code, signal))
+  }
+
+  /** A body can stop the whole engine with a signal, and then nothing in it can start it again. One that runs does not notice. */
+  #goOn(): void {
+    setInterval(() => this.#engine?.kill('SIGCONT'), CONTINUE_MS).unref()
+  }
+
+  #hear(message: FromEngine): void {
+    if (message.type === 'refused') {
+      this.#note(message.text)
+      // What refuses a start again after a crash may pass (a port that was taken meanwhile), so it counts as another crash.
+      if (this.#url === null || message.exit_code === EXIT.usage) this.#refused = message.exit_code
+      return
+    }
+    if (this.#url === null) {
+      for (const note of message.notes) process.stderr.write(`${note}\n`)
+      process.stdout.write(`${message.lines.join('\n')}\n`)
+    } else {
+      this.#note(`the engine answers again at ${message.url}`)
+    }
+    this.#url = message.url
+  }
+
+  #ended(code: number | null, signal: NodeJS.Signals | null): void {
+    this.#engine = null
+    if (this.#refused !== null) return this.#end(this.#refused)
+    if (this.#signal !== null) return this.#end(this.#signal === 'SIGINT' ? EXIT.interrupted : (code ?? EXIT.failed))
+    if (code === 0) return this.#end(EXIT.ok)
+    const how = signal === null ? `exit code ${code}` : `signal ${signal}`
+    if (this.#url === null && signal === null) {
+      this.#note(`the engine ended (${how}) before it answered`)
+      return this.#end(EXIT.failed)
+    }
+    const now_ms = performance.now()
+    this.#crashes_ms = [...this.#crashes_ms.filter(at => now_ms - at < 60_000), now_ms]
+    const crashes = this.#crashes_ms.length
+    if (crashes > this.#restarts_per_minute) {
+      this.#note(
+        `the engine ended (${how}) for the ${crashes}th time within a minute and is not started again. Look into serve.log in the data directory.`,
+      )
+      return this.#end(EXIT.failed)
+    }
+    const after_ms = this.#restart_after_ms * 2 ** (crashes - 1)
+    this.#note(`the engine ended (${how}); it is started again in ${after_ms / 1000} s`)
+    this.#waiting = setTimeout(() => this.#start(how), after_ms)
+  }
+
+  #stop(signal: NodeJS.Signals): void {
+    if (this.#signal !== null) {
+      // A terminal that is closed sends SIGHUP twice: the shell does, and the system when the shell ends. Nobody is impatient there.
+      if (signal !== 'SIGHUP') this.#engine?.kill('SIGKILL')
+      return
+    }
+    this.#signal = signal
+    if (this.#waiting !== null) {
+      clearTimeout(this.#waiting)
+      return this.#end(signal === 'SIGINT' ? EXIT.interrupted : EXIT.ok)
+    }
+    this.#engine?.kill('SIGTERM')
+    setTimeout(() => this.#engine?.kill('SIGKILL'), limits.STOP_GRACE_MS).unref()
+  }
+
+  #note(text: string): void {
+    process.stderr.write(`svc: ${text}\n`)
+  }
+}

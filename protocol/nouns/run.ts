@@ -1,0 +1,192 @@
+import Type, { type Static } from 'typebox'
+import { limits } from '../limits.ts'
+import { NAME_PATTERN } from '../names.ts'
+
+/** A batch run: one execution of a flow against inputs, and what is recorded of it. */
+
+const closed = { additionalProperties: false }
+const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()])
+const Name = Type.String({ pattern: NAME_PATTERN })
+export const RunId = Type.String({ pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$' })
+
+export const RUN_STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const
+export const RunStatus = Type.Unsafe<RunStatus>(Type.Union(RUN_STATUSES.map(status => Type.Literal(status))))
+export type RunStatus = (typeof RUN_STATUSES)[number]
+/** `queued` and `running` are live; the others are final. */
+export const isLive = (status: RunStatus): boolean => status === 'queued' || status === 'running'
+
+export const RUN_NODE_STATUSES = [
+  'pending',
+  'queued',
+  'running',
+  'succeeded',
+  'failed',
+  'cancelled',
+  'cached',
+  'skipped',
+] as const
+export const RunNodeStatus = Type.Unsafe<RunNodeStatus>(
+  Type.Union(
+    RUN_NODE_STATUSES.map(status => Type.Literal(status)),
+    { description: '`queued`: waits for resources or a slot. `skipped`: nothing woke it before the run ended.' },
+  ),
+)
+export type RunNodeStatus = (typeof RUN_NODE_STATUSES)[number]
+
+export const RUN_CAUSES = ['api', 'cli', 'sdk'] as const
+export const RunCause = Type.Unsafe<RunCause>(Type.Union(RUN_CAUSES.map(cause => Type.Literal(cause))))
+export type RunCause = (typeof RUN_CAUSES)[number]
+
+/** Why a run or a node did not succeed. */
+export const RunError = Type.Object({
+  code: Type.String({
+    description:
+      'node_error timeout worker_lost engine_restarted out_of_memory cancelled, or another of the error table.',
+  }),
+  message: Type.String(),
+  node: orNull(Type.String({ description: 'The id of the node that failed first.' })),
+  stack: orNull(Type.String()),
+})
+export type RunError = Static<typeof RunError>
+
+export const CreateRun = Type.Object(
+  {
+    inputs: Type.Optional(
+      Type.Record(Name, Type.Unknown(), {
+        description:
+          'Values by message; `@run:<id>.<output>` and `sha256:<digest>` are resolved on every dtype. Those of other flows under `flow.message`.',
+      }),
+    ),
+    seed: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Given to an input named `seed`.' }),
+    ),
+    timeout: Type.Optional(
+      Type.Number({ exclusiveMinimum: 0, maximum: limits.TIMEOUT_S_MAX, description: 'Seconds from the claim.' }),
+    ),
+    no_cache: Type.Optional(Type.Boolean({ description: 'Runs every node, whatever the stage cache holds.' })),
+    idempotency_key: Type.Optional(
+      Type.String({ minLength: 1, maxLength: limits.IDEMPOTENCY_KEY_CHARACTERS, description: 'Or the header.' }),
+    ),
+    group: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+    cause: Type.Optional(RunCause),
+    origin_commit: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 128,
+        description: 'Of the repository of the user; `-dirty` when changed.',
+      }),
+    ),
+  },
+  closed,
+)
+export type CreateRun = Static<typeof CreateRun>
+
+export const Run = Type.Object({
+  id: Type.String(),
+  flow: Type.String(),
+  status: RunStatus,
+  cause: RunCause,
+  created_by: Type.String(),
+  seed: orNull(Type.Integer()),
+  timeout: orNull(Type.Number({ description: 'seconds' })),
+  no_cache: Type.Boolean(),
+  group: orNull(Type.String()),
+  idempotency_key: orNull(Type.String()),
+  version: Type.Integer({ description: 'Of the flow that it runs.' }),
+  commit: Type.String({ description: 'Of the flow store.' }),
+  origin: orNull(Type.Object({}, { additionalProperties: true })),
+  origin_commit: orNull(Type.String()),
+  code_digest: orNull(Type.String({ description: 'Of the repository around the installation, read at the claim.' })),
+  inputs: Type.Record(Type.String(), Type.Unknown(), { description: 'As given.' }),
+  inputs_resolved: Type.Record(Type.String(), Type.Unknown(), {
+    description: 'With defaults, seed and references in.',
+  }),
+  inputs_digest: Type.String({ description: 'SHA-256 of the canonical resolved inputs and the seed.' }),
+  result: orNull(
+    Type.Record(Type.String(), Type.Unknown(), { description: 'The last value of every message that it produced.' }),
+  ),
+  terminal: Type.Array(Type.String(), { description: 'Messages of the result that no node of the flow reads.' }),
+  error: orNull(RunError),
+  retry_of: orNull(Type.String()),
+  attempt: Type.Integer({ description: 'Counts the retries of the first run, from 1.' }),
+  created_at: Type.String(),
+  started_at: orNull(Type.String()),
+  finished_at: orNull(Type.String()),
+  cancel_requested_at: orNull(Type.String()),
+  duration: orNull(Type.Number({ description: 'Seconds since the start; of a running run so far.' })),
+})
+export type Run = Static<typeof Run>
+
+/** Resources as asked for, and as granted: cut down to the largest machine. */
+export const ResourceAmounts = Type.Object({
+  cpus: orNull(Type.Number()),
+  gpus: orNull(Type.Number()),
+  ram_mb: orNull(Type.Number()),
+  flavor: orNull(Type.String()),
+})
+export type ResourceAmounts = Static<typeof ResourceAmounts>
+
+export const RunNode = Type.Object({
+  run: Type.String(),
+  node: Type.String({ description: 'Its id.' }),
+  status: RunNodeStatus,
+  attempt: Type.Integer(),
+  executions: Type.Integer(),
+  emissions: Type.Integer(),
+  asked: orNull(ResourceAmounts),
+  granted: orNull(ResourceAmounts),
+  machine: orNull(Type.String()),
+  queued_at: orNull(Type.String()),
+  started_at: orNull(Type.String()),
+  finished_at: orNull(Type.String()),
+  duration: orNull(Type.Number({ description: 'Seconds that its bodies ran.' })),
+  duration_s: orNull(Type.Number({ description: 'Expected, as the node or its flavor says.' })),
+  cache_key: orNull(Type.String()),
+  cached_from: orNull(Type.String({ description: 'The run that executed it.' })),
+  outputs: orNull(
+    Type.Record(Type.String(), Type.Unknown(), { description: 'The last value of each, by `<flow>.<message>`.' }),
+  ),
+  error: orNull(RunError),
+})
+export type RunNode = Static<typeof RunNode>
+
+const CACHE_OUTCOMES = ['hit', 'miss', 'off', 'not_cacheable'] as const
+export type CacheOutcome = (typeof CACHE_OUTCOMES)[number]
+
+/** `svc why`: how a node came by its outputs, against the nearest earlier run that has the same node. */
+export const RunNodeWhy = Type.Object({
+  run: Type.String(),
+  node: Type.String(),
+  status: RunNodeStatus,
+  cache: Type.Unsafe<CacheOutcome>(
+    Type.Union(
+      CACHE_OUTCOMES.map(word => Type.Literal(word)),
+      {
+        description:
+          '`off`: the run or the node opted out. `not_cacheable`: a built-in type, or what it read was not known when it began.',
+      },
+    ),
+  ),
+  cached_from: orNull(Type.String()),
+  nearest: orNull(Type.String({ description: 'The run that was compared with.' })),
+  changed: Type.Array(Type.String(), {
+    description: 'Parts of the fingerprint that differ: source settings code ports values.<port>',
+  }),
+})
+export type RunNodeWhy = Static<typeof RunNodeWhy>
+
+/** How many runs there are, over all pages and filters. */
+export const RunCounts = Type.Record(
+  Type.String(),
+  Type.Object({ total: Type.Integer(), live: Type.Integer() }, { description: 'By flow.' }),
+)
+export type RunCounts = Static<typeof RunCounts>
+
+/** One curve of one run. */
+export const MetricSeries = Type.Object({
+  run: Type.String(),
+  name: Type.String({ description: '`<flow>.<node>.<name>`' }),
+  steps: Type.Array(Type.Number()),
+  values: Type.Array(Type.Number()),
+})
+export type MetricSeries = Static<typeof MetricSeries>

@@ -1,0 +1,52 @@
+import Type, { type Static } from 'typebox'
+import { limits } from '../limits.ts'
+import { FlowName } from '../nouns/flow.ts'
+import { MessageName } from '../nouns/message.ts'
+
+/** Text frames of `/ws/flows`, client to server. Nothing is pushed that was not asked for. */
+const Names = Type.Array(MessageName, { maxItems: limits.SOCKET_NAMES })
+
+export const SubscribeFrame = Type.Object(
+  {
+    type: Type.Literal('subscribe'),
+    names: Type.Optional(Names),
+    flows: Type.Optional(
+      Type.Array(FlowName, { maxItems: limits.SOCKET_NAMES, description: 'Every message of these flows.' }),
+    ),
+    events: Type.Optional(Type.Boolean({ description: 'Engine events other than message values.' })),
+  },
+  { additionalProperties: false },
+)
+export const UnsubscribeFrame = Type.Object(
+  { ...SubscribeFrame.properties, type: Type.Literal('unsubscribe') },
+  { additionalProperties: false },
+)
+export const PublishFrame = Type.Object(
+  {
+    type: Type.Literal('publish'),
+    id: Type.Union([Type.String({ maxLength: 128 }), Type.Number()]),
+    name: MessageName,
+    value: Type.Unknown(),
+  },
+  { additionalProperties: false },
+)
+export const HaveFrame = Type.Object(
+  {
+    type: Type.Literal('have'),
+    versions: Type.Record(MessageName, Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+  },
+  { additionalProperties: false },
+)
+export const MediaFrame = Type.Object({ type: Type.Literal('media'), names: Names }, { additionalProperties: false })
+
+export const ClientFrame = Type.Union([SubscribeFrame, UnsubscribeFrame, PublishFrame, HaveFrame, MediaFrame])
+export type ClientFrame = Static<typeof ClientFrame>
+
+/**
+ * Server to client:
+ *   {type: 'message_value', ts, name, version, value, missed?}   `missed`: values of this name that this socket did not get since its last one
+ *   {type: 'ack', id, version} | {type: 'error', id, problem}
+ *   {type: 'subscribed', names, flows, events}
+ *   engine events, when asked for
+ */
+export const SUBPROTOCOL = 'svc.v1'

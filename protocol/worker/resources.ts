@@ -1,0 +1,32 @@
+import Type, { type Static } from 'typebox'
+import { ResourceAmounts } from '../nouns/run.ts'
+
+/** `GET /workers/resources`: the books. What each machine has, who holds it since when, and who waits for what. */
+
+export const Holder = Type.Object({
+  node: Type.String({ description: '`<flow>.<node>`' }),
+  run: Type.Union([Type.String(), Type.Null()], { description: 'Null in live execution.' }),
+  cpus: Type.Number(),
+  cards: Type.Array(Type.Integer()),
+  ram_mb: Type.Number(),
+  since: Type.String(),
+})
+export const MachineResources = Type.Object({
+  machine: Type.String({ description: '`local`, or the name of an attached worker.' }),
+  capacity: Type.Object({ cpus: Type.Number(), gpus: Type.Integer(), ram_mb: Type.Number() }),
+  free: Type.Object({ cpus: Type.Number(), cards: Type.Array(Type.Integer()), ram_mb: Type.Number() }),
+  held: Type.Array(Holder),
+})
+export const WaitingNode = Type.Object({
+  node: Type.String(),
+  run: Type.Union([Type.String(), Type.Null()]),
+  asked: ResourceAmounts,
+  needs: ResourceAmounts,
+  since: Type.String(),
+  position: Type.Integer({ description: 'In the line, from 1.' }),
+})
+export const WorkerResources = Type.Object({
+  machines: Type.Array(MachineResources),
+  waiting: Type.Array(WaitingNode),
+})
+export type WorkerResources = Static<typeof WorkerResources>

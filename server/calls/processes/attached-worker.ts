@@ -1,0 +1,185 @@
+import { type ErrorCode, ServiceError } from '../../../protocol/errors.ts'
+import { limits } from '../../../protocol/limits.ts'
+import {
+  decodeWorkerFrame,
+  type EngineFrame,
+  type HelloFrame,
+  type RunFrame,
+  type WelcomeFrame,
+  type WorkerFrame,
+} from '../../../protocol/worker/frames.ts'
+import { encodeFrame, WORKER_PROTOCOL } from '../../../protocol/worker/wire.ts'
+import { keptLine, LineBudget } from '../../../threads/calls/node-context.ts'
+import type { Socket } from '../../http/socket.ts'
+
+export type CallFrame = Exclude<WorkerFrame, { t: 'hello' | 'heartbeat' }>
+
+/** Why a worker is gone. */
+export interface Loss {
+  readonly code: ErrorCode
+  readonly message: string
+}
+
+/** Whoever gave a worker a call. */
+export interface WorkerListener {
+  /** `result` or `error` is the last. */
+  said(frame: CallFrame): void
+  /** In place of the last: it says no more. Null: its connection ended, and nobody knows why. */
+  lost(loss: Loss | null): void
+}
+
+export interface AttachedWorkerParts {
+  readonly socket: Socket
+  readonly welcome: Omit<WelcomeFrame, 't' | 'protocol'>
+  /** Milliseconds of a steady clock. */
+  now_ms(): number
+  welcomed(worker: AttachedWorker): void
+}
+
+const REFUSED = 1008
+
+/**
+ * One worker's connection, at the engine's end. What it says is held against the protocol: a frame that is none, or that does not belong
+ * here, cuts it off.
+ *
+ *   greeting --hello--> idle <--run, result or error--> busy
+ *   any --its connection ends, it is cut off--> gone
+ */
+export class AttachedWorker {
+  /** As its token says; null: a user attached it. */
+  readonly id: string | null
+  hello: HelloFrame | null = null
+  readonly #parts: AttachedWorkerParts
+  readonly #lines = new LineBudget()
+  #mode: 'greeting' | 'idle' | 'busy' | 'gone' = 'greeting'
+  #since_ms: number
+  #calls = 0
+  #listener: WorkerListener | null = null
+  /** Sizes of the emissions that wait for `processed`, oldest first, and their sum. */
+  #unprocessed: number[] = []
+  #unprocessed_bytes = 0
+
+  constructor(parts: AttachedWorkerParts) {
+    this.#parts = parts
+    const { user } = parts.socket
+    this.id = user.kind === 'worker' ? user.id : null
+    this.#since_ms = parts.now_ms()
+  }
+
+  get isGone(): boolean {
+    return this.#mode === 'gone'
+  }
+
+  /** It is idle. */
+  run(frame: Omit<RunFrame, 't' | 'call'>, listener: WorkerListener): void {
+    if (this.#mode !== 'idle') throw new RangeError(`a worker that is ${this.#mode} takes no call`)
+    this.#mode = 'busy'
+    this.#listener = listener
+    this.#unprocessed = []
+    this.#unprocessed_bytes = 0
+    this.#send({ t: 'run', call: ++this.#calls, ...frame })
+  }
+
+  /** The oldest emission that it waits for has run as far as it runs at once. */
+  processed(): void {
+    this.#unprocessed_bytes -= this.#unprocessed.shift() ?? 0
+    if (this.#mode === 'busy') this.#send({ t: 'processed', call: this.#calls })
+  }
+
+  cancel(reason: string): void {
+    if (this.#mode === 'busy') this.#send({ t: 'cancel', call: this.#calls, reason })
+  }
+
+  /** It ends by itself when its call has ended. */
+  drain(): void {
+    if (this.#mode !== 'gone') this.#send({ t: 'drain' })
+  }
+
+  /** Looked at now and then: a worker that never said hello, or that is silent, is cut off. */
+  watch(now_ms: number, silent_ms: number): void {
+    const quiet_ms = now_ms - this.#since_ms
+    if (this.#mode === 'greeting' && quiet_ms > limits.WORKER_HELLO_MS)
+      this.#refuse('bad_worker_frame', 'It did not say hello.')
+    else if (quiet_ms > silent_ms)
+      this.#refuse('node_silent', `Its worker gave no sign of life for ${Math.round(quiet_ms / 1000)} s.`)
+  }
+
+  receive(bytes: Uint8Array): void {
+    if (this.#mode === 'gone') return
+    let frame: WorkerFrame
+    try {
+      frame = decodeWorkerFrame(bytes)
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error
+      return this.#refuse(error.code, error.detail)
+    }
+    switch (frame.t) {
+      case 'hello':
+        return this.#greet(frame)
+      case 'heartbeat':
+        this.#since_ms = this.#parts.now_ms()
+        break
+      default:
+        this.#hear(frame, bytes.length)
+    }
+  }
+
+  /** Its connection has ended. */
+  closed(): void {
+    this.#leave(null)
+  }
+
+  #greet(hello: HelloFrame): void {
+    if (this.#mode !== 'greeting') return this.#refuse('bad_worker_frame', 'It said hello twice.')
+    const { protocol = WORKER_PROTOCOL } = hello
+    if (protocol !== WORKER_PROTOCOL)
+      return this.#refuse('worker_protocol', `The engine speaks ${WORKER_PROTOCOL}, this worker ${protocol}.`)
+    this.hello = hello
+    this.#mode = 'idle'
+    this.#since_ms = this.#parts.now_ms()
+    this.#send({ t: 'welcome', protocol: WORKER_PROTOCOL, ...this.#parts.welcome })
+    this.#parts.welcomed(this)
+  }
+
+  #hear(frame: CallFrame, bytes: number): void {
+    if (this.#mode !== 'busy' || frame.call !== this.#calls)
+      return this.#refuse('bad_worker_frame', `It has no call ${frame.call}.`)
+    const listener = this.#listener!
+    if (frame.t === 'emit') {
+      this.#unprocessed.push(bytes)
+      this.#unprocessed_bytes += bytes
+      if (
+        this.#unprocessed.length > 2 * limits.UNAWAITED_EMITS ||
+        this.#unprocessed_bytes > limits.WORKER_UNPROCESSED_BYTES
+      )
+        return this.#refuse('emit_overflow', 'It emitted far more than has run.')
+    } else if (frame.t === 'log') {
+      const missed = this.#lines.take(this.#parts.now_ms() * 1000)
+      if (missed < 0) return
+      return listener.said({ ...frame, text: keptLine(frame.text, missed) })
+    } else if (frame.t === 'result' || frame.t === 'error') {
+      this.#mode = 'idle'
+      this.#listener = null
+    }
+    listener.said(frame)
+  }
+
+  /** Fatal for the worker. */
+  #refuse(code: ErrorCode, message: string): void {
+    this.#send({ t: 'refuse', code, message })
+    this.#leave({ code: code === 'bad_worker_frame' || code === 'too_large' ? 'worker_lost' : code, message })
+    this.#parts.socket.end(REFUSED, code)
+  }
+
+  #leave(loss: Loss | null): void {
+    if (this.#mode === 'gone') return
+    this.#mode = 'gone'
+    const listener = this.#listener
+    this.#listener = null
+    listener?.lost(loss)
+  }
+
+  #send(frame: EngineFrame): void {
+    this.#parts.socket.sendBinary(encodeFrame(frame))
+  }
+}

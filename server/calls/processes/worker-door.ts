@@ -1,0 +1,46 @@
+import { limits } from '../../../protocol/limits.ts'
+import type { Admission, Admissions } from '../../auth/gatekeeper.ts'
+import type { Principal, WorkerPrincipal } from '../../auth/principal.ts'
+import type { Tokens } from '../../auth/tokens.ts'
+
+/**
+ * Who may attach as a worker: a superuser, and a process that the engine started, with a token that is good for one attachment. Such
+ * a token is known by heart until it is used, so nothing of it has to be verified.
+ */
+export class WorkerDoor implements Admissions<Principal | WorkerPrincipal> {
+  readonly #tokens: Tokens
+  readonly #users: Admissions
+  readonly #now: () => number
+  /** By token. */
+  readonly #expected = new Map<string, Admission<WorkerPrincipal>>()
+
+  /** The clock is in milliseconds since 1970. */
+  constructor(tokens: Tokens, users: Admissions, now: () => number) {
+    this.#tokens = tokens
+    this.#users = users
+    this.#now = now
+  }
+
+  async mint(id: string): Promise<string> {
+    const expires_ms = this.#now() + limits.WORKER_TOKEN_LIFETIME_S * 1000
+    const token = await this.#tokens.mint('worker', id, '', limits.WORKER_TOKEN_LIFETIME_S)
+    this.#expected.set(token, { principal: { kind: 'worker', id }, expires_ms })
+    return token
+  }
+
+  /** Its process is gone: the token is good for nothing any more. */
+  forget(id: string): void {
+    for (const [token, { principal }] of this.#expected) if (principal.id === id) this.#expected.delete(token)
+  }
+
+  known(token: string): Admission<Principal | WorkerPrincipal> | null {
+    const expected = this.#expected.get(token)
+    if (expected === undefined) return this.#users.known(token)
+    this.#expected.delete(token)
+    return this.#now() < expected.expires_ms ? expected : null
+  }
+
+  admit(token: string): Promise<Admission> {
+    return this.#users.admit(token)
+  }
+}

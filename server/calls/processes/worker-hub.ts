@@ -1,0 +1,79 @@
+import { limits } from '../../../protocol/limits.ts'
+import type { WelcomeFrame } from '../../../protocol/worker/frames.ts'
+import { WORKER_PATH } from '../../../protocol/worker/wire.ts'
+import type { Admissions } from '../../auth/gatekeeper.ts'
+import type { Principal, WorkerPrincipal } from '../../auth/principal.ts'
+import type { BinarySocketHandlers, Socket } from '../../http/socket.ts'
+import { AttachedWorker } from './attached-worker.ts'
+
+export interface WorkerHubParts {
+  readonly welcome: Omit<WelcomeFrame, 't' | 'protocol'>
+  /** Without a heartbeat for so long a worker is cut off. */
+  readonly silent_ms: number
+  now_ms(): number
+  welcomed(worker: AttachedWorker): void
+}
+
+const TRY_LATER = 1013
+
+/** The workers that are attached. This release gives calls to those that it started itself; others are welcome and wait. */
+export class WorkerHub {
+  readonly #parts: WorkerHubParts
+  readonly #workers = new Map<Socket, AttachedWorker>()
+
+  constructor(parts: WorkerHubParts) {
+    this.#parts = parts
+  }
+
+  open(socket: Socket): void {
+    if (this.#workers.size >= limits.WORKERS) return socket.end(TRY_LATER, `${limits.WORKERS} workers are attached`)
+    const { welcome, now_ms, welcomed } = this.#parts
+    // Paths are for whoever runs on this machine because the engine started it.
+    const place = socket.user.kind === 'worker' ? welcome.place : null
+    this.#workers.set(socket, new AttachedWorker({ socket, welcome: { ...welcome, place }, now_ms, welcomed }))
+  }
+
+  message(socket: Socket, bytes: Uint8Array): void {
+    this.#workers.get(socket)?.receive(bytes)
+  }
+
+  close(socket: Socket): void {
+    const worker = this.#workers.get(socket)
+    this.#workers.delete(socket)
+    worker?.closed()
+  }
+
+  /** Called a few times a second. */
+  watch(now_ms: number): void {
+    for (const worker of this.#workers.values()) worker.watch(now_ms, this.#parts.silent_ms)
+  }
+}
+
+/** `/workers/attach`: open to worker tokens and to superusers. */
+export class WorkersSocket implements BinarySocketHandlers {
+  readonly path = WORKER_PATH
+  readonly who = 'worker'
+  readonly frames = 'binary'
+  readonly frame_bytes = limits.WORKER_FRAME_BYTES
+  readonly admissions: Admissions<Principal | WorkerPrincipal>
+  readonly #hub: WorkerHub
+
+  constructor(hub: WorkerHub, admissions: Admissions<Principal | WorkerPrincipal>) {
+    this.#hub = hub
+    this.admissions = admissions
+  }
+
+  open(socket: Socket): void {
+    this.#hub.open(socket)
+  }
+
+  message(socket: Socket, bytes: Uint8Array): void {
+    this.#hub.message(socket, bytes)
+  }
+
+  drain(): void {}
+
+  close(socket: Socket): void {
+    this.#hub.close(socket)
+  }
+}

@@ -1,0 +1,249 @@
+import { booked, given, isNothing } from '../../core/books/amounts.ts'
+import { Books, type Claim, newClaim } from '../../core/books/books.ts'
+import type { Amounts } from '../../core/books/ledger.ts'
+import { cardNumbers, type Listing, listBooks } from '../../core/books/listing.ts'
+import type { Memory } from '../../core/memory/region.ts'
+import { ServiceError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { EventType } from '../../protocol/nouns/event.ts'
+import type { ResourceAmounts } from '../../protocol/nouns/run.ts'
+import { formatTime } from '../../protocol/time.ts'
+import type { WorkerResources } from '../../protocol/worker/resources.ts'
+import type { Workers } from '../engine.ts'
+import type { Machine } from './local-machine.ts'
+
+/** The name of the engine's own machine. */
+export const LOCAL = 'local'
+
+export interface ResourceRequest {
+  /** `<flow>.<node>` */
+  readonly node: string
+  /** Null in live execution. */
+  readonly run: string | null
+  readonly asked: ResourceAmounts
+}
+
+/** What a node holds until it is released. */
+export interface Grant {
+  /** In the books; 0: it asked for nothing that they count. */
+  readonly ticket: number
+  readonly machine: string
+  /** Numbers of the cards that it holds alone. */
+  readonly cards: readonly number[]
+  /** What was asked for, or what the largest machine has of it. */
+  readonly granted: ResourceAmounts
+}
+
+export interface Waited {
+  /** Rejects with `cancelled` after `cancel`, with `interrupted` when the engine ends. */
+  readonly promise: Promise<Grant>
+  /** Leaves the line. False when it was granted before: then the promise brings a grant, which is to be released. */
+  cancel(): boolean
+}
+
+export interface ResourceDeskParts {
+  readonly memory: Memory
+  /** The front's owner word. */
+  readonly owner: number
+  readonly machine: Machine
+  now_us(): number
+  announce(type: EventType, flow: string, more: Record<string, unknown>): void
+}
+
+interface Entry extends ResourceRequest {
+  readonly amounts: Amounts
+  readonly since_us: number
+  readonly resolve: (grant: Grant) => void
+  readonly reject: (error: ServiceError) => void
+  /** 0 while the books have no room for it. */
+  ticket: number
+  waits: boolean
+}
+
+/** The front's side of the resource books: who asks for what, by name, and the machine that it runs on. */
+export class ResourceDesk implements Workers {
+  readonly #parts: ResourceDeskParts
+  readonly #books: Books
+  /** By ticket: those that hold, and those that wait. */
+  readonly #held = new Map<number, Entry>()
+  readonly #waiting = new Map<number, Entry>()
+  /** Those for whom the books have no room, in their order. */
+  readonly #beyond: Entry[] = []
+  /** When a live node was last announced as waiting, milliseconds. */
+  readonly #announced = new Map<string, number>()
+  readonly #claim: Claim = newClaim()
+
+  constructor(parts: ResourceDeskParts) {
+    this.#parts = parts
+    this.#books = new Books(parts.memory, parts.owner)
+    const { cpus, gpus, ram_mb } = parts.machine
+    const [low, high] = cardSet(gpus)
+    this.#books.addMachine(cpus * 1000, low, high, ram_mb * 1024, parts.now_us())
+  }
+
+  /** Granted at once when there is room; otherwise the promise waits in the line, and the event `node_queued` tells. */
+  claim({ node, run, asked }: ResourceRequest): Waited {
+    const { promise, resolve, reject } = Promise.withResolvers<Grant>()
+    const amounts = booked(asked)
+    const entry: Entry = {
+      node,
+      run,
+      asked,
+      amounts,
+      since_us: this.#parts.now_us(),
+      resolve,
+      reject,
+      ticket: 0,
+      waits: false,
+    }
+    if (isNothing(amounts)) resolve({ ticket: 0, machine: LOCAL, cards: [], granted: given(asked, amounts) })
+    else if (this.#beyond.length > 0 || !this.#ask(entry)) {
+      entry.waits = true
+      this.#beyond.push(entry)
+    }
+    if (entry.waits) this.#announce(entry)
+    return { promise, cancel: () => this.#cancel(entry) }
+  }
+
+  /** The call has ended, its thread too if it was to end: what it held is free. A second time does nothing. */
+  release(grant: Grant): void {
+    if (!this.#held.delete(grant.ticket)) return
+    this.#books.release(grant.ticket, this.#parts.now_us())
+    this.#settle()
+  }
+
+  resources(): WorkerResources {
+    const { machines, claims, waiting } = this.#listing()
+    return {
+      machines: machines.map(({ machine, capacity, free }) => ({
+        machine: LOCAL,
+        capacity: { cpus: capacity.cpus / 1000, gpus: capacity.cards.length, ram_mb: capacity.ram_kib / 1024 },
+        free: { cpus: free.cpus / 1000, cards: free.cards, ram_mb: free.ram_kib / 1024 },
+        held: claims
+          .filter(claim => claim.machine === machine)
+          .sort((a, b) => a.ticket - b.ticket)
+          .flatMap(({ ticket, cpus, cards, ram_kib, since_us }) => {
+            const entry = this.#held.get(ticket)
+            if (entry === undefined) return []
+            const { node, run } = entry
+            return [{ node, run, cpus: cpus / 1000, cards, ram_mb: ram_kib / 1024, since: formatTime(since_us) }]
+          }),
+      })),
+      waiting: [
+        ...waiting.flatMap(({ ticket, needs }) => {
+          const entry = this.#waiting.get(ticket)
+          return entry === undefined ? [] : [{ entry, needs }]
+        }),
+        ...this.#beyond.map(entry => ({ entry, needs: this.#needs(entry.amounts) })),
+      ].map(({ entry: { node, run, asked, since_us }, needs }, at) => ({
+        node,
+        run,
+        asked,
+        needs: given(asked, needs),
+        since: formatTime(since_us),
+        position: at + 1,
+      })),
+    }
+  }
+
+  /** Nobody is granted anything any more. */
+  close(): void {
+    const error = new ServiceError('interrupted', 'The engine ends.')
+    for (const entry of [...this.#waiting.values()]) if (this.#leave(entry)) entry.reject(error)
+    for (const entry of this.#beyond.splice(0)) entry.reject(error)
+  }
+
+  /** Into the books: granted, or in their line. False when they are full. */
+  #ask(entry: Entry): boolean {
+    const claim = this.#claim
+    if (this.#books.claim(entry.amounts, this.#parts.now_us(), claim)) {
+      entry.ticket = claim.ticket
+      this.#grant(entry, claim)
+      return true
+    }
+    if (claim.ticket === 0) return false
+    entry.ticket = claim.ticket
+    entry.waits = true
+    this.#waiting.set(claim.ticket, entry)
+    return true
+  }
+
+  #grant(entry: Entry, { ticket, cpus, cards_low, cards_high, ram_kib }: Claim): void {
+    const cards = cardNumbers(cards_low, cards_high)
+    entry.waits = false
+    this.#held.set(ticket, entry)
+    const granted = given(entry.asked, { cpus, cards: cards.length, ram_kib })
+    entry.resolve({ ticket, machine: LOCAL, cards, granted })
+  }
+
+  /** Brings those whose turn has come their grants, and lets those into the books who found no room there. */
+  #settle(): void {
+    for (;;) {
+      if (this.#waiting.size > 0)
+        while (this.#books.granted(this.#claim)) {
+          const entry = this.#waiting.get(this.#claim.ticket)!
+          this.#waiting.delete(entry.ticket)
+          this.#grant(entry, this.#claim)
+        }
+      const next = this.#beyond[0]
+      if (next === undefined || !this.#ask(next)) return
+      this.#beyond.shift()
+    }
+  }
+
+  #cancel(entry: Entry): boolean {
+    if (!entry.waits) return false
+    const beyond = this.#beyond.indexOf(entry)
+    if (beyond >= 0) this.#beyond.splice(beyond, 1)
+    else this.#leave(entry)
+    entry.waits = false
+    entry.reject(new ServiceError('cancelled', `${entry.node} waits for resources no more.`))
+    this.#settle()
+    return true
+  }
+
+  #leave(entry: Entry): boolean {
+    this.#waiting.delete(entry.ticket)
+    return this.#books.cancel(entry.ticket, this.#parts.now_us())
+  }
+
+  #announce({ node, run, asked, amounts }: Entry): void {
+    if (run === null && !this.#isDue(node)) return
+    this.#parts.announce('node_queued', node.slice(0, node.indexOf('.')), {
+      node,
+      run,
+      needs: given(asked, this.#needs(amounts)),
+      position: this.#waiting.size + this.#beyond.length,
+    })
+  }
+
+  /** A live node may wait thousands of times a second; it is told of once in a while. */
+  #isDue(node: string): boolean {
+    const now_ms = this.#parts.now_us() / 1000
+    if (now_ms - (this.#announced.get(node) ?? Number.NEGATIVE_INFINITY) < limits.NODE_QUEUED_EVERY_MS) return false
+    this.#announced.delete(node)
+    this.#announced.set(node, now_ms)
+    for (const [first] of this.#announced) {
+      if (this.#announced.size <= limits.BOOK_WAITING) break
+      this.#announced.delete(first)
+    }
+    return true
+  }
+
+  #needs({ cpus, cards, ram_kib }: Amounts): Amounts {
+    return this.#books.reading(ledger => {
+      ledger.cut(cpus, cards, ram_kib)
+      return { ...ledger.needs }
+    })
+  }
+
+  #listing(): Listing {
+    return this.#books.reading(ledger => listBooks(this.#parts.memory, ledger))
+  }
+}
+
+/** The first so many cards, as the books write a set of them. */
+const cardSet = (cards: number): [low: number, high: number] => {
+  const bits = (count: number): number => (count >= 32 ? -1 : (1 << Math.max(0, count)) - 1)
+  return [bits(cards), bits(cards - 32)]
+}

@@ -1,0 +1,190 @@
+import { ServiceError } from '../../../protocol/errors.ts'
+import { limits } from '../../../protocol/limits.ts'
+import type { Engine } from '../../engine.ts'
+import type { Socket, TextSocketHandlers } from '../../http/socket.ts'
+import type { Fanout, MessageDirectory } from '../fanout.ts'
+import type { Follower } from '../follower.ts'
+import { type Frame, idOf, readFrame } from './frames.ts'
+
+export interface FlowsSocketServices {
+  fanout: Fanout
+  directory: MessageDirectory
+  messages: Pick<Engine['messages'], 'publish'>
+  /** An error that no user caused; it goes to the log. */
+  onDefect: (error: unknown) => void
+  /** Milliseconds of a steady clock. */
+  now_ms?: () => number
+}
+
+type Subscribe = Extract<Frame, { type: 'subscribe' }>
+type Unsubscribe = Extract<Frame, { type: 'unsubscribe' }>
+type Publish = Extract<Frame, { type: 'publish' }>
+type Have = Extract<Frame, { type: 'have' }>
+
+/** One connection: what it follows, and how often it was refused lately. */
+interface Connection {
+  follower: Follower
+  refusals: number
+  /** Start of the window in which the refusals are counted. */
+  window_ms: number
+}
+
+/** `/ws/flows`: frames in, answers out. The values that a client follows come from the fan-out. `docs/sockets.md` is its user's page. */
+export class FlowsSocket implements TextSocketHandlers {
+  readonly path = '/ws/flows'
+  readonly who = 'user'
+  readonly frames = 'text'
+  readonly #services: FlowsSocketServices
+  readonly #now: () => number
+  readonly #connections = new Map<Socket, Connection>()
+
+  constructor(services: FlowsSocketServices) {
+    this.#services = services
+    this.#now = services.now_ms ?? (() => performance.now())
+  }
+
+  open(socket: Socket): void {
+    const follower = this.#services.fanout.open(socket)
+    this.#connections.set(socket, { follower, refusals: 0, window_ms: this.#now() })
+  }
+
+  message(socket: Socket, text: string): void {
+    const connection = this.#connections.get(socket)
+    if (connection === undefined) return
+    try {
+      this.#handle(connection, readFrame(text))
+    } catch (error) {
+      this.#refuse(connection, text, error)
+    }
+  }
+
+  drain(socket: Socket): void {
+    this.#services.fanout.drained(socket)
+  }
+
+  close(socket: Socket): void {
+    this.#connections.delete(socket)
+    this.#services.fanout.close(socket)
+  }
+
+  #handle(connection: Connection, frame: Frame): void {
+    switch (frame.type) {
+      case 'publish':
+        return this.#publish(connection, frame)
+      case 'subscribe':
+        return this.#subscribe(connection, frame)
+      case 'unsubscribe':
+        return this.#unsubscribe(connection, frame)
+      case 'have':
+        return this.#have(connection, frame)
+    }
+  }
+
+  #publish({ follower }: Connection, frame: Publish): void {
+    const [published] = this.#services.messages.publish([frame])
+    const id = typeof frame.id === 'number' ? String(frame.id) : JSON.stringify(frame.id)
+    this.#answer(follower.socket, `{"type":"ack","id":${id},"version":${published!.version}}`)
+  }
+
+  /** All of it, or nothing: an unknown name leaves the socket as it was. */
+  #subscribe({ follower }: Connection, frame: Subscribe): void {
+    const { fanout, directory } = this.#services
+    const names = (frame.names ?? []).map(name => this.#indexOf(name))
+    const flows = frame.flows ?? []
+    const added = new Set(names.filter(message => !follower.follows(message)))
+    for (const flow of flows) {
+      const messages = directory.messagesOf(flow)
+      if (messages === null) throw new ServiceError('flow_not_found', `There is no flow ${flow}.`)
+      for (const message of messages) if (!follower.follows(message)) added.add(message)
+    }
+    this.#checkRoom(follower, added.size)
+    if (follower.flows.size + flows.length > limits.SOCKET_NAMES) this.#checkRoom(follower, limits.SOCKET_NAMES)
+    for (const message of names) fanout.followName(follower, message, 'asked')
+    for (const flow of flows) fanout.followFlow(follower, flow)
+    if (frame.events === true) fanout.followEvents(follower)
+    this.#tellSubscribed(follower)
+  }
+
+  /** What is not followed is not refused: the names may have gone in the meantime. */
+  #unsubscribe({ follower }: Connection, frame: Unsubscribe): void {
+    const { fanout, directory } = this.#services
+    for (const name of frame.names ?? []) {
+      const message = directory.indexOf(name)
+      if (message !== -1) fanout.unfollowName(follower, message)
+    }
+    for (const flow of frame.flows ?? []) fanout.unfollowFlow(follower, flow)
+    if (frame.events === true) fanout.unfollowEvents(follower)
+    this.#tellSubscribed(follower)
+  }
+
+  /** Follows the names, from the versions that the client holds. Names that are gone are left out of the answer. */
+  #have({ follower }: Connection, frame: Have): void {
+    const { fanout, directory } = this.#services
+    const versions: [message: number, version: number][] = []
+    for (const name in frame.versions) {
+      const message = directory.indexOf(name)
+      if (message !== -1) versions.push([message, frame.versions[name]!])
+    }
+    this.#checkRoom(follower, versions.filter(([message]) => !follower.follows(message)).length)
+    for (const [message, version] of versions) fanout.followName(follower, message, 'resumed', version)
+    this.#tellSubscribed(follower)
+  }
+
+  #indexOf(name: string): number {
+    const message = this.#services.directory.indexOf(name)
+    if (message === -1) throw new ServiceError('message_not_found', `There is no message ${name}.`)
+    return message
+  }
+
+  #checkRoom(follower: Follower, added: number): void {
+    if (follower.followed + added > limits.SOCKET_NAMES)
+      throw new ServiceError('too_large', `A connection follows at most ${limits.SOCKET_NAMES} messages.`)
+  }
+
+  #tellSubscribed(follower: Follower): void {
+    const { directory } = this.#services
+    const names = [...follower.names.keys()].map(message => directory.nameOf(message))
+    const frame = { type: 'subscribed', names, flows: [...follower.flows], events: follower.events }
+    this.#answer(follower.socket, JSON.stringify(frame))
+  }
+
+  #refuse(connection: Connection, text: string, error: unknown): void {
+    if (!(error instanceof ServiceError)) this.#services.onDefect(error)
+    const refusal = error instanceof ServiceError ? error : new ServiceError('internal')
+    const id = idOf(text)
+    const { socket } = connection.follower
+    const frame = {
+      type: 'error',
+      ...(id === null ? null : { id }),
+      problem: refusal.toJSON(),
+      ...(refusal.retry_after_s === null ? null : { retry_after_s: refusal.retry_after_s }),
+    }
+    this.#answer(socket, JSON.stringify(frame))
+    // A full flow is not the client's mistake.
+    if (refusal.status >= 500) return
+    const now_ms = this.#now()
+    if (now_ms - connection.window_ms >= limits.SOCKET_ERRORS_MS) {
+      connection.window_ms = now_ms
+      connection.refusals = 0
+    }
+    if (++connection.refusals > limits.SOCKET_ERRORS)
+      this.#cutOff(
+        socket,
+        1008,
+        `more than ${limits.SOCKET_ERRORS} refused frames in ${limits.SOCKET_ERRORS_MS / 1000} s`,
+      )
+  }
+
+  /** An answer is never left out; a client that reads none of them is cut off before its buffer is full. */
+  #answer(socket: Socket, text: string): void {
+    if (socket.send(text) === 'sent') return
+    if (socket.isOpen && socket.bufferedAmount() > limits.SOCKET_UNREAD_BYTES)
+      this.#cutOff(socket, 1013, 'this connection does not read its answers')
+  }
+
+  /** Frames that are on their way already are not answered any more. */
+  #cutOff(socket: Socket, code: number, reason: string): void {
+    this.close(socket)
+    socket.end(code, reason)
+  }
+}

@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto'
+import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { ServiceError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { NormalNode } from '../../protocol/nouns/flow-document.ts'
+
+const ENDING = '.mjs'
+
+/**
+ * Stripped bodies as files, each named by the digest of the source that it came from: so a start finds them without
+ * stripping anything, and no name of a user becomes a path. They are imported from here, which makes their imports resolve
+ * against the repository around the installation.
+ *
+ *   put --> present --a pass finds that no flow names it--> unused --named again--> present
+ *                                                           unused --the oldest of too many, or at a start--> gone
+ *
+ * An unused one is kept for a while because cascades that began before a save finish on the plan that they began with, and
+ * may load a body of it late. Restoring an old version strips its sources again.
+ */
+export class Bodies {
+  readonly folder: string
+  readonly #present: Set<string>
+  /** In the order in which passes found them. */
+  readonly #unused = new Set<string>()
+  readonly #most_unused: number
+  #put_since_pass = 0
+
+  constructor(data_dir: string, most_unused: number = limits.BODIES_UNUSED) {
+    this.#most_unused = most_unused
+    this.folder = join(data_dir, 'bodies')
+    mkdirSync(this.folder, { recursive: true, mode: 0o700 })
+    this.#present = new Set()
+    for (const name of readdirSync(this.folder)) {
+      if (name.endsWith(ENDING)) this.#present.add(name.slice(0, -ENDING.length))
+      // cut short by the end of an engine
+      else if (name.endsWith(`${ENDING}.new`)) rmSync(join(this.folder, name), { force: true })
+    }
+  }
+
+  /** Null for a node without a source. */
+  static digest(node: NormalNode): string | null {
+    if (node.source === null) return null
+    return createHash('sha256').update(`${node.language}\n${node.source}`).digest('hex')
+  }
+
+  has(digest: string): boolean {
+    return this.#present.has(digest)
+  }
+
+  /** Synced before the flow that needs it is saved. Throws `disk_full`. */
+  put(digest: string, code: string): void {
+    if (this.#present.has(digest)) return
+    const path = this.#path(digest)
+    const made = `${path}.new`
+    try {
+      const file = openSync(made, 'w', 0o600)
+      try {
+        writeSync(file, code)
+        fsyncSync(file)
+      } finally {
+        closeSync(file)
+      }
+      renameSync(made, path)
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code
+      if (code === 'ENOSPC' || code === 'EDQUOT')
+        throw new ServiceError('disk_full', 'The body of a node could not be written.')
+      throw error
+    }
+    this.#present.add(digest)
+    this.#put_since_pass++
+  }
+
+  /** Were so many written since the last pass that another one is worth its while? */
+  get isPassDue(): boolean {
+    return this.#put_since_pass >= this.#most_unused / 4
+  }
+
+  /**
+   * A pass: of the bodies that no flow names, the `most` that were found unused last stay. `named` are those of all flows as
+   * they are; no save may be between its bodies and its plan.
+   */
+  prune(named: ReadonlySet<string>, most: number = this.#most_unused): void {
+    this.#put_since_pass = 0
+    for (const digest of named) this.#unused.delete(digest)
+    for (const digest of this.#present) if (!named.has(digest)) this.#unused.add(digest)
+    for (const digest of this.#unused) {
+      if (this.#unused.size <= most) return
+      this.#unused.delete(digest)
+      this.#present.delete(digest)
+      try {
+        rmSync(this.#path(digest), { force: true })
+      } catch {
+        // What cannot be removed now is looked at again by the next start.
+      }
+    }
+  }
+
+  #path(digest: string): string {
+    return join(this.folder, `${digest}${ENDING}`)
+  }
+}

@@ -1,0 +1,167 @@
+import { type Publisher, REFUSED } from '../../core/cascade/publish.ts'
+import type { ReadValue } from '../../core/memory/messages.ts'
+import { ServiceError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { Message, MessageHistory, Published } from '../../protocol/nouns/message.ts'
+import { formatTime, nowUs } from '../../protocol/time.ts'
+import { newEncoded } from '../../protocol/values/codec.ts'
+import { type EncodedValue, KIND } from '../../protocol/values/encoded.ts'
+import type { HistoryQuery, List, Messages, Page } from '../engine.ts'
+import type { FrontMemory } from '../lanes/front-memory.ts'
+import type { Store } from '../store/front/client.ts'
+import type { LiveMessage } from './live-flow.ts'
+import type { MessageMap } from './message-map.ts'
+import type { Names } from './names.ts'
+
+const RETRY_S = 1
+
+/** Values in and out of shared memory, by name. */
+export class LiveMessages implements Messages {
+  readonly #front: FrontMemory
+  readonly #map: MessageMap
+  readonly #names: Names
+  readonly #store: Store
+  readonly #read: ReadValue = { ...newEncoded(), version: 0, ts: 0 }
+  readonly #scratch: EncodedValue[] = [newEncoded()]
+  /** Values published from outside since the start. */
+  published = 0
+
+  constructor(front: FrontMemory, map: MessageMap, names: Names, store: Store) {
+    this.#front = front
+    this.#map = map
+    this.#names = names
+    this.#store = store
+  }
+
+  list({ limit, offset, flow }: Page & { flow: string | null }): List<Message> {
+    if (flow !== null) {
+      const messages = this.#map.ofFlow(flow)
+      return {
+        items: messages.slice(offset, offset + limit).map(message => this.#shown(message)),
+        count: messages.length,
+      }
+    }
+    const items: Message[] = []
+    let at = 0
+    for (const message of this.#map.all()) {
+      if (at++ < offset) continue
+      if (items.length === limit) break
+      items.push(this.#shown(message))
+    }
+    return { items, count: this.#map.size }
+  }
+
+  get(name: string): Message {
+    return this.#shown(this.#find(name))
+  }
+
+  publish(items: readonly { name: string; value: unknown }[]): Published[] {
+    const first = items[0]
+    if (items.length === 1 && first !== undefined) return [this.#publishOne(first.name, first.value)]
+    return this.#publishList(items)
+  }
+
+  #publishOne(name: string, value: unknown): Published {
+    const message = this.#find(name)
+    assertEnabled(message)
+    const encoded = this.#scratch[0]!
+    this.#encode(message, value, encoded, 'body.value')
+    const version = this.#front.publisher.publish(message.route, encoded, nowUs())
+    if (version < 0) throw this.#refusal(message, version)
+    this.#front.journal.mark()
+    this.published++
+    return { name, version }
+  }
+
+  /** Everything that can be refused is looked at before the first value is published. */
+  #publishList(items: readonly { name: string; value: unknown }[]): Published[] {
+    const messages = items.map(({ name, value }, at) => {
+      const message = this.#map.get(name)
+      if (message === undefined) {
+        const errors = [{ loc: `body[${at}].name`, msg: `There is no message "${name}".` }]
+        throw new ServiceError('message_not_found', `There is no message "${name}".`, { errors })
+      }
+      assertEnabled(message)
+      this.#encode(message, value, (this.#scratch[at] ??= newEncoded()), `body[${at}].value`)
+      return message
+    })
+    this.#assertRoom(messages)
+    const ts = nowUs()
+    const published = messages.map((message, at) => {
+      const version = this.#front.publisher.publish(message.route, this.#scratch[at]!, ts, true)
+      if (version < 0) throw this.#refusal(message, version)
+      return { name: message.name, version }
+    })
+    this.#front.journal.mark()
+    this.published += published.length
+    this.#scratch.length = Math.min(this.#scratch.length, 64)
+    return published
+  }
+
+  #assertRoom(messages: readonly LiveMessage[]): void {
+    const { flows, journal } = this.#front
+    const items = new Map<number, number>()
+    let bytes = 0
+    for (const [at, message] of messages.entries()) {
+      bytes += Math.min(this.#scratch[at]!.length, limits.JOURNAL_INLINE_BYTES) + 128
+      if (message.route.queued) items.set(message.route.flow, (items.get(message.route.flow) ?? 0) + 1)
+      for (const flow of message.route.downstream) {
+        const more = flow === message.route.flow ? (items.get(flow) ?? 0) : 0
+        if (flows.share(flow) >= 1 || flows.waiting(flow) + more > limits.FLOW_WAITING_ITEMS)
+          throw this.#refusal(message, REFUSED.backlogged)
+      }
+    }
+    if (!journal.hasRoom(bytes)) throw this.#refusal(messages[0]!, REFUSED.journal_full)
+  }
+
+  #encode(message: LiveMessage, value: unknown, out: EncodedValue, loc: string): void {
+    const refusal = this.#front.codec.encode(value, message.dtype, out)
+    if (refusal === null) return
+    throw new ServiceError(refusal.code, `Message ${message.name}: ${refusal.text}.`, {
+      errors: [{ loc, msg: refusal.text }],
+    })
+  }
+
+  #refusal(message: LiveMessage, code: ReturnType<Publisher['publish']>): ServiceError {
+    const options = { retry_after_s: RETRY_S }
+    if (code === REFUSED.backlogged) {
+      const full = message.route.downstream.find(flow => this.#front.flows.share(flow) >= 1)
+      const name = (full === undefined ? null : this.#names.flowName(full)) ?? message.flow
+      return new ServiceError('backlogged', `Flow "${name}" has as much waiting as it may hold.`, options)
+    }
+    const why = {
+      [REFUSED.arena_full]: 'The memory for values is used up.',
+      [REFUSED.queue_full]: 'The memory for waiting items is used up.',
+      [REFUSED.journal_full]: 'The store is behind.',
+      [REFUSED.held]: 'A thread of this flow has just died and is being replaced.',
+    }[code]
+    return new ServiceError('backlogged', why ?? 'It cannot be taken now.', options)
+  }
+
+  #find(name: string): LiveMessage {
+    const message = this.#map.get(name)
+    if (message === undefined) throw new ServiceError('message_not_found', `There is no message "${name}".`)
+    return message
+  }
+
+  #shown(message: LiveMessage): Message {
+    const { name, dtype, publisher } = message
+    const read = this.#read
+    if (!this.#front.messages.read(message.index, read) || read.kind === KIND.none) {
+      return { name, version: 0, value: null, dtype, updated_at: null, publisher }
+    }
+    const value = this.#front.codec.decode(read.kind, read.number, read.bytes, 0, read.length)
+    return { name, version: read.version, value, dtype, updated_at: formatTime(read.ts), publisher }
+  }
+
+  async history(name: string, query: HistoryQuery): Promise<MessageHistory> {
+    this.#find(name)
+    const { since_us, until_us, until_version = null, limit, bucket_s } = query
+    return this.#store.history({ name, since: since_us, until: until_us, until_version, limit, bucket_s })
+  }
+}
+
+function assertEnabled(message: LiveMessage): void {
+  if (!message.enabled)
+    throw new ServiceError('flow_disabled', `Flow "${message.flow}" is disabled and takes no values.`)
+}

@@ -1,0 +1,50 @@
+import { limits } from '../../protocol/limits.ts'
+import { newEncoded } from '../../protocol/values/codec.ts'
+import type { EncodedValue, Kind } from '../../protocol/values/encoded.ts'
+import type { ToTimer } from '../../threads/timer/messages.ts'
+import type { FrontMemory } from '../lanes/front-memory.ts'
+import type { Loaded } from '../store/front/replies.ts'
+import type { MessageMap } from './message-map.ts'
+import type { Names } from './names.ts'
+
+/**
+ * Brings back what the store has: latest values with their versions, node states, held values. Nobody is woken. Runs before
+ * any other thread is there. Answers the timers that were running.
+ */
+export function restore(loaded: Loaded, front: FrontMemory, map: MessageMap, names: Names): ToTimer[] {
+  const encoded = newEncoded()
+  for (const stored of loaded.values) {
+    const message = map.get(stored.name)
+    if (message === undefined) continue
+    fill(encoded, stored)
+    front.publisher.seed(message.route, encoded, stored.ts, stored.version)
+  }
+  for (const { node, bytes } of loaded.states) {
+    const index = names.findNode(node)
+    if (index >= 0) front.states.write(index, Buffer.from(bytes))
+  }
+  const timers: ToTimer[] = []
+  for (const stored of loaded.held) {
+    const message = map.get(stored.name)
+    if (message === undefined) continue
+    fill(encoded, stored)
+    let ref = 0
+    if (encoded.length > limits.SLOT_INLINE_BYTES) {
+      ref = front.arena.allocate(encoded.length)
+      if (ref === 0) continue
+      encoded.bytes.copy(front.memory.bytes, front.arena.offset(ref), 0, encoded.length)
+    }
+    front.held.hold(message.index, stored.due_ms, encoded, ref)
+    timers.push({ type: 'held', message: message.index, due_ms: stored.due_ms })
+  }
+  return timers
+}
+
+function fill(encoded: EncodedValue, stored: { kind: number; number: number; bytes: Uint8Array }): void {
+  encoded.kind = stored.kind as Kind
+  encoded.number = stored.number
+  encoded.bytes = Buffer.from(stored.bytes)
+  encoded.length = stored.bytes.length === 0 && isDouble(stored.kind) ? 8 : stored.bytes.length
+}
+
+const isDouble = (kind: number): boolean => kind >= 2 && kind <= 4

@@ -1,0 +1,319 @@
+import { ServiceError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { Admission, Admissions } from '../auth/gatekeeper.ts'
+import { mayCall, type Principal } from '../auth/principal.ts'
+import type { Log } from '../observe/serve-log.ts'
+import { AnswerStream, type StreamChannel } from './answer-stream.ts'
+import { refusalOf } from './problem.ts'
+import { bytesOf, writeAnswer, writeRefusal } from './respond.ts'
+import type { Answer, StreamContent } from './route.ts'
+import type { ServedRoute } from './served-route.ts'
+import { type Tap, Upload } from './upload.ts'
+
+/** What an exchange needs of the socket library's response, besides writing to it. */
+export interface Channel extends StreamChannel, Tap {
+  onAborted(handler: () => void): unknown
+  onData(handler: (chunk: ArrayBuffer, isLast: boolean) => void): unknown
+}
+
+/** Bytes of bodies that are kept while the rest of them is on its way, over all exchanges of a front. */
+export interface BodyBudget {
+  bytes: number
+  /** Uploads under way. */
+  uploads: number
+}
+
+export interface ExchangeServices {
+  readonly admissions: Admissions
+  readonly log: Log
+  readonly budget: BodyBudget
+}
+
+/** What the front read off a request; the library's request object is gone after the first turn. */
+export interface Opening {
+  readonly served: ServedRoute
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly params: Record<string, string>
+  readonly token: string | null
+  readonly address: string
+  readonly content_type: string
+  readonly content_length: number
+  readonly has_body: boolean
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** With no body to wait for, `#body` is set to this at once. */
+const NO_BODY = new Uint8Array(0)
+
+/**
+ * One request and its answer. Who may call is settled first, then path and query, then the body is read, then the route's
+ * handler runs:
+ *
+ *   opened -> admitted -> (body complete) -> handled -> answered
+ *
+ * The handler of an upload runs as soon as the caller is admitted, and reads the body as it comes. A streamed answer keeps the
+ * exchange open until its last byte is taken.
+ *
+ * `#channel` is null from the moment the exchange is answered or aborted; nothing touches the library's response after that.
+ * Each callback that the library calls ends in a `try`, so none of them throws into it and none leaves a request hanging.
+ */
+export class Exchange {
+  readonly #services: ExchangeServices
+  readonly #opening: Opening
+  #channel: Channel | null
+  /** True inside a callback of the library, whose writes are corked already. */
+  #corked = true
+  #principal: Principal | null = null
+  #admitted = false
+  #query: unknown = null
+  #chunks: Buffer[] = []
+  #received = 0
+  /** The whole body, once it is there. */
+  #body: Uint8Array | null = null
+  #upload: Upload | null = null
+  #is_uploading = false
+  #stream: AnswerStream | null = null
+  #handled = false
+
+  constructor(services: ExchangeServices, opening: Opening, channel: Channel) {
+    this.#services = services
+    this.#opening = opening
+    this.#channel = channel
+  }
+
+  /** Called in the library's handler. When it returns, the exchange is answered or hears of an abort. */
+  start(): void {
+    try {
+      this.#open()
+    } catch (error) {
+      this.#refuse(error)
+    }
+    this.#corked = false
+  }
+
+  #open(): void {
+    const { served, token, has_body } = this.#opening
+    const { who } = served.route
+    if (who === 'nobody') this.#admit(null)
+    else if (token === null) throw new ServiceError('unauthenticated')
+    else {
+      const known = this.#services.admissions.known(token)
+      if (known !== null) this.#admit(known.principal)
+      else
+        this.#later(this.#services.admissions.admit(token), (admission: Admission) => this.#admit(admission.principal))
+    }
+    if (this.#channel === null) return
+    if (this.#opening.content_length > served.body_limit) throw this.#tooLarge()
+    if (served.route.upload) this.#openUpload(this.#channel)
+    else if (!has_body || served.route.body === null) this.#body = NO_BODY
+    else this.#receive(this.#channel)
+    this.#proceed()
+    if (this.#channel !== null) this.#hearAbort(this.#channel)
+  }
+
+  #admit(principal: Principal | null): void {
+    const { served, params, query } = this.#opening
+    if (!mayCall(served.route.who, principal))
+      throw new ServiceError('forbidden', `This route is for a ${served.route.who}.`)
+    served.checkParams(params)
+    this.#query = served.readQuery(query)
+    this.#principal = principal
+    this.#admitted = true
+  }
+
+  #receive(channel: Channel): void {
+    channel.onData((chunk, isLast) => {
+      if (this.#channel === null) return
+      this.#corked = true
+      try {
+        this.#take(chunk, isLast)
+      } catch (error) {
+        this.#refuse(error)
+      }
+      this.#corked = false
+    })
+  }
+
+  /** The library drops what comes before anybody has asked for it, so this is done before the caller is admitted. */
+  #openUpload(channel: Channel): void {
+    const { has_body, content_length, served } = this.#opening
+    const { budget } = this.#services
+    if (budget.uploads >= limits.UPLOADS_AT_ONCE)
+      throw new ServiceError('too_many_connections', 'Too many uploads are under way.', { retry_after_s: 5 })
+    budget.uploads++
+    this.#is_uploading = true
+    const length = !has_body ? 0 : content_length < 0 ? null : content_length
+    const upload = new Upload(channel, length, served.body_limit)
+    this.#upload = upload
+    this.#body = NO_BODY
+    if (!has_body) return
+    channel.onData((chunk, isLast) => {
+      if (this.#channel === null) return
+      this.#corked = true
+      try {
+        upload.take(chunk, isLast)
+      } catch (error) {
+        this.#refuse(error)
+      }
+      this.#corked = false
+    })
+  }
+
+  /** The library takes its chunk back when this returns, so what is kept is copied; a body in one piece is parsed in place. */
+  #take(chunk: ArrayBuffer, isLast: boolean): void {
+    this.#received += chunk.byteLength
+    if (this.#received > this.#opening.served.body_limit) throw this.#tooLarge()
+    const whole = isLast && this.#chunks.length === 0
+    if (whole && this.#admitted) {
+      this.#body = new Uint8Array(chunk)
+      this.#proceed()
+      return
+    }
+    const { budget } = this.#services
+    budget.bytes += chunk.byteLength
+    this.#chunks.push(Buffer.from(Buffer.from(chunk)))
+    if (budget.bytes > limits.BODIES_BYTES)
+      throw new ServiceError('too_many_connections', 'Too much is being uploaded at once.', { retry_after_s: 5 })
+    if (!isLast) return
+    this.#body = Buffer.concat(this.#chunks)
+    this.#proceed()
+  }
+
+  /** Runs the handler when the caller is admitted and the body is complete; each of the two ends here. */
+  #proceed(): void {
+    if (!this.#admitted || this.#body === null || this.#handled || this.#channel === null) return
+    this.#handled = true
+    const { served, params, address, path, content_type, headers } = this.#opening
+    const { route } = served
+    const body = route.body === null ? undefined : served.readBody(this.#body, content_type)
+    this.#forgetBody()
+    this.#body = NO_BODY
+    const user = this.#principal
+    const answer = route.handle({
+      params,
+      query: this.#query,
+      body,
+      user,
+      address,
+      path,
+      content_type,
+      headers,
+      upload: this.#upload,
+      head_only: this.#isHead,
+    } as never)
+    if (answer instanceof Promise) this.#later(answer, (late: Answer) => this.#answer(late))
+    else this.#answer(answer)
+  }
+
+  #later<Value>(promise: Promise<Value>, then: (value: Value) => void): void {
+    promise
+      .then(value => {
+        if (this.#channel === null) return
+        then(value)
+        this.#proceed()
+      })
+      .catch(error => this.#refuse(error))
+  }
+
+  #hearAbort(channel: Channel): void {
+    channel.onAborted(() => {
+      this.#channel = null
+      this.#upload?.abort()
+      this.#closeUpload()
+      this.#stream?.abort()
+      this.#forgetBody()
+    })
+  }
+
+  #answer(answer: Answer): void {
+    if (answer.stream) return this.#answerStream(answer, answer.stream)
+    const bytes = bytesOf(answer)
+    const head = this.#isHead
+    const channel = this.#finish()
+    if (channel === null) return
+    this.#write(channel, () => writeAnswer(channel, answer, bytes, head))
+  }
+
+  /** The channel stays ours until the stream is over, so that an abort reaches it. */
+  #answerStream(answer: Answer, stream: StreamContent): void {
+    const { log } = this.#services
+    const { method, path } = this.#opening
+    this.#closeUpload()
+    this.#stream = new AnswerStream(this.#channel!, answer, stream, {
+      over: () => this.#finish(),
+      refused: error => this.#refuse(error),
+      broken: error => {
+        this.#finish()
+        log.error('answer_broken_off', { method, path, error })
+      },
+    })
+    this.#stream.run(this.#isHead).catch(error => log.error('stream_not_closed', { method, path, error }))
+  }
+
+  #refuse(error: unknown): void {
+    const { method, path } = this.#opening
+    if (this.#channel === null) return
+    if (!(error instanceof ServiceError) || error.code === 'internal')
+      this.#services.log.error('request_failed', { method, path, error })
+    const refusal = refusalOf(error, path)
+    const head = this.#isHead
+    const cut = !this.#isDrained
+    const channel = this.#finish()!
+    this.#write(channel, () => writeRefusal(channel, refusal, head, cut))
+  }
+
+  /** Takes the channel: from here on the exchange is over, and whoever took it writes. */
+  #finish(): Channel | null {
+    const channel = this.#channel
+    this.#closeUpload()
+    this.#channel = null
+    this.#forgetBody()
+    return channel
+  }
+
+  /** Outside the library's callbacks a write is corked, so that it is one packet. */
+  #write(channel: Channel, write: () => void): void {
+    try {
+      if (this.#corked) write()
+      else channel.cork(write)
+    } catch (error) {
+      this.#services.log.error('answer_not_written', { path: this.#opening.path, error })
+      try {
+        channel.close()
+      } catch {
+        // It was answered already.
+      }
+    }
+  }
+
+  get #isHead(): boolean {
+    return this.#opening.method === 'HEAD'
+  }
+
+  /** May the connection go on? Yes when the rest of the body is known to be short: the library reads and drops it. */
+  get #isDrained(): boolean {
+    const { has_body, content_length } = this.#opening
+    const isComplete = this.#upload === null ? this.#body !== null : this.#upload.isComplete
+    return !has_body || isComplete || (content_length >= 0 && content_length <= limits.BODY_DRAIN_BYTES)
+  }
+
+  #forgetBody(): void {
+    if (this.#chunks.length === 0) return
+    for (const chunk of this.#chunks) this.#services.budget.bytes -= chunk.length
+    this.#chunks = []
+  }
+
+  /** Its reader, when there is still one, hears that nothing more comes. */
+  #closeUpload(): void {
+    if (!this.#is_uploading) return
+    this.#is_uploading = false
+    this.#services.budget.uploads--
+    this.#upload?.fail(new ServiceError('upload_incomplete'))
+  }
+
+  #tooLarge(): ServiceError {
+    return new ServiceError('too_large', `The body passes the ${this.#opening.served.body_limit} bytes allowed here.`)
+  }
+}

@@ -1,0 +1,154 @@
+import type { Static, TObject, TSchema } from 'typebox'
+import type { ErrorCode } from '../../protocol/errors.ts'
+import type { Principal, Who } from '../auth/principal.ts'
+import type { Upload } from './upload.ts'
+
+/**
+ * What a route is: one declaration from which come the check of who may call it, the checks of path, query and body, and its
+ * entry in OpenAPI. There is no default for `who`: a route that does not say who may call it does not compile.
+ */
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+
+/** A part of the path. One that does not match its schema names nothing (`missing`, a 404) or is refused as input (`null`, a 422). */
+export interface Parameter {
+  readonly schema: TSchema
+  readonly missing: ErrorCode | null
+}
+/** The name of something that must exist already. */
+export const existing = (schema: TSchema, missing: ErrorCode): Parameter => ({ schema, missing })
+/** The name of something that the request may create. */
+export const created = (schema: TSchema): Parameter => ({ schema, missing: null })
+
+export interface Answer {
+  readonly status: number
+  /** Sent as JSON, unless `content` is set. */
+  readonly body?: unknown
+  /** Sent as it is, with the media type given. */
+  readonly content?: { readonly type: string; readonly bytes: string | Uint8Array; readonly page?: boolean }
+  /** Sent as it is made, in place of `body` and `content`. */
+  readonly stream?: StreamContent
+  /** Names in lower case. Carriage returns, line feeds and NUL are taken out of the values. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+/** Bytes that are made while they are sent: one chunk is asked for when the socket has taken the one before it. */
+export interface StreamContent {
+  readonly type: string
+  /** Bytes of all chunks together; null when nobody knows: the answer is sent chunked then. */
+  readonly length: number | null
+  /** Its iterator's `return` is called in every case, also when no chunk was asked for. A chunk's memory may be used again for the next. */
+  readonly chunks: AsyncIterable<Uint8Array>
+}
+export const ok = (body: unknown): Answer => ({ status: 200, body })
+export const accepted = (body: unknown): Answer => ({ status: 202, body })
+export const nothing: Answer = { status: 204 }
+
+/** What a status answers with: JSON of a schema, another media type or one of several, or nothing (null). */
+export type AnswerShape = TSchema | { readonly media: string | readonly string[] } | null
+
+export interface RouteRequest<Params = Record<string, string>, Query = unknown, Body = unknown, User = Principal> {
+  readonly params: Params
+  readonly query: Query
+  readonly body: Body
+  readonly user: User
+  /** The body as it comes, of a route with `upload: true`; else null. */
+  readonly upload: Upload | null
+  /** The header fields that the route declares and the request carries. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The header field Content-Type as it came; empty when there is none. */
+  readonly content_type: string
+  /** A HEAD request: of the answer only the head is sent. */
+  readonly head_only: boolean
+  /** The client's address as the trusted proxies tell it; only for routes with `address: true`, else empty. */
+  readonly address: string
+  /** The path as it came, without the query. */
+  readonly path: string
+}
+
+interface Declaration<P extends Record<string, Parameter>, Q extends TObject, B extends TSchema, W extends Who> {
+  readonly method: Method
+  /** `/flows/{name}`; a segment may hold two names, `{flow}.{node}`. */
+  readonly path: string
+  readonly who: W
+  /** One line for OpenAPI. */
+  readonly summary: string
+  /** The group in OpenAPI. */
+  readonly tag: string
+  readonly params?: P
+  /** Integers must be bounded on both sides; a default makes a member optional. Unknown members are refused. */
+  readonly query?: Q
+  readonly body?: B
+  /** Bytes; `limits.BODY_BYTES` when absent. */
+  readonly body_limit?: number
+  /** Takes `application/x-www-form-urlencoded` as well as JSON. */
+  readonly form?: boolean
+  /**
+   * The body is no JSON: the handler reads it as it comes, up to `body_limit`. A handler that answers before it has read all of
+   * it gets no more.
+   */
+  readonly upload?: boolean
+  /** Names, in lower case, of further header fields that the handler needs. One that a request carries twice is refused. */
+  readonly headers?: readonly string[]
+  /** Does the handler need the client's address? */
+  readonly address?: boolean
+  /** Left out of OpenAPI: files that belong to a page. */
+  readonly hidden?: boolean
+  readonly answers: Readonly<Record<number, AnswerShape>>
+  /** Error codes that this route adds to those that every route can answer. */
+  readonly refuses?: readonly ErrorCode[]
+  handle(
+    request: RouteRequest<
+      { readonly [Name in keyof P]: string },
+      Static<Q>,
+      Static<B>,
+      W extends 'nobody' ? null : Principal
+    >,
+  ): Answer | Promise<Answer>
+}
+
+/** A declared route with its types forgotten, as the front, OpenAPI and the security test see it. */
+export interface Route {
+  readonly method: Method
+  readonly path: string
+  readonly who: Who
+  readonly summary: string
+  readonly tag: string
+  readonly params: Readonly<Record<string, Parameter>>
+  readonly query: TObject | null
+  readonly body: TSchema | null
+  readonly body_limit: number | null
+  readonly form: boolean
+  readonly upload: boolean
+  readonly headers: readonly string[]
+  readonly address: boolean
+  readonly hidden: boolean
+  readonly answers: Readonly<Record<number, AnswerShape>>
+  readonly refuses: readonly ErrorCode[]
+  readonly handle: (request: RouteRequest<never, never, never, never>) => Answer | Promise<Answer>
+}
+
+export function route<
+  P extends Record<string, Parameter> = Record<never, Parameter>,
+  Q extends TObject = TObject,
+  B extends TSchema = TSchema,
+  const W extends Who = Who,
+>(declaration: Declaration<P, Q, B, W>): Route {
+  return {
+    method: declaration.method,
+    path: declaration.path,
+    who: declaration.who,
+    summary: declaration.summary,
+    tag: declaration.tag,
+    params: declaration.params ?? {},
+    query: declaration.query ?? null,
+    body: declaration.body ?? null,
+    body_limit: declaration.body_limit ?? null,
+    form: declaration.form ?? false,
+    upload: declaration.upload ?? false,
+    headers: declaration.headers ?? [],
+    address: declaration.address ?? false,
+    hidden: declaration.hidden ?? false,
+    answers: declaration.answers,
+    refuses: declaration.refuses ?? [],
+    handle: declaration.handle,
+  }
+}

@@ -1,0 +1,68 @@
+import { type ErrorCode, ServiceError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import { type Checker, createChecker } from '../../protocol/values/explain.ts'
+import { isForm, parseForm, parseJson } from './body.ts'
+import { QueryReader } from './query.ts'
+import type { Method, Route } from './route.ts'
+
+interface CheckedParameter {
+  readonly name: string
+  readonly loc: string
+  readonly checker: Checker
+  readonly missing: ErrorCode | null
+}
+
+const NO_QUERY: Readonly<Record<string, never>> = Object.freeze({})
+
+/** A route with its schemas compiled, each when it is first needed: a start with many routes compiles none. */
+export class ServedRoute {
+  readonly route: Route
+  readonly method: Method
+  readonly path: string
+  /** Bytes. */
+  readonly body_limit: number
+  #params: readonly CheckedParameter[] | null = null
+  #query: QueryReader | null = null
+  #body: Checker | null = null
+
+  constructor(route: Route) {
+    this.route = route
+    this.method = route.method
+    this.path = route.path
+    this.body_limit = route.body_limit ?? limits.BODY_BYTES
+  }
+
+  /** Throws the 404 of what the path should name, or `validation` for the name of something to be created. */
+  checkParams(params: Record<string, string>): void {
+    this.#params ??= Object.entries(this.route.params).map(([name, { schema, missing }]) => ({
+      name,
+      loc: `path.${name}`,
+      missing,
+      checker: createChecker(schema),
+    }))
+    for (const { name, loc, checker, missing } of this.#params) {
+      const errors = checker.refusals(params[name], loc)
+      if (errors.length === 0) continue
+      if (missing !== null) throw new ServiceError(missing, `${JSON.stringify(params[name])} is no such name.`)
+      throw new ServiceError('validation', 'The path was refused.', { errors })
+    }
+  }
+
+  /** Throws `validation` with the places `query.<name>`. */
+  readQuery(text: string): unknown {
+    if (this.route.query !== null) return (this.#query ??= new QueryReader(this.route.query)).read(text)
+    if (text === '') return NO_QUERY
+    const name = text.slice(0, 64).split(/[=&]/, 1)[0]!
+    throw new ServiceError('validation', 'This route takes no query.', {
+      errors: [{ loc: `query.${name}`, msg: 'is not known here' }],
+    })
+  }
+
+  /** Throws `malformed_json`, `too_deep` or `validation` with the places `body.…`. The bytes are not kept. */
+  readBody(bytes: Uint8Array, content_type: string): unknown {
+    const value = this.route.form && isForm(content_type) ? parseForm(bytes) : parseJson(bytes)
+    const errors = (this.#body ??= createChecker(this.route.body!)).refusals(value, 'body')
+    if (errors.length > 0) throw new ServiceError('validation', 'The body was refused.', { errors })
+    return value
+  }
+}

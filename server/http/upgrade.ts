@@ -1,0 +1,60 @@
+import { ServiceError } from '../../protocol/errors.ts'
+import { SUBPROTOCOL } from '../../protocol/socket/frames.ts'
+import { bearerOf } from '../auth/gatekeeper.ts'
+import type { Gate } from './gate.ts'
+
+/** What a websocket request asks for, once it is allowed. */
+export interface UpgradeRequest {
+  readonly token: string
+  /** The one subprotocol to answer with; empty when the client offered none. */
+  readonly protocol: string
+  readonly key: string
+  readonly extensions: string
+}
+
+const BEARER_PROTOCOL = /^bearer\.([A-Za-z0-9._~+/=-]+)$/
+
+/**
+ * Checks the headers of a websocket request. The token comes in `Authorization`, or (browsers) as the subprotocol pair
+ * `svc.v1, bearer.<token>`, of which only `svc.v1` is answered; a token in the address would end in logs, so any query is
+ * refused. A page of another origin is refused: browsers say where a page is from, and anything else sends no Origin.
+ */
+export function readUpgrade(gate: Gate, query: string): UpgradeRequest {
+  if (gate.upgrade.toLowerCase() !== 'websocket' || gate.socket_version !== '13' || gate.socket_key.length !== 24)
+    throw new ServiceError('upgrade_required')
+  if (query !== '') {
+    const name = query.slice(0, 64).split(/[=&]/, 1)[0]!
+    throw new ServiceError('validation', 'A websocket takes no query; the token never goes into the address.', {
+      errors: [{ loc: `query.${name}`, msg: 'is not known here' }],
+    })
+  }
+  if (gate.origin !== '' && !isSameHost(gate.origin, gate.host))
+    throw new ServiceError('origin_refused', `A page of ${gate.origin} may not open sockets here.`)
+  const offered = gate.socket_protocols.split(',').map(text => text.trim())
+  const protocol = offered.includes(SUBPROTOCOL) ? SUBPROTOCOL : ''
+  const token = tokenOf(gate.authorization, protocol === '' ? [] : offered)
+  if (token === null)
+    throw new ServiceError(
+      'unauthenticated',
+      `Browsers offer the subprotocols "${SUBPROTOCOL}" and "bearer.<token>"; other clients sign in as for any route.`,
+    )
+  return { token, protocol, key: gate.socket_key, extensions: gate.socket_extensions }
+}
+
+function tokenOf(authorization: string, offered: readonly string[]): string | null {
+  if (authorization !== '') return bearerOf(authorization)
+  for (const text of offered) {
+    const match = BEARER_PROTOCOL.exec(text)
+    if (match) return match[1]!
+  }
+  return null
+}
+
+/** `http://host:8700` and `host:8700`; the default port may be left out on either side. */
+export function isSameHost(origin: string, host: string): boolean {
+  const match = /^(https?):\/\/([^/?#\s]+)$/i.exec(origin)
+  if (!match) return false
+  const port = match[1]!.toLowerCase() === 'https' ? ':443' : ':80'
+  const bare = (text: string): string => (text.endsWith(port) ? text.slice(0, -port.length) : text).toLowerCase()
+  return bare(match[2]!) === bare(host)
+}

@@ -1,0 +1,238 @@
+import { createHash, generateKeyPairSync, randomInt } from 'node:crypto'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { ServiceError } from '../../protocol/errors.ts'
+import { ENGINE_FILE, type EngineFile, installationPlace, type Place, TOKEN_FILE } from '../../protocol/installation.ts'
+import { limits } from '../../protocol/limits.ts'
+import { formatTime } from '../../protocol/time.ts'
+import { VERSION } from '../../protocol/version.ts'
+import type { MintedToken } from '../running-engine.ts'
+import { InstallationLock } from './lock.ts'
+import { isPrivateKey, writePrivate } from './private-file.ts'
+
+export interface InstallationOptions {
+  readonly data_dir: string | null
+  readonly global: boolean
+  /** The path that DATABASE_URL named, which must be this installation's own file. */
+  readonly database_path: string | null
+  readonly cwd: string
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+/** The first account: superuser, with a password that is shown once. */
+export interface AdminAccount {
+  readonly name: string
+  readonly password: string
+}
+
+const DATABASE_FILE = 'engine.db'
+const KEY_FILE = 'key.pem'
+const LOCK_FILE = 'lock.db'
+const IGNORE_FILE = '.gitignore'
+const ADMIN = 'admin'
+const RESET_FILE = /^reset-[0-9a-f]{16}\.json$/
+/** Without 0 O 1 l I: it is read off a screen. 20 of 56 characters are 116 bits. */
+const PASSWORD_ALPHABET = '23456789abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ'
+const PASSWORD_CHARACTERS = 20
+/** Wall time is asked this often, because a timer of hours stands still while the machine sleeps. */
+const TOKEN_CHECK_MS = 60_000
+
+const isDirectory = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+
+/**
+ * A directory that one engine owns: its database, key, token, log. Everything in it is made by the engine and for this user
+ * alone (folder 700, files 600). File names are fixed or hashes; a name that a user chose never becomes a path.
+ */
+export class Installation {
+  readonly data_dir: string
+  /** The file of the store. */
+  readonly database: string
+  /** The signing key (Ed25519) as PKCS #8 PEM. */
+  readonly signing_key_pem: string
+  /** True when this start made it. */
+  readonly isNew: boolean
+  readonly #lock: InstallationLock
+  readonly #started_at = formatTime(Date.now() * 1000)
+  #admin: AdminAccount | null = null
+  #renewal: NodeJS.Timeout | null = null
+  #renewNow: () => Promise<void> = async () => {}
+
+  private constructor(data_dir: string, lock: InstallationLock, signing_key_pem: string, isNew: boolean) {
+    this.data_dir = data_dir
+    this.database = join(data_dir, DATABASE_FILE)
+    this.signing_key_pem = signing_key_pem
+    this.isNew = isNew
+    this.#lock = lock
+  }
+
+  /** Throws ServiceError `second_engine`, `wrong_database`, `bad_installation`. Makes the directory when there is none. */
+  static open(options: InstallationOptions): Installation {
+    const place = installationPlace({
+      data_dir: options.data_dir,
+      global: options.global,
+      cwd: options.cwd,
+      home: homedir(),
+      xdg_data_home: options.environment['XDG_DATA_HOME'],
+      isDirectory,
+    })
+    const { data_dir } = place
+    refuseOtherDatabase(options, join(data_dir, DATABASE_FILE))
+    prepareDirectory(place)
+    const lock = InstallationLock.take(join(data_dir, LOCK_FILE))
+    if (lock === null) throw secondEngine(data_dir)
+    try {
+      const isNew = !existsSync(join(data_dir, KEY_FILE))
+      for (const stale of [ENGINE_FILE, TOKEN_FILE]) rmSync(join(data_dir, stale), { force: true })
+      const installation = new Installation(data_dir, lock, readOrMakeKey(join(data_dir, KEY_FILE)), isNew)
+      installation.#dropOldResets()
+      installation.#writeEngineFile(null)
+      return installation
+    } catch (error) {
+      lock.release()
+      throw error
+    }
+  }
+
+  /** The account that was made during this start, to be shown once; null when there was one already. */
+  get newAdmin(): AdminAccount | null {
+    return this.#admin
+  }
+
+  get tokenFile(): string {
+    return join(this.data_dir, TOKEN_FILE)
+  }
+
+  /** Makes up the first account. `store` hashes the password and keeps the account; nothing here keeps it. */
+  async makeAdmin(store: (account: AdminAccount) => Promise<void>): Promise<void> {
+    const characters = Array.from(
+      { length: PASSWORD_CHARACTERS },
+      () => PASSWORD_ALPHABET[randomInt(PASSWORD_ALPHABET.length)],
+    )
+    const admin = { name: ADMIN, password: characters.join('') }
+    await store(admin)
+    this.#admin = admin
+  }
+
+  /**
+   * Keeps a reset token where only the user who runs the engine can read it, as long as the token lives; answers the path.
+   * The user's name becomes no path.
+   */
+  keepReset(name: string, token: string): string {
+    this.#dropOldResets()
+    const digest = createHash('sha256').update(name).digest('hex').slice(0, 16)
+    const path = join(this.data_dir, `reset-${digest}.json`)
+    writePrivate(path, `${JSON.stringify({ user: name, token })}\n`)
+    return path
+  }
+
+  /** Tells clients where the engine answers. */
+  announce(url: string): void {
+    // A file system that replaces a file waits for the disk (ext4 some 50 ms when it is busy); nobody misses the old one now.
+    rmSync(join(this.data_dir, ENGINE_FILE), { force: true })
+    this.#writeEngineFile(url)
+  }
+
+  /** Keeps the token file fresh: now, and again at three quarters of each token's life. `failed` hears of a renewal that did not work. */
+  async keepToken(mint: () => Promise<MintedToken>, failed: (error: unknown) => void): Promise<void> {
+    let renew_at_ms = 0
+    this.#renewNow = () => renew().catch(failed)
+    const renew = async (): Promise<void> => {
+      renew_at_ms = Number.POSITIVE_INFINITY
+      const { token, lifetime_s } = await mint()
+      writePrivate(this.tokenFile, token)
+      renew_at_ms = Date.now() + lifetime_s * 750
+    }
+    await renew()
+    this.#renewal = setInterval(() => {
+      this.#dropOldResets()
+      if (Date.now() < renew_at_ms) return
+      renew().catch(error => {
+        renew_at_ms = 0
+        failed(error)
+      })
+    }, TOKEN_CHECK_MS)
+    this.#renewal.unref()
+  }
+
+  /** The token in the file has ended before its time. */
+  renewToken(): void {
+    void this.#renewNow()
+  }
+
+  /** The engine no longer answers: clients stop finding it, and another may start. */
+  close(): void {
+    if (this.#renewal !== null) clearInterval(this.#renewal)
+    rmSync(join(this.data_dir, ENGINE_FILE), { force: true })
+    this.#lock.release()
+  }
+
+  /** A reset whose token has ended is of no use to anybody. A file that cannot be removed stays until the next look. */
+  #dropOldResets(): void {
+    const ended_ms = Date.now() - limits.RESET_LIFETIME_S * 1000
+    for (const name of readdirSync(this.data_dir)) {
+      if (!RESET_FILE.test(name)) continue
+      const path = join(this.data_dir, name)
+      try {
+        if (statSync(path).mtimeMs < ended_ms) rmSync(path, { force: true })
+      } catch {}
+    }
+  }
+
+  #writeEngineFile(url: string | null): void {
+    const file: EngineFile = { url, pid: process.pid, started_at: this.#started_at, version: VERSION }
+    writePrivate(join(this.data_dir, ENGINE_FILE), `${JSON.stringify(file)}\n`)
+  }
+}
+
+function refuseOtherDatabase(options: InstallationOptions, database: string): void {
+  const path = options.database_path
+  if (path === null || resolve(options.cwd, path) === database || resolve('/', path) === database) return
+  throw new ServiceError('wrong_database', `DATABASE_URL names ${path}; this installation keeps ${database}.`)
+}
+
+/**
+ * A directory that is new, empty or already an installation becomes private and gets its ignore file. One that holds other
+ * things is used as it is: hiding a user's own files from git, or from their group, is not ours to do.
+ */
+function prepareDirectory(place: Place): void {
+  const { data_dir } = place
+  try {
+    mkdirSync(data_dir, { recursive: true, mode: 0o700 })
+    const { uid } = statSync(data_dir)
+    const isOwn = process.getuid === undefined || uid === process.getuid()
+    if (place.by === 'found' && !isOwn) {
+      throw new ServiceError('bad_installation', `${data_dir} was found upward and belongs to another user.`)
+    }
+    const entries = readdirSync(data_dir).filter(name => name !== 'lost+found')
+    const isOurs = place.by === 'found' || entries.length === 0 || entries.includes(KEY_FILE)
+    if (isOurs && isOwn) chmodSync(data_dir, 0o700)
+    if (isOurs && !entries.includes(IGNORE_FILE)) writePrivate(join(data_dir, IGNORE_FILE), '*\n')
+    if (!isOurs) process.umask(0o077)
+  } catch (error) {
+    if (error instanceof ServiceError) throw error
+    throw new ServiceError('bad_installation', `${data_dir} cannot be used (${(error as Error).message}).`)
+  }
+}
+
+/** A damaged key is refused and never replaced: what was encrypted or signed under it would be lost. */
+function readOrMakeKey(path: string): string {
+  if (!existsSync(path)) {
+    const { privateKey } = generateKeyPairSync('ed25519')
+    writePrivate(path, privateKey.export({ type: 'pkcs8', format: 'pem' }), { durable: true })
+  }
+  const pem = readFileSync(path, 'utf8')
+  if (!isPrivateKey(pem)) throw new ServiceError('bad_installation', `The signing key ${path} is damaged.`)
+  chmodSync(path, 0o600)
+  return pem
+}
+
+function secondEngine(data_dir: string): ServiceError {
+  try {
+    const first = JSON.parse(readFileSync(join(data_dir, ENGINE_FILE), 'utf8')) as EngineFile
+    const where = first.url === null ? 'is starting on' : `answers at ${first.url} for`
+    return new ServiceError('second_engine', `Process ${first.pid} ${where} ${data_dir}.`)
+  } catch {
+    return new ServiceError('second_engine', `Another process holds ${data_dir}.`)
+  }
+}

@@ -1,0 +1,156 @@
+import { recoverBooks } from '../../core/books/recover.ts'
+import { FlowTable } from '../../core/cascade/flows.ts'
+import { Publisher } from '../../core/cascade/publish.ts'
+import { IngressQueue, newItem } from '../../core/cascade/queue.ts'
+import { ReadySet } from '../../core/cascade/ready.ts'
+import { recoverThread } from '../../core/cascade/recover.ts'
+import { Arena } from '../../core/memory/arena.ts'
+import { NodeCounters } from '../../core/memory/counters.ts'
+import { HeldTable } from '../../core/memory/held.ts'
+import { CASCADE_STATUS, JournalWriter } from '../../core/memory/journal/journal.ts'
+import { MessageTable } from '../../core/memory/messages.ts'
+import { begunBy, clearBegun, type Interrupted } from '../../core/memory/recover/begun.ts'
+import { CONTROL, createMemory, type Memory, productionSizes } from '../../core/memory/region.ts'
+import { NodeStates } from '../../core/memory/states.ts'
+import { SLOT, THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
+import { nowUs } from '../../protocol/time.ts'
+import { type Codec, createCodec } from '../../protocol/values/codec.ts'
+import { journalWakes } from '../../threads/journal-wakes.ts'
+
+/** The longest record of a cascade, generously. */
+const CASCADE_ROOM_BYTES = 128
+/** So long the front stands still for the store, if what a thread left behind is more than the ring has room for. */
+const ROOM_WITHIN_MS = 1_000
+
+/** The engine's shared memory, and the front's own hands in it. */
+export class FrontMemory {
+  readonly memory: Memory
+  readonly codec: Codec = createCodec()
+  readonly threads: ThreadTable
+  readonly flows: FlowTable
+  readonly ready: ReadySet
+  readonly queue: IngressQueue
+  readonly messages: MessageTable
+  readonly held: HeldTable
+  readonly counters: NodeCounters
+  readonly states: NodeStates
+  readonly arena: Arena
+  readonly journal: JournalWriter
+  readonly publisher: Publisher
+  /** The front's owner word. */
+  readonly owner: number
+  readonly #item = newItem()
+
+  constructor(memory = createMemory(productionSizes)) {
+    this.memory = memory
+    this.threads = new ThreadTable(memory)
+    const owner = this.threads.enter(SLOT.front, THREAD_KIND.front)
+    this.owner = owner
+    const arena = new Arena(memory, owner)
+    const flows = new FlowTable(memory)
+    const journal = new JournalWriter(memory, SLOT.front, journalWakes(memory))
+    this.arena = arena
+    this.flows = flows
+    this.journal = journal
+    this.ready = new ReadySet(memory, flows)
+    this.queue = new IngressQueue({ memory, owner, arena, flows })
+    this.messages = new MessageTable(memory)
+    this.held = new HeldTable(memory, arena)
+    this.counters = new NodeCounters(memory)
+    this.states = new NodeStates(memory, arena)
+    this.publisher = new Publisher({
+      memory,
+      owner,
+      arena,
+      journal,
+      flows,
+      queue: this.queue,
+      ready: this.ready,
+      messages: this.messages,
+    })
+  }
+
+  /** Repairs and frees everything that a dead thread held. Its exit is confirmed. */
+  recover(dead_owner: number): void {
+    recoverThread(dead_owner, {
+      memory: this.memory,
+      owner: this.owner,
+      arena: this.arena,
+      flows: this.flows,
+      queue: this.queue,
+      ready: this.ready,
+      messages: this.messages,
+      wakes: journalWakes(this.memory),
+    })
+    recoverBooks(this.memory, dead_owner, this.owner, nowUs())
+  }
+
+  /** What a dead thread had begun and not ended. Asked before `recover`, which marks what the thread had journalled. */
+  begunBy(slot: number): readonly Interrupted[] {
+    return begunBy(this.memory, slot)
+  }
+
+  /** Records what the dead thread of the slot had begun as interrupted. Afterwards the slot's rows are free. */
+  interrupt(slot: number, cascades: readonly Interrupted[], now_us: number): void {
+    const { journal } = this
+    const until_ms = performance.now() + ROOM_WITHIN_MS
+    for (const one of cascades) {
+      if (!journal.waitForRoom(CASCADE_ROOM_BYTES, () => performance.now() > until_ms)) break
+      journal.cascade(
+        one.flow,
+        one.message,
+        one.root_version,
+        one.seq,
+        one.started_us,
+        Math.max(0, now_us - one.started_us),
+        CASCADE_STATUS.interrupted,
+        one.executions,
+        one.errors,
+        one.parent_seq,
+        one.parent_ts,
+      )
+    }
+    journal.mark()
+    clearBegun(this.memory, slot)
+  }
+
+  /**
+   * Throws away what waits in a flow that no lane runs any more, and what its nodes carried. Answers how many items that
+   * were; -1: a lane still owns the flow.
+   */
+  emptyFlow(flow: number): number {
+    const { flows, queue } = this
+    if (!flows.claim(flow, this.owner)) return -1
+    let thrown = 0
+    let own = 0
+    while (queue.take(flow, this.#item)) {
+      thrown++
+      if (this.messages.flow(this.#item.message) === flow) own++
+    }
+    queue.trim(flow)
+    flows.setInner(flow, 0, 0)
+    const carried = flows.setCarry(flow, 0)
+    if (carried !== 0) this.arena.release(carried)
+    if (own > 0) this.journal.taken(flow, own)
+    flows.release(flow, this.owner)
+    return thrown
+  }
+
+  get cascadesInFlight(): number {
+    return Atomics.load(this.memory.i32, this.#control + CONTROL.word.cascades_in_flight)
+  }
+
+  /** Cascades that a dead thread held are in flight no more. */
+  forgetInFlight(cascades: number): void {
+    Atomics.sub(this.memory.i32, this.#control + CONTROL.word.cascades_in_flight, cascades)
+  }
+
+  /** Threads that wait for the store give up from now on. */
+  stop(): void {
+    Atomics.store(this.memory.i32, this.#control + CONTROL.word.stopping, 1)
+  }
+
+  get #control(): number {
+    return this.memory.regions.control.offset >> 2
+  }
+}

@@ -1,0 +1,172 @@
+import type { Issue } from '../../protocol/nouns/issue.ts'
+import type { NodeError } from '../../protocol/nouns/node-error.ts'
+import { formatTime } from '../../protocol/time.ts'
+
+interface Down {
+  text: string
+  since_us: number
+}
+
+interface Trouble {
+  code: 'slow_body' | 'blocked_lane' | 'cycle'
+  text: string
+  since_us: number
+}
+
+/** What the threads say of nodes, as the flows' issues and the summary show it: derived on read, cleared when the node is well again. */
+export class NodeHealth {
+  readonly #errors = new Map<string, NodeError>()
+  readonly #downs = new Map<string, Down>()
+  readonly #troubles = new Map<string, Trouble>()
+  readonly #gauges = new Map<string, Map<string, number>>()
+  readonly #dropped = new Map<string, number>()
+  /** By flow and reason. */
+  readonly #dropped_of = new Map<string, Map<string, number>>()
+
+  errorOf(node: string): NodeError | null {
+    return this.#errors.get(node) ?? null
+  }
+
+  failed(error: NodeError): void {
+    this.#errors.set(error.node, error)
+  }
+
+  acknowledge(node: string): boolean {
+    const error = this.#errors.get(node)
+    if (error === undefined || error.acknowledged) return false
+    this.#errors.set(node, { ...error, acknowledged: true })
+    return true
+  }
+
+  /** True when this changes what is shown. */
+  report(node: string, status: 'ok' | 'down', text: string, since_us: number): boolean {
+    const before = this.#downs.get(node)
+    if (status === 'ok') return this.#downs.delete(node)
+    if (before?.text === text) return false
+    this.#downs.set(node, { text, since_us: before?.since_us ?? since_us })
+    return before === undefined
+  }
+
+  downText(node: string): string | null {
+    return this.#downs.get(node)?.text ?? null
+  }
+
+  trouble(node: string, code: Trouble['code'], text: string, since_us: number): void {
+    this.#troubles.set(node, { code, text, since_us })
+  }
+
+  gauge(node: string, name: string, value: number): void {
+    let gauges = this.#gauges.get(node)
+    if (gauges === undefined) this.#gauges.set(node, (gauges = new Map()))
+    // A body may make up names as it goes: the oldest gauge gives way.
+    if (gauges.size >= 64 && !gauges.has(name)) gauges.delete(gauges.keys().next().value!)
+    gauges.set(name, value)
+  }
+
+  gauges(): Iterable<[node: string, gauges: ReadonlyMap<string, number>]> {
+    return this.#gauges
+  }
+
+  dropped(flow: string, reason: string, count: number): void {
+    this.#dropped.set(reason, (this.#dropped.get(reason) ?? 0) + count)
+    let of_flow = this.#dropped_of.get(flow)
+    if (of_flow === undefined) this.#dropped_of.set(flow, (of_flow = new Map()))
+    of_flow.set(reason, (of_flow.get(reason) ?? 0) + count)
+  }
+
+  droppedByReason(): Record<string, number> {
+    return Object.fromEntries(this.#dropped)
+  }
+
+  get downCount(): number {
+    return this.#downs.size
+  }
+
+  get unacknowledged(): number {
+    let count = 0
+    for (const error of this.#errors.values()) if (!error.acknowledged) count++
+    return count
+  }
+
+  issuesOf(flow: string, node_ids: readonly string[]): Issue[] {
+    const issues: Issue[] = []
+    for (const id of node_ids) {
+      const node = `${flow}.${id}`
+      const down = this.#downs.get(node)
+      if (down)
+        issues.push({
+          code: 'node_down',
+          advisory: false,
+          message: `${node} reports itself down: ${down.text}`,
+          node: id,
+          since: formatTime(down.since_us),
+        })
+      const error = this.#errors.get(node)
+      if (error && !error.acknowledged)
+        issues.push({ code: 'node_error', advisory: false, message: error.message, node: id, since: error.ts })
+      const trouble = this.#troubles.get(node)
+      if (trouble) {
+        const advisory = trouble.code !== 'cycle'
+        issues.push({
+          code: trouble.code,
+          advisory,
+          message: trouble.text,
+          node: id,
+          since: formatTime(trouble.since_us),
+        })
+      }
+    }
+    for (const [reason, count] of this.#dropped_of.get(flow) ?? []) {
+      issues.push({
+        code: DROPPED_ISSUE[reason] ?? 'values_dropped',
+        advisory: false,
+        message: `${count} dropped since the engine started: ${reason}.`,
+        node: null,
+        since: null,
+      })
+    }
+    return issues
+  }
+
+  /** The nodes start afresh. */
+  forget(flow: string, node_ids: Iterable<string>): void {
+    for (const id of node_ids) {
+      const node = `${flow}.${id}`
+      this.#downs.delete(node)
+      this.#troubles.delete(node)
+      this.#gauges.delete(node)
+    }
+  }
+
+  forgetFlow(flow: string, node_ids: Iterable<string>): void {
+    const ids = [...node_ids]
+    this.forget(flow, ids)
+    for (const id of ids) this.#errors.delete(`${flow}.${id}`)
+    this.#dropped_of.delete(flow)
+  }
+
+  rename(from: string, to: string, node_ids: readonly string[]): void {
+    for (const id of node_ids) {
+      move(this.#downs, `${from}.${id}`, `${to}.${id}`)
+      move(this.#troubles, `${from}.${id}`, `${to}.${id}`)
+      move(this.#gauges, `${from}.${id}`, `${to}.${id}`)
+      const error = this.#errors.get(`${from}.${id}`)
+      this.#errors.delete(`${from}.${id}`)
+      if (error) this.#errors.set(`${to}.${id}`, { ...error, node: `${to}.${id}` })
+    }
+    move(this.#dropped_of, from, to)
+  }
+}
+
+const DROPPED_ISSUE: Readonly<Record<string, string>> = {
+  hard_cap: 'child_dropped',
+  inject_refused: 'inject_refused',
+  plan_changed: 'plan_changed',
+}
+
+function move<Value>(map: Map<string, Value>, from: string, to: string): void {
+  const value = map.get(from)
+  if (value === undefined) return
+  map.delete(from)
+  map.set(to, value)
+}

@@ -1,0 +1,176 @@
+import type { Worker } from 'node:worker_threads'
+import { SLOT, THREAD_KIND, THREAD_ROW, THREAD_STATE } from '../../core/memory/threads.ts'
+import { ServiceError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { Cascade } from '../../protocol/nouns/cascade.ts'
+import type { EngineEvent } from '../../protocol/nouns/event.ts'
+import type { FlowBacklog } from '../../protocol/nouns/flow.ts'
+import type { Summary, ThreadStatus, TimeseriesPoint } from '../../protocol/nouns/summary.ts'
+import { formatTime, nowUs } from '../../protocol/time.ts'
+import { VERSION } from '../../protocol/version.ts'
+import type { List, Observe } from '../engine.ts'
+import type { CascadeCounts } from '../fanout/cascade-counts.ts'
+import type { Fanout } from '../fanout/fanout.ts'
+import type { JournalTap } from '../fanout/journal-tap.ts'
+import type { LiveFlows } from '../flows/live-flows.ts'
+import type { LiveMessages } from '../flows/live-messages.ts'
+import type { Names } from '../flows/names.ts'
+import type { FrontMemory } from '../lanes/front-memory.ts'
+import type { LaneTeam } from '../lanes/lane-team.ts'
+import type { Store } from '../store/front/client.ts'
+import type { NodeHealth } from './node-health.ts'
+import { prometheusText } from './prometheus.ts'
+
+export interface LiveObserveParts {
+  front: FrontMemory
+  store: Store
+  flows: LiveFlows
+  messages: LiveMessages
+  names: Names
+  health: NodeHealth
+  team: LaneTeam
+  fanout: Fanout
+  tap: JournalTap
+  cascades: CascadeCounts
+  max_cascades: number
+}
+
+const BACKLOGS_SHOWN = 100
+const HEALTH_MS = 5_000
+const KIND_NAMES: Readonly<Record<number, string>> = Object.fromEntries(
+  Object.entries(THREAD_KIND).map(([name, kind]) => [kind, name]),
+)
+
+/** What the engine says about itself. */
+export class LiveObserve implements Observe {
+  readonly #parts: LiveObserveParts
+  readonly #started_us = nowUs()
+
+  constructor(parts: LiveObserveParts) {
+    this.#parts = parts
+  }
+
+  async summary(): Promise<Summary> {
+    const { front, store, flows, health, fanout, tap, max_cascades } = this.#parts
+    const all = [...flows.all()]
+    const with_issues = all.filter(flow => flows.issues(flow).some(issue => !issue.advisory)).length
+    const [disk, threads] = await Promise.all([store.disk(), this.#threads()])
+    const { dropped: history } = store.health
+    const dropped = {
+      ...health.droppedByReason(),
+      history,
+      journal_lapped: tap.counts().missed,
+      fanout: fanout.counts().dropped,
+    }
+    return {
+      version: VERSION,
+      status: store.health.disk_full || health.downCount > 0 ? 'degraded' : 'ok',
+      started_at: formatTime(this.#started_us),
+      uptime_s: (nowUs() - this.#started_us) / 1e6,
+      flows: { total: all.length, enabled: all.filter(flow => flow.enabled).length, with_issues },
+      backlog: this.backlogs(),
+      nodes_down: health.downCount,
+      node_errors: health.unacknowledged,
+      cascades: { in_flight: front.cascadesInFlight, limit: max_cascades },
+      threads,
+      dropped,
+      disk,
+      memory: {
+        rss_bytes: process.memoryUsage.rss(),
+        arena_bytes: front.arena.used(),
+        arena_limit_bytes: limits.ARENA_BYTES,
+      },
+    }
+  }
+
+  /** Flows in which something waits, the fullest first. */
+  backlogs(): FlowBacklog[] {
+    const { front, flows } = this.#parts
+    const backlogs: FlowBacklog[] = []
+    const now_us = nowUs()
+    for (const flow of flows.all()) {
+      const waiting = front.flows.waiting(flow.index)
+      if (waiting <= 0) continue
+      const oldest_us = front.queue.oldest(flow.index)
+      backlogs.push({
+        flow: flow.name,
+        waiting,
+        waiting_bytes: front.flows.waitingBytes(flow.index),
+        oldest_s: oldest_us === 0 ? null : Math.max(0, (now_us - oldest_us) / 1e6),
+        share: front.flows.share(flow.index),
+      })
+    }
+    return backlogs.sort((a, b) => b.share - a.share).slice(0, BACKLOGS_SHOWN)
+  }
+
+  async #threads(): Promise<ThreadStatus[]> {
+    const { front, names, team } = this.#parts
+    const { memory, threads } = front
+    const heaps = new Map(await Promise.all(team.workers.map(heapOf)))
+    const statuses: ThreadStatus[] = []
+    for (let slot = 1; slot < SLOT.lane + limits.LANE_SLOTS; slot++) {
+      if (threads.state(slot) !== THREAD_STATE.running) continue
+      const row = threads.row(slot) >> 2
+      const node = memory.i32[row + THREAD_ROW.word.current_node]!
+      const sleeping = Atomics.load(memory.i32, row + THREAD_ROW.word.sleeping) !== 0
+      statuses.push({
+        slot,
+        kind: KIND_NAMES[threads.kind(slot)] ?? 'none',
+        epoch: memory.i32[row + THREAD_ROW.word.epoch]!,
+        state: sleeping ? 'idle' : 'busy',
+        heap_bytes:
+          slot === SLOT.front
+            ? process.memoryUsage().heapUsed
+            : slot >= SLOT.lane
+              ? (heaps.get(memory.i32[row + THREAD_ROW.word.thread]!) ?? null)
+              : null,
+        node: node === 0 ? null : names.nodeName(node - 1),
+      })
+    }
+    return statuses
+  }
+
+  timeseries(query: {
+    hours: number
+    bucket_s: number
+    since_us: number | null
+    until_us: number | null
+  }): Promise<TimeseriesPoint[]> {
+    const { hours, bucket_s, since_us, until_us } = query
+    return this.#parts.store.timeseries({ hours, bucket_s, since: since_us, until: until_us })
+  }
+
+  events(query: Parameters<Observe['events']>[0]): Promise<List<EngineEvent>> {
+    const { limit, offset, flow, run = null, type, since_us, until_us } = query
+    return this.#parts.store.events({ limit, offset, flow, run, type, since: since_us, until: until_us })
+  }
+
+  cascades(query: Parameters<Observe['cascades']>[0]): Promise<List<Cascade>> {
+    const { limit, offset, flow, status, since_us, before_us } = query
+    return this.#parts.store.cascades({ limit, offset, flow, status, since: since_us, before: before_us })
+  }
+
+  cascade(id: string): Promise<Cascade> {
+    return this.#parts.store.cascade(id)
+  }
+
+  /** The store answers a synced write's flush, and the lanes have not all gone. */
+  async health(): Promise<{ status: 'ok' }> {
+    const { store, team } = this.#parts
+    if (store.health.failure !== null) throw new ServiceError('store_failed', store.health.failure)
+    const late = new Promise<'late'>(resolve => setTimeout(resolve, HEALTH_MS, 'late').unref())
+    if ((await Promise.race([store.flush(), late])) === 'late')
+      throw new ServiceError('store_failed', `The store did not answer for ${HEALTH_MS / 1000} s.`)
+    if (team.size === 0) throw new ServiceError('starting', 'No lane runs.')
+    return { status: 'ok' }
+  }
+
+  prometheus(): string {
+    return prometheusText({ ...this.#parts, backlogs: this.backlogs(), started_us: this.#started_us })
+  }
+}
+
+const heapOf = async (worker: Worker): Promise<[thread: number, bytes: number | null]> => {
+  const thread = worker.threadId
+  return [thread, (await worker.getHeapStatistics().catch(() => null))?.used_heap_size ?? null]
+}

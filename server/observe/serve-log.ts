@@ -1,0 +1,149 @@
+import { closeSync, fstatSync, ftruncateSync, openSync, readSync, renameSync, unlinkSync, writeSync } from 'node:fs'
+import { limits } from '../../protocol/limits.ts'
+
+export type LogFields = Readonly<Record<string, unknown>>
+
+/** One line each; `event` is a few stable words, what varies stands in `fields`. Never waits and never throws. */
+export interface Log {
+  info(event: string, fields?: LogFields): void
+  warn(event: string, fields?: LogFields): void
+  error(event: string, fields?: LogFields): void
+}
+
+export interface ServeLogOptions {
+  readonly path: string
+  readonly now?: () => Date
+  /** The file is cut back to its newest half when it passes this. */
+  readonly bytes?: number
+}
+
+const SECRET_KEY = /passw|secret|token|authorization|cookie|credential|api_?key|private_?key/i
+const SECRET_TEXT =
+  /\bBearer\s+[^\s"']+|\bbearer\.[^\s,"']+|\beyJ[\w-]+\.[\w-]+\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)|\/\/[^\s/:@]*:[^\s/@]+@/g
+const HIDDEN = '[hidden]'
+
+/**
+ * JSON lines in `<data dir>/serve.log`, mode 600. Lines gather until the end of the event-loop turn and go out with one
+ * write; `error` goes out at once, since the process may end next. A full disk costs lines, which are counted and named in
+ * the first line that is written again.
+ */
+export class ServeLog implements Log {
+  readonly #path: string
+  readonly #now: () => Date
+  readonly #most: number
+  #file: number
+  #size: number
+  #waiting: string[] = []
+  #flushing = false
+  #lost = 0
+  #isClosed = false
+
+  constructor(options: ServeLogOptions) {
+    this.#path = options.path
+    this.#now = options.now ?? (() => new Date())
+    this.#most = options.bytes ?? limits.SERVE_LOG_BYTES
+    this.#file = openSync(this.#path, 'a+', 0o600)
+    this.#size = fstatSync(this.#file).size
+    if (this.#size > this.#most) this.#cutBack()
+  }
+
+  info(event: string, fields?: LogFields): void {
+    this.#add('info', event, fields)
+  }
+
+  warn(event: string, fields?: LogFields): void {
+    this.#add('warn', event, fields)
+  }
+
+  error(event: string, fields?: LogFields): void {
+    this.#add('error', event, fields)
+    this.flush()
+  }
+
+  /** Writes what waits. */
+  flush(): void {
+    if (this.#waiting.length === 0 || this.#isClosed) return
+    const lines = this.#waiting
+    this.#waiting = []
+    if (this.#lost > 0) lines.unshift(this.#line('warn', 'log_lines_lost', { lines: this.#lost }))
+    const bytes = Buffer.from(lines.join(''))
+    try {
+      for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at)
+      this.#lost = 0
+    } catch {
+      this.#lost += lines.length
+    }
+    this.#size += bytes.length
+    if (this.#size > this.#most) this.#cutBack()
+  }
+
+  close(): void {
+    this.flush()
+    if (this.#isClosed) return
+    this.#isClosed = true
+    closeSync(this.#file)
+  }
+
+  #add(level: string, event: string, fields?: LogFields): void {
+    if (this.#isClosed) return
+    this.#waiting.push(this.#line(level, event, fields))
+    if (this.#flushing) return
+    this.#flushing = true
+    setImmediate(() => {
+      this.#flushing = false
+      this.flush()
+    })
+  }
+
+  #line(level: string, event: string, fields: LogFields = {}): string {
+    const head = { ts: this.#now().toISOString(), level, event }
+    let text: string
+    try {
+      text = JSON.stringify({ ...head, ...fields }, plain)
+    } catch {
+      text = JSON.stringify({ ...head, unprintable: true })
+    }
+    return `${text.length > limits.LOG_LINE_BYTES ? JSON.stringify({ ...head, cut: text.slice(0, limits.LOG_LINE_BYTES) }) : text}\n`
+  }
+
+  /**
+   * Keeps the newest half, from the start of a line. The half goes to a second file that then takes the place of the first,
+   * so that a kill leaves one or the other; without room for a second file it is moved to the front of the first.
+   */
+  #cutBack(): void {
+    const half = Buffer.alloc(Math.floor(this.#most / 2))
+    const size = fstatSync(this.#file).size
+    const read = readSync(this.#file, half, 0, half.length, Math.max(0, size - half.length))
+    const kept = half.subarray(half.indexOf(10) + 1, read)
+    const second = `${this.#path}.cut`
+    try {
+      const file = openSync(second, 'w', 0o600)
+      writeSync(file, kept)
+      closeSync(file)
+      renameSync(second, this.#path)
+      closeSync(this.#file)
+      this.#file = openSync(this.#path, 'a+', 0o600)
+    } catch {
+      try {
+        unlinkSync(second)
+      } catch {}
+      try {
+        ftruncateSync(this.#file, 0)
+        writeSync(this.#file, kept)
+      } catch {}
+    }
+    this.#size = fstatSync(this.#file).size
+  }
+}
+
+/** For JSON.stringify: hides what is called a secret or looks like one, and spells out errors and big integers. */
+function plain(key: string, value: unknown): unknown {
+  if (key !== '' && SECRET_KEY.test(key) && value !== null && typeof value !== 'boolean') return HIDDEN
+  if (typeof value === 'string') return value.replace(SECRET_TEXT, HIDDEN)
+  if (typeof value === 'bigint') return String(value)
+  if (value instanceof Error) {
+    const { name, message, stack } = value
+    return { name, message, code: 'code' in value ? value.code : undefined, stack }
+  }
+  return value
+}

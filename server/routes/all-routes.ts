@@ -1,0 +1,47 @@
+import type { Engine, Flavors, Workers } from '../engine.ts'
+import type { Route } from '../http/route.ts'
+import { artifactRoutes } from './artifacts.ts'
+import { cascadeRoutes } from './cascades.ts'
+import { eventRoutes } from './events.ts'
+import { flavorRoutes } from './flavors.ts'
+import { flowRoutes } from './flows.ts'
+import { healthRoutes } from './health.ts'
+import { type LoginServices, loginRoutes } from './login.ts'
+import { messageRoutes } from './messages.ts'
+import { metricsRoutes } from './metrics.ts'
+import { moduleRoutes } from './modules.ts'
+import { nodeRoutes } from './nodes.ts'
+import { observabilityRoutes } from './observability.ts'
+import { openapiRoutes } from './openapi.ts'
+import { runRoutes } from './runs.ts'
+import { type UserServices, userRoutes } from './users.ts'
+import { workerRoutes } from './workers.ts'
+
+export interface Services extends LoginServices, UserServices {
+  readonly engine: Engine
+  readonly flavors: Flavors
+  readonly workers: Workers
+}
+
+/** Every route of the service. */
+export function allRoutes(services: Services): Route[] {
+  const routes: Route[] = [
+    ...flowRoutes(services),
+    ...messageRoutes(services),
+    ...nodeRoutes(services),
+    ...cascadeRoutes(services),
+    ...runRoutes(services),
+    ...artifactRoutes(services),
+    ...flavorRoutes(services),
+    ...workerRoutes(services),
+    ...eventRoutes(services),
+    ...observabilityRoutes(services),
+    ...metricsRoutes(services),
+    ...healthRoutes(services),
+    ...moduleRoutes(services),
+    ...loginRoutes(services),
+    ...userRoutes(services),
+  ]
+  routes.push(...openapiRoutes(() => routes))
+  return routes
+}

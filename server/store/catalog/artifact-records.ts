@@ -1,0 +1,9 @@
+import type { Connection } from '../writer/database.ts'
+
+/** Those of the digests that a run records. */
+export function recordedArtifacts(db: Connection, digests: readonly string[]): string[] {
+  return db
+    .prepare('SELECT DISTINCT digest FROM run_artifacts WHERE digest IN (SELECT value FROM json_each(?))')
+    .pluck()
+    .all(JSON.stringify(digests)) as string[]
+}

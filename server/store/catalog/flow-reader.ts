@@ -1,0 +1,84 @@
+import { ServiceError } from '../../../protocol/errors.ts'
+import type { FlowCommit } from '../../../protocol/nouns/flow.ts'
+import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
+import { formatTime } from '../../../protocol/time.ts'
+import type { List } from '../../engine.ts'
+import type { CommitDetail } from '../front/replies.ts'
+import type { FlowOrigin, PageQuery } from '../front/requests.ts'
+import type { Connection, Statement } from '../writer/database.ts'
+import type { Blobs } from './blobs.ts'
+
+interface CommitRow {
+  seq: number
+  hash: string
+  name: string
+  version: number
+  parent: string | null
+  document: string | null
+  origin: string | null
+  author: string
+  message: string
+  at: number
+  action: string
+}
+
+const COLUMNS = 'seq, hash, name, version, parent, document, origin, author, message, at, action'
+
+const commitOf = (row: CommitRow): FlowCommit => ({
+  commit: row.hash,
+  parent: row.parent,
+  flow: row.name,
+  version: row.version,
+  author: row.author,
+  message: row.message,
+  at: formatTime(row.at),
+  action: row.action,
+})
+
+/** The commits of a flow, whatever it was called when they were made; those of a deleted flow too. */
+export class FlowReader {
+  readonly #blobs: Blobs
+  readonly #flow: Statement<{ id: number }>
+  readonly #count: Statement<{ count: number }>
+  readonly #page: Statement<CommitRow>
+  readonly #get: Statement<CommitRow>
+
+  constructor(db: Connection, blobs: Blobs) {
+    this.#blobs = blobs
+    this.#flow = db.prepare('SELECT id FROM flows WHERE name = ?')
+    this.#count = db.prepare('SELECT count(*) AS count FROM commits WHERE flow = ?')
+    this.#page = db.prepare(`SELECT ${COLUMNS} FROM commits WHERE flow = ? ORDER BY seq DESC LIMIT ? OFFSET ?`)
+    this.#get = db.prepare(`SELECT ${COLUMNS} FROM commits WHERE hash = ? AND flow = ?`)
+  }
+
+  list(name: string, page: PageQuery): List<FlowCommit> {
+    const flow = this.#id(name)
+    return {
+      items: this.#page.all(flow, page.limit, page.offset).map(commitOf),
+      count: this.#count.get(flow)!.count,
+    }
+  }
+
+  detail(name: string, hash: string): CommitDetail {
+    const flow = this.#id(name)
+    const row = this.#get.get(hash, flow)
+    if (!row) throw new ServiceError('commit_not_found', `The flow "${name}" has no commit ${hash}.`)
+    const parent = row.parent === null ? undefined : this.#get.get(row.parent, flow)
+    return {
+      ...commitOf(row),
+      origin: row.origin === null ? null : (JSON.parse(row.origin) as FlowOrigin),
+      document: this.#document(row.document),
+      before: this.#document(parent?.document ?? null),
+    }
+  }
+
+  #id(name: string): number {
+    const row = this.#flow.get(name)
+    if (!row) throw new ServiceError('flow_not_found', `There is no flow "${name}".`)
+    return row.id
+  }
+
+  #document(digest: string | null): NormalDocument | null {
+    return digest === null ? null : (JSON.parse(this.#blobs.text(digest)) as NormalDocument)
+  }
+}

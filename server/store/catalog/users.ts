@@ -1,0 +1,58 @@
+import { ServiceError } from '../../../protocol/errors.ts'
+import { limits } from '../../../protocol/limits.ts'
+import type { PutUser, StoredUser } from '../front/requests.ts'
+import type { Connection, Statement } from '../writer/database.ts'
+
+type UserRow = Omit<StoredUser, 'superuser'> & { superuser: number }
+
+const userOf = (row: UserRow): StoredUser => ({ ...row, superuser: row.superuser === 1 })
+
+/** Who may sign in. Password hashes pass through; nothing here knows a password. */
+export class Users {
+  readonly #clock: () => number
+  readonly #get: Statement<UserRow>
+  readonly #all: Statement<UserRow>
+  readonly #count: Statement<{ count: number }>
+  readonly #put: Statement
+  readonly #delete: Statement
+
+  constructor(db: Connection, clock: () => number) {
+    this.#clock = clock
+    this.#get = db.prepare('SELECT * FROM users WHERE name = ?')
+    this.#all = db.prepare('SELECT * FROM users ORDER BY name')
+    this.#count = db.prepare('SELECT count(*) AS count FROM users')
+    this.#put = db.prepare(
+      `INSERT INTO users (name, password_hash, superuser, created_at, updated_at) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (name) DO UPDATE SET password_hash = excluded.password_hash, superuser = excluded.superuser, updated_at = excluded.updated_at`,
+    )
+    this.#delete = db.prepare('DELETE FROM users WHERE name = ?')
+  }
+
+  get(name: string): StoredUser | null {
+    const row = this.#get.get(name)
+    return row ? userOf(row) : null
+  }
+
+  list(): StoredUser[] {
+    return this.#all.all().map(userOf)
+  }
+
+  count(): number {
+    return this.#count.get()!.count
+  }
+
+  put(user: PutUser): StoredUser {
+    const exists = this.#get.get(user.name) !== undefined
+    if (exists && user.create) throw new ServiceError('user_exists', `There is a user "${user.name}".`)
+    if (!exists && this.count() >= limits.USERS)
+      throw new ServiceError('too_many_users', `There are ${limits.USERS} users.`)
+    const now = this.#clock()
+    this.#put.run(user.name, user.password_hash, user.superuser ? 1 : 0, now, now)
+    return this.get(user.name)!
+  }
+
+  /** Was there one? */
+  delete(name: string): boolean {
+    return this.#delete.run(name).changes > 0
+  }
+}

@@ -1,0 +1,289 @@
+import { Worker } from 'node:worker_threads'
+import { ServiceError } from '../../../protocol/errors.ts'
+import type { Cascade } from '../../../protocol/nouns/cascade.ts'
+import type { EngineEvent } from '../../../protocol/nouns/event.ts'
+import type { Flavor } from '../../../protocol/nouns/flavor.ts'
+import type { FlowCommit } from '../../../protocol/nouns/flow.ts'
+import type { MessageHistory } from '../../../protocol/nouns/message.ts'
+import type { NodeError } from '../../../protocol/nouns/node-error.ts'
+import type { Summary, TimeseriesPoint } from '../../../protocol/nouns/summary.ts'
+import type { List } from '../../engine.ts'
+import type { RunStore } from '../runs/records.ts'
+import { RunClient } from '../runs/run-client.ts'
+import { type StoreBounds, storeBounds } from '../writer/bounds.ts'
+import { Calls } from './calls.ts'
+import { Reader } from './reader-client.ts'
+import type { CommitDetail, FlowRenamed, FlowWritten, Loaded, StoreHealth, StoreReply } from './replies.ts'
+import type {
+  CascadesRequest,
+  ControlRequest,
+  EnableFlow,
+  EventsRequest,
+  HistoryRequest,
+  PageQuery,
+  PutUser,
+  ReadRequest,
+  Registration,
+  RemoveFlow,
+  RenameFlow,
+  Sample,
+  SaveFlow,
+  StoredUser,
+  StoreRequest,
+  StoreStart,
+  TimeseriesRequest,
+} from './requests.ts'
+
+export interface StoreOptions {
+  data_dir: string
+  sab: SharedArrayBuffer
+  /** A line for the log of the service. */
+  log: (text: string) => void
+  /** Called when the health changes. */
+  onHealth?: (health: StoreHealth) => void
+  /** Called when the store thread ended without being asked to. Everything that waits for it is refused with `store_failed`. */
+  onFailed?: (error: Error) => void
+  bounds?: Partial<StoreBounds>
+}
+
+/**
+ * The front's side of the store. Writes resolve when they are on disk; a refusal is a `ServiceError`. Reads run on a thread
+ * of their own, which starts with the first one.
+ */
+export class Store {
+  readonly #worker: Worker
+  readonly #calls = new Calls()
+  readonly #reader: Reader
+  readonly #options: StoreOptions
+  readonly #exited: Promise<void>
+  #closing = false
+  health: StoreHealth = { disk_full: false, dropped: 0, failure: null }
+  readonly #followers: ((health: StoreHealth) => void)[] = []
+
+  static async start(options: StoreOptions): Promise<{ store: Store; loaded: Loaded }> {
+    const bounds = { ...storeBounds, ...options.bounds }
+    const start: StoreStart = { data_dir: options.data_dir, sab: options.sab, bounds }
+    const worker = new Worker(new URL('../writer/thread.ts', import.meta.url), { name: 'store', workerData: start })
+    const store = new Store(worker, options, bounds)
+    const loaded = await store.#loaded
+    return { store, loaded }
+  }
+
+  readonly #loaded: Promise<Loaded>
+  #events: EngineEvent[] = []
+  /** What is to be posted in this turn of the event loop, in order: a post costs more than most of what it carries. */
+  #outbox: StoreRequest[] = []
+  /** Readers do not see all that was answered. */
+  #unseen = false
+
+  private constructor(worker: Worker, options: StoreOptions, bounds: StoreBounds) {
+    const { answer_bytes, export_runs, export_page_bytes } = bounds
+    this.#worker = worker
+    this.#options = options
+    this.#reader = new Reader({ data_dir: options.data_dir, answer_bytes, export_runs, export_page_bytes })
+    this.#exited = new Promise(resolve => worker.once('exit', () => resolve()))
+    this.#loaded = new Promise((resolve, reject) => {
+      worker.on('message', (reply: StoreReply) => {
+        switch (reply.type) {
+          case 'loaded':
+            resolve(reply.loaded)
+            return
+          case 'not_started':
+            this.#closing = true
+            reject(ServiceError.from(reply.problem))
+            return
+          case 'answers':
+            this.#unseen = reply.unseen
+            for (const answer of reply.answers) {
+              if ('problem' in answer) this.#calls.refused(answer.id, answer.problem)
+              else this.#calls.done(answer.id, answer.result)
+            }
+            return
+          case 'health':
+            this.#setHealth(reply.health)
+            return
+          case 'log':
+            options.log(`store: ${reply.text}`)
+            return
+          default:
+            reply satisfies never
+        }
+      })
+      const fail = (error: Error): void => {
+        reject(error)
+        this.#calls.failAll(new ServiceError('store_failed', `${error.message}.`))
+        if (!this.#closing) options.onFailed?.(error)
+        this.#closing = true
+      }
+      worker.on('error', fail)
+      worker.on('exit', code => fail(new ServiceError('store_failed', `The store thread ended with code ${code}.`)))
+    })
+  }
+
+  /** Post it before a record can carry one of the indexes. */
+  register(registration: Registration): void {
+    this.#post({ type: 'register', registration })
+    this.#send()
+  }
+
+  saveFlow(save: SaveFlow): Promise<FlowWritten> {
+    return this.#control({ type: 'save_flow', save })
+  }
+
+  /** Moves values, states, held values and history along. */
+  renameFlow(rename: RenameFlow): Promise<FlowRenamed> {
+    return this.#control({ type: 'rename_flow', rename })
+  }
+
+  /** Its commits stay, and its points until their time is over. */
+  deleteFlow(remove: RemoveFlow): Promise<FlowWritten> {
+    return this.#control({ type: 'delete_flow', remove })
+  }
+
+  setEnabled(enable: EnableFlow): Promise<FlowWritten> {
+    return this.#control({ type: 'enable_flow', enable })
+  }
+
+  readonly users = {
+    get: (name: string): Promise<StoredUser | null> => this.#call(id => ({ type: 'users', id, name })),
+    list: (): Promise<StoredUser[]> => this.#call(id => ({ type: 'users', id, name: null })),
+    put: (user: PutUser): Promise<StoredUser> => this.#control({ type: 'put_user', user }),
+    /** Was there one? */
+    delete: (name: string): Promise<boolean> => this.#control({ type: 'delete_user', name }),
+    count: async (): Promise<number> => (await this.users.list()).length,
+  }
+
+  readonly runs: RunStore = new RunClient({
+    write: request => this.#call(id => ({ type: 'run_write', id, text: JSON.stringify(request) })),
+    read: (request, given) => this.#reader.call(request, given),
+    // On a full disk they see what was committed.
+    seen: () => (this.#unseen ? this.flush().catch(() => null) : null),
+  })
+
+  readonly flavors = {
+    put: (flavor: Flavor): Promise<Flavor> => this.#control({ type: 'put_flavor', flavor }),
+    /** Was there one? */
+    delete: (name: string): Promise<boolean> => this.#control({ type: 'delete_flavor', name }),
+  }
+
+  putSetting(name: string, value: string): Promise<null> {
+    return this.#control({ type: 'put_setting', name, value })
+  }
+
+  /** How many errors of the node were not acknowledged before. */
+  acknowledge(node: string): Promise<number> {
+    return this.#control({ type: 'acknowledge', node })
+  }
+
+  dropStates(nodes: string[]): Promise<null> {
+    return this.#control({ type: 'drop_states', nodes })
+  }
+
+  /** Resolves when what was marked before the call is on disk. */
+  flush(): Promise<null> {
+    return this.#control({ type: 'flush' })
+  }
+
+  /** Kept with the next group commit; nobody waits for it. */
+  event(event: EngineEvent): void {
+    this.#events.push(event)
+    if (this.#events.length === 1) this.#post({ type: 'events', events: this.#events })
+  }
+
+  sample(sample: Sample): void {
+    this.#post({ type: 'sample', sample })
+  }
+
+  history(query: HistoryRequest): Promise<MessageHistory> {
+    return this.#readCommitted({ type: 'history', query })
+  }
+
+  cascades(query: CascadesRequest): Promise<List<Cascade>> {
+    return this.#readCommitted({ type: 'cascades', query })
+  }
+
+  cascade(id: string): Promise<Cascade> {
+    return this.#readCommitted({ type: 'cascade', id })
+  }
+
+  events(query: EventsRequest): Promise<List<EngineEvent>> {
+    return this.#readCommitted({ type: 'events', query })
+  }
+
+  commits(flow: string, page: PageQuery): Promise<List<FlowCommit>> {
+    return this.#reader.call({ type: 'commits', flow, page })
+  }
+
+  /** `hash` may be any of the flow's commits, also one made under an earlier name. */
+  commit(flow: string, hash: string): Promise<CommitDetail> {
+    return this.#reader.call({ type: 'commit', flow, hash })
+  }
+
+  nodeErrors(node: string): Promise<NodeError[]> {
+    return this.#readCommitted({ type: 'node_errors', node })
+  }
+
+  timeseries(query: TimeseriesRequest): Promise<TimeseriesPoint[]> {
+    return this.#reader.call({ type: 'timeseries', query })
+  }
+
+  /** Those of the digests that a run records. */
+  async recordedArtifacts(digests: readonly string[]): Promise<Set<string>> {
+    return new Set(await this.#readCommitted<string[]>({ type: 'recorded_artifacts', digests }))
+  }
+
+  disk(): Promise<Summary['disk']> {
+    return this.#reader.call({ type: 'disk' })
+  }
+
+  /** Commits what is marked, closes the file, ends both threads. */
+  async close(): Promise<void> {
+    await this.#reader.close()
+    if (this.#closing) return this.#exited
+    this.#closing = true
+    await this.#call(id => ({ type: 'close', id }))
+    await this.#exited
+  }
+
+  /** What was marked before the call is committed first, so that a reader sees what it published a moment ago. */
+  async #readCommitted<Result>(request: ReadRequest): Promise<Result> {
+    await this.flush()
+    return this.#reader.call(request)
+  }
+
+  #setHealth(health: StoreHealth): void {
+    if (health.failure !== null && health.failure !== this.health.failure) this.#options.log(`store: ${health.failure}`)
+    this.health = health
+    this.#options.onHealth?.(health)
+    for (const follower of this.#followers) follower(health)
+  }
+
+  /** From now on, as `onHealth` from the start. */
+  followHealth(follower: (health: StoreHealth) => void): void {
+    this.#followers.push(follower)
+  }
+
+  #control<Result>(request: ControlRequest): Promise<Result> {
+    return this.#call(id => ({ type: 'control', id, request }))
+  }
+
+  #call<Result>(make: (id: number) => StoreRequest): Promise<Result> {
+    return this.#calls.open(id => this.#post(make(id)))
+  }
+
+  #post(request: StoreRequest): void {
+    if (this.#closing && request.type !== 'close') {
+      if ('id' in request) throw new ServiceError('store_failed', 'The store is closed.')
+      return
+    }
+    this.#outbox.push(request)
+    if (this.#outbox.length === 1) setImmediate(() => this.#send())
+  }
+
+  #send(): void {
+    if (this.#outbox.length === 0) return
+    this.#events = []
+    this.#worker.postMessage(this.#outbox)
+    this.#outbox = []
+  }
+}

@@ -1,0 +1,118 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { limits } from '../../../protocol/limits.ts'
+import { createCodec } from '../../../protocol/values/codec.ts'
+import { CascadeReader } from '../cascades/cascade-reader.ts'
+import { recordedArtifacts } from '../catalog/artifact-records.ts'
+import { Blobs } from '../catalog/blobs.ts'
+import { readEvents } from '../catalog/events.ts'
+import { FlowReader } from '../catalog/flow-reader.ts'
+import { readNodeErrors } from '../catalog/node-errors.ts'
+import { readTimeseries } from '../catalog/samples.ts'
+import { HistoryReader } from '../history/history-reader.ts'
+import { Exports } from '../runs/exports.ts'
+import { RunCurves } from '../runs/run-curves.ts'
+import { RunReader } from '../runs/run-reader.ts'
+import { RunSelections } from '../runs/run-selection.ts'
+import { databaseFile, openReader } from '../writer/database.ts'
+import { readDisk } from '../writer/disk-reader.ts'
+import { refusalOf } from '../writer/failures.ts'
+import type { ReaderReply } from './replies.ts'
+import type { ReaderRequest, ReaderStart, ReadRequest } from './requests.ts'
+
+/** The reader thread: lists, records and history from a read-only connection of its own. It ends when its port is closed. */
+if (parentPort === null) throw new TypeError('server/store/front/reader.ts runs as a worker thread')
+const port = parentPort
+const { data_dir, answer_bytes, ...bounds } = workerData as ReaderStart
+
+const db = openReader(databaseFile(data_dir))
+const codec = createCodec()
+const history = new HistoryReader(db, codec, answer_bytes)
+const cascades = new CascadeReader(db)
+const flows = new FlowReader(db, new Blobs(db))
+const runs = new RunReader(db, new RunSelections(db), new RunCurves(db))
+const exports = new Exports(() => openReader(databaseFile(data_dir)), bounds)
+const clock = (): number => Date.now() * 1000
+
+function read(request: ReadRequest): unknown {
+  switch (request.type) {
+    case 'history':
+      return history.read(request.query, clock())
+    case 'cascades':
+      return cascades.list(request.query, clock())
+    case 'cascade':
+      return cascades.get(request.id, clock())
+    case 'events':
+      return readEvents(db, request.query)
+    case 'commits':
+      return flows.list(request.flow, request.page)
+    case 'commit':
+      return flows.detail(request.flow, request.hash)
+    case 'node_errors':
+      return readNodeErrors(db, codec, request.node, clock() - limits.NODE_ERROR_KEPT_MS * 1000)
+    case 'timeseries':
+      return readTimeseries(db, request.query, clock())
+    case 'disk':
+      return readDisk(db, data_dir)
+    case 'recorded_artifacts':
+      return recordedArtifacts(db, request.digests)
+    case 'runs':
+      return runs.list(request.page)
+    case 'run':
+      return runs.get(request.id)
+    case 'run_nodes':
+      return runs.nodes(request.id)
+    case 'run_series':
+      return runs.series(request.series)
+    case 'metric_names':
+      return runs.metricNames(request.names)
+    case 'cached':
+      return runs.cached(request.keys)
+    case 'cache_page':
+      return runs.cachePage(request.page)
+    case 'nearest_run':
+      return runs.nearest(request.id, request.node, request.parts)
+    case 'export_metrics':
+      return exports.openMetrics(request.request)
+    case 'export_runs':
+      return exports.openRuns(request.request)
+    case 'export_page':
+      return exports.page(request.cursor, request.spare)
+    case 'export_close':
+      return exports.close(request.cursor)
+  }
+}
+
+/** Pages of exports stand back: all other reads that are there go first, and between two pages the port is looked at again. */
+const pulls: ReaderRequest[] = []
+
+function pull(): void {
+  const request = pulls.shift()
+  if (request !== undefined) answer(request)
+  if (pulls.length > 0) setImmediate(pull)
+}
+
+function answer({ id, request }: ReaderRequest): void {
+  const moved: ArrayBuffer[] = []
+  let reply: ReaderReply
+  try {
+    const result = read(request)
+    reply = { type: 'done', id, result }
+    if (request.type === 'export_page' && result !== null) moved.push((result as Uint8Array<ArrayBuffer>).buffer)
+  } catch (error) {
+    reply = { type: 'refused', id, problem: refusalOf(error, data_dir).toJSON() }
+  }
+  port.postMessage(reply, moved)
+}
+
+port.on('message', (request: ReaderRequest | 'close') => {
+  if (request === 'close') {
+    pulls.length = 0
+    exports.end()
+    db.close()
+    port.close()
+  } else if (request.request.type === 'export_page') {
+    if (pulls.push(request) === 1) setImmediate(pull)
+  } else {
+    answer(request)
+  }
+})

@@ -1,0 +1,100 @@
+import type { Problem } from '../../../protocol/errors.ts'
+import type { Flavor } from '../../../protocol/nouns/flavor.ts'
+import type { FlowCommit } from '../../../protocol/nouns/flow.ts'
+import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
+import type { NodeError } from '../../../protocol/nouns/node-error.ts'
+import type { LoadedRuns } from '../runs/records.ts'
+import type { FlowOrigin } from './requests.ts'
+
+/** What the store thread and the reader thread answer. Times are microseconds since 1970 unless the shape is one of protocol/. */
+
+export interface FlowWritten {
+  name: string
+  version: number
+  commit: string
+  at: number
+}
+
+export interface FlowRenamed extends FlowWritten {
+  rewritten: FlowWritten[]
+}
+
+export interface StoredFlow {
+  name: string
+  enabled: boolean
+  version: number
+  commit: string
+  document: NormalDocument
+  origin: FlowOrigin | null
+  updated_at: number
+  updated_by: string
+  /** Accepted items that had not run when the engine last ended. */
+  not_run: number
+}
+
+export interface StoredValue {
+  name: string
+  version: number
+  ts: number
+  kind: number
+  number: number
+  bytes: Uint8Array
+}
+
+export interface StoredHeld {
+  name: string
+  due_ms: number
+  ts: number
+  kind: number
+  number: number
+  bytes: Uint8Array
+}
+
+/** What a start finds. */
+export interface Loaded {
+  /** Counts the starts on this data directory, from 1. */
+  engine_epoch: number
+  flows: StoredFlow[]
+  values: StoredValue[]
+  /** `node` is `<flow>.<node>`; `bytes` is what the journal carried. */
+  states: { node: string; bytes: Uint8Array }[]
+  held: StoredHeld[]
+  /** The newest of each node. */
+  node_errors: NodeError[]
+  settings: Record<string, string>
+  users: number
+  flavors: Flavor[]
+  /** Cascades that an earlier engine had begun and not ended; they are recorded `interrupted`. */
+  interrupted: number
+  runs: LoadedRuns
+}
+
+/** How the store fares; sent when it changes. */
+export interface StoreHealth {
+  disk_full: boolean
+  /** History points and cascade records that were dropped since the start. */
+  dropped: number
+  /** The newest failure that was no full disk; null while all is well. */
+  failure: string | null
+}
+
+export type Answer = { id: number; result: unknown } | { id: number; problem: Problem }
+
+export type StoreReply =
+  | { type: 'loaded'; loaded: Loaded }
+  | { type: 'not_started'; problem: Problem }
+  /** `unseen`: some of what was answered so far is on disk, but no reader sees it before the next commit. */
+  | { type: 'answers'; answers: Answer[]; unseen: boolean }
+  | { type: 'health'; health: StoreHealth }
+  | { type: 'log'; text: string }
+
+export type ReaderReply =
+  | { type: 'done'; id: number; result: unknown }
+  | { type: 'refused'; id: number; problem: Problem }
+
+/** A commit with the document that it made, and the one before it; null where the flow was deleted or did not exist. */
+export interface CommitDetail extends FlowCommit {
+  origin: FlowOrigin | null
+  document: NormalDocument | null
+  before: NormalDocument | null
+}

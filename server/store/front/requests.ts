@@ -1,0 +1,203 @@
+import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
+import type { EngineEvent } from '../../../protocol/nouns/event.ts'
+import type { Flavor } from '../../../protocol/nouns/flavor.ts'
+import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
+import type {
+  CachePageRequest,
+  ClaimRun,
+  ExportMetricsRequest,
+  ExportRunsRequest,
+  FinishRun,
+  MetricNamesRequest,
+  NewRun,
+  RunPage,
+  SeriesRequest,
+  WrittenProgress,
+} from '../runs/records.ts'
+import type { StoreBounds } from '../writer/bounds.ts'
+
+/** What the front asks of the store thread and of the reader thread. Plain data: it crosses by structured clone. */
+
+export type FlowAction = 'save' | 'rename' | 'delete' | 'restore' | 'enable' | 'disable'
+export type FlowOrigin = Record<string, unknown>
+
+export interface SaveFlow {
+  name: string
+  document: NormalDocument
+  enabled: boolean
+  author: string
+  message: string
+  action: 'save' | 'restore'
+  origin: FlowOrigin | null
+  /** The version that the caller read; 0 for "there is none". `stale_version` when it is another by now. */
+  base_version: number | null
+  /** `flow_exists` when there is one. */
+  create?: boolean
+}
+
+export interface RenameFlow {
+  from: string
+  to: string
+  /** Documents in which references were rewritten, by their flow's name; the renamed flow's own one under `from` or `to`. */
+  rewritten: { name: string; document: NormalDocument }[]
+  author: string
+}
+
+export interface RemoveFlow {
+  name: string
+  author: string
+}
+
+export interface EnableFlow {
+  name: string
+  enabled: boolean
+  author: string
+}
+
+export interface StoredUser {
+  name: string
+  /** argon2id, as PHC text. */
+  password_hash: string
+  superuser: boolean
+  /** Microseconds since 1970. */
+  created_at: number
+  updated_at: number
+}
+
+export interface PutUser {
+  name: string
+  password_hash: string
+  superuser: boolean
+  /** `user_exists` when there is one. */
+  create: boolean
+}
+
+export interface Registration {
+  messages: [index: number, name: string, dtype: string][]
+  flows: [index: number, name: string][]
+  /** `<flow>.<node>`. */
+  nodes: [index: number, qualified: string][]
+}
+
+/** The engine's own figures since the sample before; `waiting` and `sockets` are the most at once. */
+export interface Sample {
+  /** Microseconds since 1970. */
+  ts: number
+  published: number
+  executions: number
+  errors: number
+  cascades: number
+  waiting: number
+  sockets: number
+}
+
+/** Writes of batch runs. What they do depends on the file and on what they carry alone; they cross as JSON, which the redo log keeps. */
+export type RunWrite =
+  | { type: 'create_run'; run: NewRun; event: EngineEvent | null; at: number }
+  | { type: 'claim_run'; claim: ClaimRun }
+  | { type: 'finish_run'; finish: FinishRun; progress: WrittenProgress | null; then: ClaimRun | null }
+  | { type: 'cancel_run'; id: string; at: number }
+  | { type: 'run_progress'; progress: WrittenProgress }
+
+/** Writes that are answered when they are on disk. */
+export type ControlRequest =
+  | RunWrite
+  | { type: 'save_flow'; save: SaveFlow }
+  | { type: 'rename_flow'; rename: RenameFlow }
+  | { type: 'delete_flow'; remove: RemoveFlow }
+  | { type: 'enable_flow'; enable: EnableFlow }
+  | { type: 'put_user'; user: PutUser }
+  | { type: 'delete_user'; name: string }
+  | { type: 'put_setting'; name: string; value: string }
+  | { type: 'put_flavor'; flavor: Flavor }
+  | { type: 'delete_flavor'; name: string }
+  | { type: 'acknowledge'; node: string }
+  | { type: 'drop_states'; nodes: string[] }
+  /** Answered when everything that was marked before it is committed. */
+  | { type: 'flush' }
+
+export type StoreRequest =
+  | { type: 'control'; id: number; request: ControlRequest }
+  | { type: 'run_write'; id: number; text: string }
+  | { type: 'users'; id: number; name: string | null }
+  | { type: 'register'; registration: Registration }
+  | { type: 'events'; events: EngineEvent[] }
+  | { type: 'sample'; sample: Sample }
+  | { type: 'close'; id: number }
+
+/** How the store thread is started. */
+export interface StoreStart {
+  data_dir: string
+  sab: SharedArrayBuffer
+  bounds: StoreBounds
+}
+
+export interface PageQuery {
+  limit: number
+  offset: number
+}
+
+export interface HistoryRequest {
+  name: string
+  /** Microseconds since 1970, inclusive; null: from the first point. */
+  since: number | null
+  /** Exclusive; null: to now. */
+  until: number | null
+  /** Points only: and of those at `until` itself the ones of a lower version. */
+  until_version?: number | null
+  limit: number
+  bucket_s: number | null
+}
+
+export interface CascadesRequest extends PageQuery {
+  flow: string | null
+  status: string | null
+  since: number | null
+  before: number | null
+}
+
+export interface EventsRequest extends PageQuery {
+  flow: string | null
+  /** Absent or null: whatever the run. */
+  run?: string | null
+  type: string | null
+  since: number | null
+  until: number | null
+}
+
+export interface TimeseriesRequest {
+  /** 0 means 1. */
+  hours: number
+  bucket_s: number
+  since: number | null
+  until: number | null
+}
+
+export type ReadRequest =
+  | { type: 'history'; query: HistoryRequest }
+  | { type: 'cascades'; query: CascadesRequest }
+  | { type: 'cascade'; id: string }
+  | { type: 'events'; query: EventsRequest }
+  | { type: 'commits'; flow: string; page: PageQuery }
+  | { type: 'commit'; flow: string; hash: string }
+  | { type: 'node_errors'; node: string }
+  | { type: 'timeseries'; query: TimeseriesRequest }
+  | { type: 'disk' }
+  | { type: 'recorded_artifacts'; digests: readonly string[] }
+  | { type: 'runs'; page: RunPage }
+  | { type: 'run'; id: string }
+  | { type: 'run_nodes'; id: string }
+  | { type: 'run_series'; series: SeriesRequest }
+  | { type: 'metric_names'; names: MetricNamesRequest }
+  | { type: 'cached'; keys: string[] }
+  | { type: 'cache_page'; page: CachePageRequest }
+  | { type: 'nearest_run'; id: string; node: string; parts: FingerprintParts }
+  | { type: 'export_metrics'; request: ExportMetricsRequest }
+  | { type: 'export_runs'; request: ExportRunsRequest }
+  | { type: 'export_page'; cursor: number; spare: ArrayBuffer | null }
+  | { type: 'export_close'; cursor: number }
+
+export interface ReaderStart extends Pick<StoreBounds, 'answer_bytes' | 'export_runs' | 'export_page_bytes'> {
+  data_dir: string
+}
+export type ReaderRequest = { id: number; request: ReadRequest }

@@ -1,0 +1,136 @@
+import type { Flavors } from '../catalog/flavors.ts'
+import type { FlowStore } from '../catalog/flow-store.ts'
+import type { NodeErrors } from '../catalog/node-errors.ts'
+import type { Users } from '../catalog/users.ts'
+import type { ControlRequest } from '../front/requests.ts'
+import type { HistoryWriter } from '../history/history-writer.ts'
+import type { RunWriter } from '../runs/run-writer.ts'
+import type { Connection, Statement } from './database.ts'
+import type { LiveState } from './live-state.ts'
+import type { Registry } from './registry.ts'
+
+interface Parts {
+  db: Connection
+  flows: FlowStore
+  flavors: Flavors
+  users: Users
+  errors: NodeErrors
+  history: HistoryWriter
+  live: LiveState
+  registry: Registry
+  runs: RunWriter
+}
+
+/** What memory has to follow once the transaction stands; undone by not being called. */
+export type AfterCommit = () => void
+
+/** Writes that somebody waits for. `apply` runs inside the caller's savepoint. */
+export class ControlWrites {
+  readonly #parts: Parts
+  readonly #setting: Statement
+  readonly #renameStates: Statement
+  readonly #renameErrors: Statement
+  readonly #renameMessages: Statement
+  readonly #asideMessages: Statement
+  readonly #dropHeld: Statement
+  readonly #dropStates: Statement
+  readonly #dropErrors: Statement
+
+  constructor(parts: Parts) {
+    const { db } = parts
+    this.#parts = parts
+    this.#setting = db.prepare(
+      'INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+    )
+    // '/' follows '.' in ASCII: everything that begins with `<flow>.` lies between the two.
+    const within = (column: string): string => `${column} >= @from || '.' AND ${column} < @from || '/'`
+    const moved = (column: string): string => `@to || substr(${column}, length(@from) + 1)`
+    const rename = (table: string, column: string): Statement =>
+      db.prepare(`UPDATE ${table} SET ${column} = ${moved(column)} WHERE ${within(column)}`)
+    this.#renameStates = rename('states', 'node')
+    this.#renameErrors = rename('node_errors', 'node')
+    this.#renameMessages = rename('messages', 'name')
+    this.#asideMessages = db.prepare(`UPDATE messages SET name = '~' || id || '.' || name WHERE ${within('name')}`)
+    const ofFlow = `message IN (SELECT id FROM messages WHERE ${within('name')})`
+    this.#dropHeld = db.prepare(`DELETE FROM held WHERE ${ofFlow}`)
+    this.#dropStates = db.prepare(`DELETE FROM states WHERE ${within('node')}`)
+    this.#dropErrors = db.prepare(`DELETE FROM node_errors WHERE ${within('node')}`)
+  }
+
+  apply(request: ControlRequest, after: AfterCommit[]): unknown {
+    const { flows, flavors, users, errors, live, runs } = this.#parts
+    switch (request.type) {
+      case 'save_flow':
+        return flows.save(request.save)
+      case 'rename_flow': {
+        const { from, to } = request.rename
+        const written = flows.rename(request.rename)
+        this.#renameLive(from, to, after)
+        return written
+      }
+      case 'delete_flow': {
+        runs.refuseLive(request.remove.name)
+        const written = flows.remove(request.remove)
+        this.#removeLive(request.remove.name, after)
+        return written
+      }
+      case 'enable_flow':
+        return flows.setEnabled(request.enable)
+      case 'put_user':
+        return users.put(request.user)
+      case 'delete_user':
+        return users.delete(request.name)
+      case 'put_setting':
+        this.#setting.run(request.name, request.value)
+        return null
+      case 'put_flavor':
+        return flavors.put(request.flavor)
+      case 'delete_flavor':
+        return flavors.delete(request.name)
+      case 'acknowledge':
+        return errors.acknowledge(request.node)
+      case 'drop_states':
+        live.dropStates(request.nodes)
+        return null
+      case 'create_run':
+        return runs.create(request.run, request.event, request.at)
+      case 'claim_run':
+        return runs.claim(request.claim)
+      case 'finish_run':
+        return runs.finish(request.finish, request.progress, request.then)
+      case 'cancel_run':
+        return runs.requestCancel(request.id, request.at)
+      case 'run_progress':
+        return runs.progress(request.progress)
+      case 'flush':
+        return null
+    }
+  }
+
+  /** Series keep their rows, so history, values and held values follow by themselves. What an earlier flow of that name left steps aside. */
+  #renameLive(from: string, to: string, after: AfterCommit[]): void {
+    const leftover = { from: to }
+    this.#dropHeld.run(leftover)
+    this.#dropStates.run(leftover)
+    this.#dropErrors.run(leftover)
+    this.#asideMessages.run(leftover)
+    for (const statement of [this.#renameMessages, this.#renameStates, this.#renameErrors]) statement.run({ from, to })
+    after.push(() => {
+      this.#parts.registry.renamed(from, to)
+      this.#parts.live.renamed(from, to)
+    })
+  }
+
+  /** The points stay until their time is over; the flow begins without values when it is saved again. */
+  #removeLive(name: string, after: AfterCommit[]): void {
+    const gone = { from: name }
+    this.#parts.history.forget(name)
+    this.#dropHeld.run(gone)
+    this.#dropStates.run(gone)
+    this.#dropErrors.run(gone)
+    after.push(() => {
+      this.#parts.live.removed(name)
+      for (const series of this.#parts.registry.ofFlow(name)) series.forget()
+    })
+  }
+}

@@ -1,0 +1,283 @@
+import type { ServiceError } from '../../../protocol/errors.ts'
+import { ServiceError as Refusal } from '../../../protocol/errors.ts'
+import type { EngineEvent } from '../../../protocol/nouns/event.ts'
+import { formatTime } from '../../../protocol/time.ts'
+import type { Codec } from '../../../protocol/values/codec.ts'
+import type { Note } from '../../../threads/lane/messages.ts'
+import type { CascadeWriter } from '../cascades/cascade-writer.ts'
+import type { EventWriter } from '../catalog/events.ts'
+import type { NodeErrors } from '../catalog/node-errors.ts'
+import type { Samples } from '../catalog/samples.ts'
+import type { Answer, StoreHealth } from '../front/replies.ts'
+import type { ControlRequest, Sample } from '../front/requests.ts'
+import type { HistoryWriter } from '../history/history-writer.ts'
+import type { AfterCommit, ControlWrites } from './control-writes.ts'
+import type { Connection, Statement } from './database.ts'
+import { isDiskFull, isSqlite, refusalOf } from './failures.ts'
+import type { Intake } from './intake.ts'
+import type { LiveState } from './live-state.ts'
+import type { Registry } from './registry.ts'
+import type { StoreTransaction } from './transaction.ts'
+
+export interface Waiting {
+  id: number
+  request: ControlRequest
+  /** Of a run write: itself as JSON, which the redo log takes. It writes nothing when it is refused. */
+  text?: string
+}
+
+/** The engine's own threads write events of theirs into their journals, too. */
+type KeptNote = Note | { type: 'event'; event: EngineEvent; ts: number }
+
+interface Parts {
+  db: Connection
+  data_dir: string
+  codec: Codec
+  registry: Registry
+  history: HistoryWriter
+  cascades: CascadeWriter
+  events: EventWriter
+  errors: NodeErrors
+  live: LiveState
+  samples: Samples
+  controls: ControlWrites
+  transaction: StoreTransaction
+  /** A line for the log of the service. */
+  log: (text: string) => void
+}
+
+/**
+ * One transaction for everything that waits: what the journals brought, then the control writes in the order they came.
+ * A refused control write takes nothing along (its own savepoint); a failed transaction is undone whole, history is dropped
+ * and counted, and the control writes are tried again one by one, so that each gets its own answer.
+ *
+ *   well --a commit fails for lack of space--> full --a probe goes through--> well
+ *
+ * Where only run writes wait, they are answered when the redo log has them, and their transaction stays open until the next commit.
+ */
+export class GroupCommit {
+  readonly #parts: Parts
+  readonly events: EngineEvent[] = []
+  readonly samples: Sample[] = []
+  readonly #onHealth: (health: StoreHealth) => void
+  readonly #savepoint: Statement
+  readonly #release: Statement
+  readonly #rollbackTo: Statement
+  #full = false
+  #dropped = 0
+  #failure: string | null = null
+
+  constructor(parts: Parts, onHealth: (health: StoreHealth) => void) {
+    this.#parts = parts
+    this.#onHealth = onHealth
+    this.#savepoint = parts.db.prepare('SAVEPOINT control')
+    this.#release = parts.db.prepare('RELEASE control')
+    this.#rollbackTo = parts.db.prepare('ROLLBACK TO control')
+  }
+
+  get isFull(): boolean {
+    return this.#full
+  }
+
+  /** Returns when the redo log has them, or a commit. Null: there is something else among them, nothing was done. */
+  keep(waiting: readonly Waiting[]): Answer[] | null {
+    if (this.#full || waiting.some(({ text }) => text === undefined)) return null
+    const { transaction } = this.#parts
+    try {
+      transaction.open()
+      const answers = waiting.map(one => this.#apply(one, []))
+      const written = waiting.filter((_, at) => 'result' in answers[at]!)
+      if (written.length > 0 && !transaction.keep(written as Required<Waiting>[])) transaction.commit()
+      return answers
+    } catch (error) {
+      transaction.undo()
+      this.#failed(error)
+      return waiting.map(one => this.#alone(one))
+    }
+  }
+
+  /** Returns when it is on disk, and what was kept before it. Empties the intake. */
+  run(intake: Intake, waiting: readonly Waiting[]): Answer[] {
+    if (this.#full) {
+      this.#drop(intake)
+      return waiting.map(one => this.#alone(one))
+    }
+    const answers: Answer[] = []
+    const after: AfterCommit[] = []
+    try {
+      this.#parts.transaction.run(() => {
+        this.#write(intake)
+        for (const one of waiting) answers.push(this.#apply(one, after))
+      })
+    } catch (error) {
+      this.#failed(error)
+      this.#drop(intake)
+      return waiting.map(one => this.#alone(one))
+    }
+    for (const follow of after) follow()
+    this.#parts.registry.settled()
+    this.#recovered()
+    this.#countUnknown(intake)
+    intake.clear()
+    this.events.length = 0
+    this.samples.length = 0
+    return answers
+  }
+
+  /** A step of upkeep in a transaction of its own. A failure is noted, never thrown. */
+  upkeep(step: () => void): boolean {
+    try {
+      this.#parts.transaction.run(step)
+      return true
+    } catch (error) {
+      this.#failed(error)
+      return false
+    }
+  }
+
+  /** While the disk is full: is there room again? */
+  probe(): void {
+    const { db } = this.#parts
+    try {
+      // What the log of the database holds may free the room that a commit needs.
+      db.pragma('wal_checkpoint(PASSIVE)')
+      this.#parts.transaction.run(() => {
+        db.prepare("INSERT OR REPLACE INTO settings (name, value) VALUES ('probe', hex(zeroblob(131072)))").run()
+      })
+      this.#parts.transaction.run(() => {
+        db.prepare("DELETE FROM settings WHERE name = 'probe'").run()
+      })
+    } catch {
+      return
+    }
+    this.#full = false
+    this.#report()
+  }
+
+  #write(intake: Intake): void {
+    const { registry, history, cascades, live, events, samples } = this.#parts
+    registry.settle()
+    history.write(intake.points)
+    cascades.write(intake.cascades)
+    live.write(intake)
+    for (const note of intake.notes) this.#note(note)
+    for (const event of this.events) events.write(event)
+    for (const sample of this.samples) samples.write(sample)
+  }
+
+  /** A note that is not what it should be costs itself, not the commit. */
+  #note(bytes: Buffer): void {
+    try {
+      this.#writeNote(this.#parts.codec.decodePlain(bytes) as KeptNote)
+    } catch (error) {
+      if (isSqlite(error)) throw error
+      this.#parts.log(`a note was not kept: ${String(error)}`)
+    }
+  }
+
+  #writeNote(note: KeptNote): void {
+    const { errors, events } = this.#parts
+    switch (note.type) {
+      case 'error': {
+        errors.write(note)
+        const { node, code, message } = note
+        const flow = node.slice(0, node.indexOf('.'))
+        events.write({ type: 'node_error', ts: formatTime(note.ts), flow, run: null, node, code, message })
+        return
+      }
+      case 'event':
+        events.write(note.event)
+        return
+      case 'log': {
+        const { node, level, text, ts } = note
+        const flow = node.slice(0, node.indexOf('.'))
+        events.write({ type: 'node_log', ts: formatTime(ts), flow, run: null, node, level, text })
+        return
+      }
+      // The front makes events and issues of these, and the events come here from there.
+      case 'gauge':
+      case 'report':
+      case 'promoted':
+      case 'cycle':
+      case 'dropped':
+        return
+      default:
+        note satisfies never
+        throw new TypeError(`unknown note ${JSON.stringify(note)}`)
+    }
+  }
+
+  #apply({ id, request, text }: Waiting, after: AfterCommit[]): Answer {
+    const { controls } = this.#parts
+    const follows: AfterCommit[] = []
+    const isWhole = text !== undefined
+    if (!isWhole) this.#savepoint.run()
+    try {
+      const result = controls.apply(request, follows)
+      if (!isWhole) this.#release.run()
+      after.push(...follows)
+      return { id, result }
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      if (!isWhole) {
+        this.#rollbackTo.run()
+        this.#release.run()
+      }
+      return { id, problem: error.toJSON() }
+    }
+  }
+
+  #alone(one: Waiting): Answer {
+    const after: AfterCommit[] = []
+    let answer: Answer
+    try {
+      this.#parts.transaction.run(() => {
+        answer = this.#apply(one, after)
+      })
+    } catch (error) {
+      const refusal: ServiceError = refusalOf(error, this.#parts.data_dir)
+      return { id: one.id, problem: refusal.toJSON() }
+    }
+    for (const follow of after) follow()
+    return answer!
+  }
+
+  #failed(error: unknown): void {
+    if (isDiskFull(error, this.#parts.data_dir)) this.#full = true
+    else this.#failure = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    this.#parts.history.load()
+    this.#parts.cascades.load()
+    this.#report()
+  }
+
+  #drop(intake: Intake): void {
+    const dropped = intake.points.count + intake.cascades.count
+    this.#parts.history.remember(intake.points)
+    intake.drop()
+    this.events.length = 0
+    this.samples.length = 0
+    if (dropped === 0) return
+    this.#dropped += dropped
+    this.#report()
+  }
+
+  /** Records of indexes that nobody registered: a defect of the engine, so it is said, and counted. */
+  #countUnknown(intake: Intake): void {
+    if (intake.unknown === 0) return
+    this.#parts.log(`${intake.unknown} records of unknown messages or nodes were dropped`)
+    this.#dropped += intake.unknown
+    intake.unknown = 0
+    this.#report()
+  }
+
+  /** A failure is over with the first commit that goes through. */
+  #recovered(): void {
+    if (this.#failure === null) return
+    this.#failure = null
+    this.#report()
+  }
+
+  #report(): void {
+    this.#onHealth({ disk_full: this.#full, dropped: this.#dropped, failure: this.#failure })
+  }
+}

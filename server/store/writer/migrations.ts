@@ -1,0 +1,40 @@
+import { ServiceError } from '../../../protocol/errors.ts'
+import { first } from '../migrations/0001-first.ts'
+import { runs } from '../migrations/0002-runs.ts'
+import type { Connection } from './database.ts'
+
+export interface Migration {
+  readonly number: number
+  readonly name: string
+  readonly sql: string
+}
+
+/** Numbered from 1 without gaps, forward only. A published one is never changed: a change is the next number. */
+export const migrations: readonly Migration[] = [first, runs]
+
+export const schemaVersion = (db: Connection): number => db.pragma('user_version', { simple: true }) as number
+
+/**
+ * Brings the file up to the newest schema, each migration in a transaction of its own together with the number that it
+ * reached, so that a kill between two leaves a file that the next start takes further. Returns the number it came from.
+ */
+export function migrate(db: Connection, list: readonly Migration[] = migrations): number {
+  list.forEach((migration, position) => {
+    if (migration.number !== position + 1) throw new RangeError(`migration ${migration.name} is out of order`)
+  })
+  const from = schemaVersion(db)
+  if (from > list.length) {
+    throw new ServiceError(
+      'newer_schema',
+      `The data directory has schema ${from}; this release knows schemas up to ${list.length}.`,
+    )
+  }
+  for (const migration of list.slice(from)) {
+    const step = db.transaction(() => {
+      db.exec(migration.sql)
+      db.pragma(`user_version = ${migration.number}`)
+    })
+    step.immediate()
+  }
+  return from
+}

@@ -1,0 +1,112 @@
+import type { ControlRequest } from '../front/requests.ts'
+import type { RunCounts } from '../runs/run-counts.ts'
+import type { ControlWrites } from './control-writes.ts'
+import type { Connection, Statement } from './database.ts'
+import type { DiskUse } from './disk-use.ts'
+import type { RedoLog } from './redo-log.ts'
+
+interface Parts {
+  db: Connection
+  controls: ControlWrites
+  redo: RedoLog
+  /** Both write what they count at the end of a transaction. */
+  disk: DiskUse
+  counts: RunCounts
+}
+
+/** In `settings`: the newest record of the redo log that is committed. */
+export const REDO_MARK = 'redo_mark'
+
+/**
+ * The one transaction of the store thread:
+ *
+ *   closed --open--> open --keep, as often as there is room in the redo log--> open --commit--> closed
+ *                                                                                   --undo--> closed
+ *
+ * What was kept is answered, so when its transaction is undone it is done again at the beginning of the next one.
+ */
+export class StoreTransaction {
+  readonly #parts: Parts
+  readonly #begin: Statement
+  readonly #commit: Statement
+  readonly #rollback: Statement
+  readonly #mark: Statement
+  #kept: ControlRequest[] = []
+  #marked: string
+  /** By `performance.now()`. */
+  #opened_ms = 0
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    const { db, redo } = parts
+    this.#marked = redo.mark
+    this.#begin = db.prepare('BEGIN IMMEDIATE')
+    this.#commit = db.prepare('COMMIT')
+    this.#rollback = db.prepare('ROLLBACK')
+    this.#mark = db.prepare(
+      `INSERT INTO settings (name, value) VALUES ('${REDO_MARK}', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+    )
+  }
+
+  /** It holds what was answered and is not committed. */
+  get isOpen(): boolean {
+    return this.#parts.db.inTransaction
+  }
+
+  /** Everything that was answered is committed. */
+  get isWhole(): boolean {
+    return this.#kept.length === 0
+  }
+
+  get opened_ms(): number {
+    return this.#opened_ms
+  }
+
+  open(): void {
+    if (this.isOpen) return
+    this.#opened_ms = performance.now()
+    this.#begin.run()
+    for (const request of this.#kept) this.#parts.controls.apply(request, [])
+  }
+
+  /** True: they may be answered now. False: they want a commit. */
+  keep(written: readonly { request: ControlRequest; text: string }[]): boolean {
+    if (!this.#parts.redo.append(written.map(({ text }) => text))) return false
+    for (const { request } of written) this.#kept.push(request)
+    return true
+  }
+
+  /** Returns when it is on disk. */
+  commit(): void {
+    const { counts, disk, redo } = this.#parts
+    disk.write()
+    counts.write()
+    const { mark } = redo
+    if (mark !== this.#marked) this.#mark.run(mark)
+    this.#commit.run()
+    this.#marked = mark
+    disk.committed()
+    redo.committed()
+    this.#kept = []
+  }
+
+  undo(): void {
+    const { counts, disk } = this.#parts
+    // A full disk may have ended the transaction already.
+    if (this.isOpen) this.#rollback.run()
+    disk.reload()
+    counts.reload()
+  }
+
+  /** `body` and what is open already, committed. */
+  run(body: () => void): void {
+    try {
+      this.open()
+      body()
+      this.commit()
+    } catch (error) {
+      this.undo()
+      throw error
+    }
+  }
+}

@@ -1,0 +1,149 @@
+import { statSync } from 'node:fs'
+import type { CascadeWriter } from '../cascades/cascade-writer.ts'
+import type { Blobs } from '../catalog/blobs.ts'
+import { Compaction } from '../catalog/compaction.ts'
+import type { EventWriter } from '../catalog/events.ts'
+import type { Samples } from '../catalog/samples.ts'
+import type { HistoryWriter } from '../history/history-writer.ts'
+import { RollupSweep } from '../history/rollup-sweep.ts'
+import type { StoreBounds } from './bounds.ts'
+import { type Connection, databaseFile } from './database.ts'
+import type { DiskUse } from './disk-use.ts'
+import type { GroupCommit } from './group-commit.ts'
+
+interface Parts {
+  db: Connection
+  data_dir: string
+  bounds: StoreBounds
+  clock: () => number
+  commit: GroupCommit
+  history: HistoryWriter
+  cascades: CascadeWriter
+  events: EventWriter
+  samples: Samples
+  blobs: Blobs
+  disk: DiskUse
+}
+
+const DROP_ROWS = 64
+const CLOSE_BINS = 2000
+/** A bin is closed by the clock a little after its end, so that points on their way still find it open. */
+const CLOSE_AFTER_US = 1_000_000
+const MINUTE_US = 60_000_000
+const COARSEN_EVERY_US = 600_000_000
+/** Free pages beyond this go back to the file system. */
+const FREE_BYTES = 64 * 1024 * 1024
+const VACUUM_PAGES = 256
+const VACUUM_EVERY_US = 1_000_000
+
+/**
+ * What keeps the file in shape, in short steps between commits: log into chunks, bins closed by the clock, classes within
+ * their budgets (oldest first), old documents compacted, SQLite's own log written back before it is large.
+ */
+export class Upkeep {
+  readonly #parts: Parts
+  readonly #compaction: Compaction
+  readonly #rollups: RollupSweep
+  readonly #page_bytes: number
+  #closed_until = 0
+  #coarsened = 0
+  #vacuumed = 0
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#compaction = new Compaction(parts.db, parts.blobs, parts.bounds.compact_every_changes)
+    this.#rollups = new RollupSweep(parts.db, parts.disk, parts.clock, parts.bounds.history_bytes / 2)
+    // When SQLite starts its log over it cuts the file back to this, below the length at which we write it back: so the length says
+    // how much there is to write back, and most of the file need not be extended anew.
+    parts.db.pragma(`journal_size_limit = ${Math.floor((parts.bounds.wal_bytes * 3) / 8)}`)
+    this.#page_bytes = parts.db.pragma('page_size', { simple: true }) as number
+  }
+
+  /** One round; true when there is more to do at once. */
+  step(): boolean {
+    const { commit, history } = this.#parts
+    if (commit.isFull) return false
+    this.checkpoint(this.#parts.bounds.wal_bytes / 2)
+    if (history.shouldSeal()) commit.upkeep(() => history.seal())
+    const more = [
+      this.#closeBins(),
+      this.#drop(),
+      this.#rollups.isDue() && commit.upkeep(() => this.#rollups.step()),
+      this.#compaction.isDue() && commit.upkeep(() => this.#compaction.step()),
+    ]
+    this.#coarsen()
+    this.#vacuum()
+    return more.includes(true) && !commit.isFull
+  }
+
+  /** Writes SQLite's log back into the file when it passed `bytes`. Readers keep no snapshot open, so it reaches the end. */
+  checkpoint(bytes: number): void {
+    const { db, data_dir } = this.#parts
+    if (walBytes(data_dir) < bytes) return
+    try {
+      const [result] = db.pragma('wal_checkpoint(PASSIVE)') as [{ busy: number; log: number; checkpointed: number }]
+      // A reader held it up and it grows past its bound: wait for readers, then start the log over.
+      if (result.checkpointed < result.log && result.log * this.#page_bytes > this.#parts.bounds.wal_bytes) {
+        db.pragma('wal_checkpoint(RESTART)')
+      }
+    } catch {
+      // Busy or full: the next round tries again, and a commit that lacks room says so itself.
+    }
+  }
+
+  /** Bins that ended are written though no later point came. True while some are left. */
+  #closeBins(): boolean {
+    const { clock, commit, history } = this.#parts
+    const until = Math.floor((clock() - CLOSE_AFTER_US) / MINUTE_US) * MINUTE_US
+    if (until <= this.#closed_until) return false
+    let done = false
+    const went = commit.upkeep(() => {
+      done = history.closeBins(until, CLOSE_BINS)
+    })
+    if (went && done) this.#closed_until = until
+    return went && !done
+  }
+
+  #drop(): boolean {
+    const { bounds, cascades, commit, disk, events, history } = this.#parts
+    let more = false
+    const over = (name: 'history' | 'cascades' | 'events', budget: number, drop: (bytes: number) => boolean): void => {
+      if (disk.bytes(name) <= budget) return
+      let found = false
+      const went = commit.upkeep(() => {
+        found = drop(disk.bytes(name) - budget)
+      })
+      if (went && found && disk.bytes(name) > budget) more = true
+    }
+    over('history', bounds.history_bytes - disk.bytes('rollups'), bytes => history.dropOldest(DROP_ROWS, bytes))
+    over('cascades', bounds.cascades_bytes, bytes => cascades.dropOldest(DROP_ROWS, bytes))
+    over('events', bounds.events_bytes, bytes => events.dropOldest(DROP_ROWS * 16, bytes))
+    return more
+  }
+
+  #coarsen(): void {
+    const { clock, commit, samples } = this.#parts
+    const now = clock()
+    if (now < this.#coarsened + COARSEN_EVERY_US) return
+    this.#coarsened = now
+    commit.upkeep(() => samples.coarsen(now))
+  }
+
+  #vacuum(): void {
+    const { clock, db } = this.#parts
+    const now = clock()
+    if (now < this.#vacuumed + VACUUM_EVERY_US) return
+    this.#vacuumed = now
+    const free = db.pragma('freelist_count', { simple: true }) as number
+    if (free * this.#page_bytes <= FREE_BYTES) return
+    try {
+      db.pragma(`incremental_vacuum(${VACUUM_PAGES})`)
+    } catch {
+      // It only gives back; what holds it up now (a full disk) is reported by commits.
+    }
+  }
+}
+
+export function walBytes(data_dir: string): number {
+  return statSync(`${databaseFile(data_dir)}-wal`, { throwIfNoEntry: false })?.size ?? 0
+}

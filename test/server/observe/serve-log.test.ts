@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { ServeLog } from '../../../server/observe/serve-log.ts'
+import { directoryFor } from '../../kit/spawned.ts'
+
+const linesOf = (path: string): Record<string, unknown>[] =>
+  readFileSync(path, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line))
+
+describe('the log of the engine', () => {
+  test('is JSON lines that only their owner reads', t => {
+    const path = join(directoryFor(t), 'serve.log')
+    const log = new ServeLog({ path, now: () => new Date('2026-01-02T03:04:05.678Z') })
+    log.info('engine_ready', { url: 'http://127.0.0.1:1' })
+    log.error('store_failed', { error: new RangeError('too far') })
+    log.close()
+    const [first, second] = linesOf(path)
+    assert.deepEqual(first, {
+      ts: '2026-01-02T03:04:05.678Z',
+      level: 'info',
+      event: 'engine_ready',
+      url: 'http://127.0.0.1:1',
+    })
+    assert.partialDeepStrictEqual(second, { level: 'error', error: { name: 'RangeError', message: 'too far' } })
+    assert.equal(statSync(path).mode & 0o777, 0o600)
+  })
+
+  test('goes on where the engine before it ended', t => {
+    const path = join(directoryFor(t), 'serve.log')
+    for (const event of ['first', 'second']) {
+      const log = new ServeLog({ path })
+      log.info(event)
+      log.close()
+    }
+    assert.deepEqual(
+      linesOf(path).map(line => line['event']),
+      ['first', 'second'],
+    )
+  })
+
+  test('never holds a secret', t => {
+    const path = join(directoryFor(t), 'serve.log')
+    const log = new ServeLog({ path })
+    const jwt = 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhZG1pbiJ9.c2lnbmF0dXJl'
+    log.info('login', { password: 'hunter2', access_token: jwt, headers: { Authorization: `Basic hunter2` } })
+    log.warn('text', { text: `Bearer ${jwt} and bearer.${jwt} and ${jwt}`, url: 'postgres://me:hunter2@db/x' })
+    log.error('thrown', { error: new Error(`no ${jwt}`, { cause: 'x' }) })
+    log.error('key', { pem: '-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----\n' })
+    log.close()
+    const text = readFileSync(path, 'utf8')
+    assert.ok(!text.includes('hunter2') && !text.includes('eyJ'), text)
+    assert.equal(linesOf(path).length, 4)
+  })
+
+  test('takes what JSON cannot and cuts what is too long', t => {
+    const path = join(directoryFor(t), 'serve.log')
+    const log = new ServeLog({ path })
+    const circle: Record<string, unknown> = {}
+    circle['self'] = circle
+    log.info('circle', circle)
+    log.info('big', { count: 10n, text: 'x'.repeat(100_000) })
+    log.close()
+    assert.deepEqual(
+      linesOf(path).map(line => line['event']),
+      ['circle', 'big'],
+    )
+    assert.ok(statSync(path).size < 20_000)
+  })
+})
+
+describe('a log that grew too long', () => {
+  const BYTES = 10_000
+
+  test('is cut back to its newest lines while it is written', t => {
+    const path = join(directoryFor(t), 'serve.log')
+    const log = new ServeLog({ path, bytes: BYTES })
+    for (let count = 0; count < 1_000; count++) {
+      log.info('line', { count })
+      if (count % 10 === 0) log.flush()
+    }
+    log.close()
+    const counts = linesOf(path).map(line => Number(line['count']))
+    assert.ok(statSync(path).size <= BYTES)
+    assert.equal(counts.at(-1), 999)
+    assert.ok(counts.length > 20)
+    assert.deepEqual(
+      counts,
+      counts.map((_, at) => counts[0]! + at),
+    )
+    assert.equal(statSync(path).mode & 0o777, 0o600)
+    assert.ok(!existsSync(`${path}.cut`))
+  })
+
+  test('is cut back when it is opened', t => {
+    const path = join(directoryFor(t), 'serve.log')
+    const lines = Array.from({ length: 1_000 }, (_, count) => JSON.stringify({ event: 'old', count }))
+    writeFileSync(path, `${lines.join('\n')}\n`)
+    new ServeLog({ path, bytes: BYTES }).close()
+    assert.ok(statSync(path).size <= BYTES / 2)
+    assert.equal(linesOf(path).at(-1)!['count'], 999)
+  })
+
+  test('is cut back in place where no second file can be made', t => {
+    const path = join(directoryFor(t), 'serve.log')
+    mkdirSync(`${path}.cut`)
+    const log = new ServeLog({ path, bytes: BYTES })
+    for (let count = 0; count < 1_000; count++) log.error('line', { count })
+    log.close()
+    assert.ok(statSync(path).size <= BYTES)
+    assert.equal(linesOf(path).at(-1)!['count'], 999)
+  })
+})

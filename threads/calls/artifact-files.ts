@@ -1,0 +1,160 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { closeSync, existsSync, fstatSync, openSync } from 'node:fs'
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { ServiceError } from '../../protocol/errors.ts'
+
+/** Where artifacts lie, and how large one may be. */
+export interface ArtifactPlace {
+  /** `<data dir>/artifacts` */
+  readonly folder: string
+  /** 0: no bound. */
+  readonly max_bytes: number
+}
+
+/**
+ * Artifacts as files, each named by the SHA-256 of its bytes: `ab/cd/<64 hex digits>`. Every thread of an engine writes and
+ * reads them itself:
+ *
+ *   tmp/<random>  --synced, renamed-->  ab/cd/<hex>  --the sweep takes it aside-->  swept/<hex>  -->  gone
+ *                                            ^-------it was named meanwhile----------'
+ *
+ * A file has its name only when it is whole and on disk, so its size is the one that was written. Whoever stores bytes that are
+ * there already puts his own file in place of the first: the newer time keeps a sweep away, and nobody has to agree with it.
+ */
+export const TEMPORARY = 'tmp'
+export const SWEPT = 'swept'
+
+export const artifactPath = (folder: string, hex: string): string => join(folder, hex.slice(0, 2), hex.slice(2, 4), hex)
+
+export interface WrittenArtifact {
+  readonly hex: string
+  /** Bytes. */
+  readonly size: number
+  /** Nobody had stored the same bytes. */
+  readonly is_new: boolean
+}
+
+/** Bytes on their way to a name. Ends with `finish` or `drop`. Refuses with `too_large` and `disk_full`. */
+export class ArtifactWriter {
+  readonly #place: ArtifactPlace
+  readonly #path: string
+  readonly #file: FileHandle
+  readonly #hash = createHash('sha256')
+  #size = 0
+
+  static async begin(place: ArtifactPlace): Promise<ArtifactWriter> {
+    const path = join(place.folder, TEMPORARY, randomUUID())
+    try {
+      return new ArtifactWriter(place, path, await open(path, 'wx', 0o400))
+    } catch (error) {
+      throw diskErrorOf(error)
+    }
+  }
+
+  private constructor(place: ArtifactPlace, path: string, file: FileHandle) {
+    this.#place = place
+    this.#path = path
+    this.#file = file
+  }
+
+  /** The bytes must stay as they are until it resolves: they are digested while they are written. */
+  async write(bytes: Uint8Array): Promise<void> {
+    const { max_bytes } = this.#place
+    if (max_bytes > 0 && this.#size + bytes.length > max_bytes) throw tooLarge(max_bytes)
+    const writing = this.#writeAll(bytes, this.#size)
+    this.#size += bytes.length
+    this.#hash.update(bytes)
+    await writing
+  }
+
+  async finish(): Promise<WrittenArtifact> {
+    const { folder } = this.#place
+    try {
+      await this.#file.sync()
+      await this.#file.close()
+      const hex = this.#hash.digest('hex')
+      const path = artifactPath(folder, hex)
+      const is_new = !existsSync(path)
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      await rename(this.#path, path)
+      // The name outlives a power cut, and so does each folder that leads to it: whoever made that may not have synced it yet.
+      for (const changed of [dirname(path), dirname(dirname(path)), folder]) await syncFolder(changed)
+      return { hex, size: this.#size, is_new }
+    } catch (error) {
+      await this.drop()
+      throw diskErrorOf(error)
+    }
+  }
+
+  async drop(): Promise<void> {
+    await this.#file.close().catch(() => {})
+    await rm(this.#path, { force: true })
+  }
+
+  async #writeAll(bytes: Uint8Array, position: number): Promise<void> {
+    try {
+      for (let at = 0; at < bytes.length; ) {
+        at += (await this.#file.write(bytes, at, bytes.length - at, position + at)).bytesWritten
+      }
+    } catch (error) {
+      throw diskErrorOf(error)
+    }
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+/** An open artifact: whoever has it reads it to its end, whatever a sweep does meanwhile. */
+export interface ArtifactFile {
+  /** A file descriptor; the caller closes it. */
+  readonly file: number
+  /** Bytes. */
+  readonly size: number
+}
+
+/**
+ * Null when there is none. Looks where a sweep puts what it may remove, too, and then a second time at the name: it stands in
+ * one of the two places all the time, unless it is gone.
+ */
+export function openArtifact(folder: string, hex: string): ArtifactFile | null {
+  const path = artifactPath(folder, hex)
+  for (const place of [path, join(folder, SWEPT, hex), path]) {
+    const file = openIfThere(place)
+    if (file === null) continue
+    try {
+      return { file, size: fstatSync(file).size }
+    } catch (error) {
+      closeSync(file)
+      throw error
+    }
+  }
+  return null
+}
+
+function openIfThere(path: string): number | null {
+  try {
+    return openSync(path, 'r')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}
+
+/** What the disk refuses for want of room, as a user hears of it; everything else as it is. */
+export function diskErrorOf(error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG')
+    return new ServiceError('disk_full', 'The disk took no more of the artifact.')
+  return error
+}
+
+export const tooLarge = (max_bytes: number): ServiceError =>
+  new ServiceError('too_large', `An artifact may have at most ${max_bytes} bytes (MAX_ARTIFACT_BYTES).`)

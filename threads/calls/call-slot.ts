@@ -1,0 +1,90 @@
+import { type MessagePort, threadId } from 'node:worker_threads'
+import type { FromCall } from '../lane/messages.ts'
+import { BuiltIns } from './built-ins.ts'
+import { type BodyPlace, type KnownNode, knownNode, NodeCallTask } from './call.ts'
+import { type CallLine, type CallListener, LaneLine } from './call-line.ts'
+import { bodyInStack, failureOf } from './node-call.ts'
+import { type CallTask, type FromSlot, makeRoom, type SlotTask, type ToSlot } from './slot-messages.ts'
+
+/** A call slot: one long task of a pool thread, which runs one body at a time until the thread is ended. */
+export default function slot(task: SlotTask): Promise<never> {
+  new CallSlot(task).start()
+  return new Promise(() => {})
+}
+
+class CallSlot implements CallLine {
+  readonly #port: MessagePort
+  readonly #place: BodyPlace
+  readonly #built_ins: BuiltIns
+  readonly #nodes = new Map<number, KnownNode>()
+  #call = 0
+  /** The digest of the body that runs. */
+  #running: string | null = null
+  /** Of a batch run: what is said to its body comes over this port. */
+  #listener: CallListener | null = null
+
+  constructor({ port, place }: SlotTask) {
+    this.#port = port
+    process.on('uncaughtException', error => this.#escaped(error))
+    this.#built_ins = new BuiltIns()
+    this.#place = {
+      ...place,
+      loaded: () => this.#built_ins.loaded(),
+      ended: () => this.#built_ins.restore(),
+    }
+  }
+
+  start(): void {
+    this.#port.on('message', (message: ToSlot) => {
+      if (message.type === 'call') void this.#run(message)
+      else if (message.call === this.#call) this.#listener?.receive(message.message)
+    })
+    this.#say({ type: 'ready', thread: threadId })
+  }
+
+  send(message: FromCall): void {
+    this.#say(message)
+  }
+
+  #say(message: FromSlot): void {
+    this.#port.postMessage(message)
+  }
+
+  async #run(task: CallTask): Promise<void> {
+    const { port } = task
+    const call = new NodeCallTask(task, this.#known(task), this.#place, listener => {
+      if (port !== null) return new LaneLine(port, listener)
+      this.#call = task.call
+      this.#listener = listener
+      return this
+    })
+    this.#running = call.node.digest
+    this.#built_ins.undo()
+    const outcome = await call.run()
+    // Once more: getters of what it answered have run since it ended.
+    const lost = this.#built_ins.restore()
+    if (lost !== null) throw new TypeError(`It has made ${lost} so that it cannot be put back for the next body.`)
+    this.#running = null
+    this.#listener = null
+    if (port === null) return this.#say(outcome)
+    port.postMessage(outcome)
+    port.close()
+    this.#say({ type: 'done' })
+  }
+
+  /** A timer or a floating promise threw. Those of the body that runs end the thread; what an earlier one has left costs nobody else anything. */
+  #escaped(error: unknown): void {
+    const digest = bodyInStack(error)
+    if (this.#running === null || (digest !== null && digest !== this.#running)) return
+    throw error instanceof Error ? error : new TypeError(failureOf(error).message)
+  }
+
+  #known({ key, node }: CallTask): KnownNode {
+    if (key === null) return knownNode(node!)
+    if (node !== null) {
+      makeRoom(this.#nodes)
+      this.#nodes.set(key, knownNode(node))
+    }
+    return this.#nodes.get(key)!
+  }
+}

@@ -1,0 +1,317 @@
+import { THREW } from '../../core/cascade/host.ts'
+import type { Body } from '../../core/cascade/seat.ts'
+import type { PlanNode } from '../../core/flow/plan.ts'
+import { ServiceError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { ArtifactReference } from '../../protocol/values/dtype.ts'
+import { encodeState, type KeptState } from '../lane/kept-state.ts'
+import type { CallMetric, CallOutcome, FromCall, Note, RunIdentity, ToCall } from '../lane/messages.ts'
+import type { ArtifactPlace } from './artifact-files.ts'
+import type { CallLine, CallListener } from './call-line.ts'
+import { failureOf, loadBody, NodeDoor } from './node-call.ts'
+import { type ContextHost, NodeContext, NodeState } from './node-context.ts'
+import { type CheckedNode, OutputCheck } from './output-check.ts'
+
+/** What of a node of a plan its calls need. */
+export type CallNode = Pick<PlanNode, 'id' | 'settings' | 'digest' | 'change_key' | 'timeout_s'> & CheckedNode
+
+/** One call of a node's body, away from the lanes. */
+export interface NodeCall {
+  readonly flow: string
+  readonly run: RunIdentity | null
+  readonly node: CallNode
+  readonly inputs: Record<string, unknown>
+  readonly state: Record<string, unknown>
+}
+
+/** Where calls find their bodies, and where those keep artifacts. */
+export interface CallPlace {
+  /** Folder of the stripped bodies, each named by its digest. */
+  readonly bodies: string
+  readonly artifacts: ArtifactPlace
+}
+
+/** The same in a thread that has something to do when a body has been loaded, and when one has ended. */
+export interface BodyPlace extends CallPlace {
+  readonly loaded?: () => void
+  /** Before anything is made of what it answered or threw. */
+  readonly ended?: () => void
+}
+
+/** As they were before any body was loaded: a body may put others in place of the globals. */
+const { performance: clock, setImmediate, setTimeout, structuredClone } = globalThis
+
+/** Emissions on their way to the lane before the body is made to wait for it. */
+const WINDOW = 64
+const METRIC_BATCH = 256
+const METRIC_BATCH_MS = 50
+const CHECKS_KNOWN = 1_000
+
+/** Modules are kept for ever anyway: what was imported once under a digest is what would be imported again. */
+const loaded = new Map<string, Body>()
+
+async function load(place: BodyPlace, digest: string, node: string): Promise<Body> {
+  const body = await loadBody(place.bodies, digest, node)
+  loaded.set(digest, body)
+  place.loaded?.()
+  return body
+}
+
+/** From the body's loading to its end: its checks, its context, what it says meanwhile. */
+export class NodeCallTask implements ContextHost, CallListener {
+  readonly node: CallNode
+  readonly #task: Omit<NodeCall, 'node'>
+  readonly #place: BodyPlace
+  readonly #line: CallLine
+  /** Made for bodies that ask for it. */
+  #controller: AbortController | null = null
+  #abort_reason: ServiceError | null = null
+  readonly #state: NodeState
+  /** The state as it came, since the body writes into the object itself; null: it came empty. */
+  readonly #before: Buffer | null
+  readonly #check: OutputCheck
+  #points: CallMetric[] = []
+  #over = false
+  #unprocessed = 0
+  #unawaited = 0
+  #given_up = false
+  #goOn: (() => void)[] = []
+
+  constructor(
+    task: Omit<NodeCall, 'node'>,
+    { node, check }: KnownNode,
+    place: BodyPlace,
+    lineTo: (listener: CallListener) => CallLine,
+  ) {
+    this.#task = task
+    this.#place = place
+    this.node = node
+    this.#check = check
+    this.#line = lineTo(this)
+    this.#state = new NodeState(task.state)
+    const isEmpty = Object.keys(task.state).length === 0
+    this.#before = isEmpty ? null : check.codec.encodePlain({ k: '', s: task.state } satisfies KeptState)
+  }
+
+  async run(): Promise<CallOutcome> {
+    const outcome = this.#sendable(await this.#outcome(clock.now()))
+    this.#over = true
+    return outcome
+  }
+
+  async #outcome(from: number): Promise<CallOutcome> {
+    const { digest, qualified } = this.node
+    try {
+      const body = loaded.get(digest!) ?? (await load(this.#place, digest!, qualified))
+      const outputs = await this.#body(body)
+      this.#place.ended?.()
+      if (outputs !== undefined && outputs !== null) this.#check.refuse(outputs)
+      this.#flushMetrics()
+      const state = this.#stateNow()
+      if (state instanceof ServiceError) return this.#keptNot(outputs, state, from)
+      return { type: 'returned', outputs, state, ms: clock.now() - from }
+    } catch (error) {
+      this.#place.ended?.()
+      this.#flushMetrics()
+      const state = this.#stateNow()
+      const kept = state instanceof ServiceError ? this.#stateBefore() : state
+      return { type: 'threw', failure: failureOf(error), state: kept, ms: clock.now() - from }
+    }
+  }
+
+  /** A result that no message can carry is the body's mistake: found here, where it has a name. */
+  #sendable(outcome: CallOutcome): CallOutcome {
+    if (outcome.type !== 'returned' || isPlain(outcome.outputs)) return outcome
+    try {
+      structuredClone(outcome.outputs)
+      return outcome
+    } catch (error) {
+      const refusal = this.#unsendable(error)
+      return { type: 'threw', failure: failureOf(refusal), state: outcome.state, ms: outcome.ms }
+    }
+  }
+
+  async #body(body: Body): Promise<unknown> {
+    const door = new NodeDoor()
+    const identity = {
+      flow: this.#task.flow,
+      id: this.node.id,
+      qualified: this.node.qualified,
+      // A copy: what one body writes into its settings is not for the next.
+      settings: structuredClone(this.node.settings),
+      run: this.#task.run,
+    }
+    const result = door.enter(body, this.#task.inputs, new NodeContext(identity, this, this.#state))
+    if (result === THREW) throw door.thrown
+    const generator = result as AsyncIterator<unknown> | null
+    if (typeof generator !== 'object' || generator === null || typeof generator.next !== 'function') return await result
+    for (;;) {
+      const step = await generator.next()
+      if (step.done) return step.value
+      await this.emit(step.value)
+      if (this.#abort_reason !== null) {
+        await generator.return?.()
+        return undefined
+      }
+    }
+  }
+
+  emit(outputs: unknown): Promise<void> {
+    // What the body left running emits into nothing: an error here would end the thread under the next call.
+    if (this.#over) return Promise.resolve()
+    this.#check.refuse(outputs)
+    if (++this.#unawaited > limits.UNAWAITED_EMITS) {
+      throw new ServiceError(
+        'emit_overflow',
+        `${this.node.qualified} emitted more than ${limits.UNAWAITED_EMITS} times without awaiting.`,
+      )
+    }
+    this.#unprocessed++
+    this.#send({ type: 'emit', outputs })
+    if (this.#unprocessed < WINDOW) {
+      // The turn of the event loop that an await gives is what lets acknowledgements in.
+      return new Promise(resolve => setImmediate(() => this.#awaited(resolve)))
+    }
+    if (this.#given_up) return Promise.resolve()
+    return new Promise(resolve => this.#goOn.push(() => this.#awaited(resolve)))
+  }
+
+  signal(): AbortSignal {
+    if (this.#controller === null) {
+      this.#controller = new AbortController()
+      if (this.#abort_reason !== null) this.#controller.abort(this.#abort_reason)
+    }
+    return this.#controller.signal
+  }
+
+  note(note: Note): void {
+    if (!this.#over) this.#send({ type: 'note', note })
+  }
+
+  /** In batch runs points travel in batches: a body may note hundreds between two turns of its event loop. */
+  metric(name: string, value: number, step: number | null): void {
+    const node = this.node
+    const { run } = this.#task
+    if (run === null) {
+      this.note({ type: 'gauge', node: node.qualified, name, value, step, ts: this.now_us() })
+      return
+    }
+    if (this.#over) return
+    this.#points.push({ name, value, step })
+    if (this.#points.length >= METRIC_BATCH) this.#flushMetrics()
+    else if (this.#points.length === 1) setTimeout(() => this.#flushMetrics(), METRIC_BATCH_MS).unref()
+  }
+
+  #flushMetrics(): void {
+    if (this.#points.length === 0) return
+    const points = this.#points
+    this.#points = []
+    this.#line.send({ type: 'metrics', points })
+  }
+
+  get artifacts(): ArtifactPlace {
+    return this.#place.artifacts
+  }
+
+  artifact({ digest }: ArtifactReference): void {
+    if (this.#task.run !== null && !this.#over) this.#line.send({ type: 'artifact', digest })
+  }
+
+  now_us(): number {
+    return Math.floor((clock.timeOrigin + clock.now()) * 1000)
+  }
+
+  #awaited(resolve: () => void): void {
+    this.#unawaited = 0
+    resolve()
+  }
+
+  #abort(reason: ServiceError): void {
+    this.#abort_reason ??= reason
+    this.#controller?.abort(reason)
+  }
+
+  /** The lane has given the call up, or is gone: what the body still emits goes nowhere, and it is not to wait there. */
+  closed(): void {
+    this.#given_up = true
+    this.#abort(new ServiceError('interrupted', 'Nobody waits for the call any more.'))
+    for (const goOn of this.#goOn.splice(0)) goOn()
+  }
+
+  receive(message: ToCall): void {
+    switch (message.type) {
+      case 'processed':
+        this.#unprocessed--
+        this.#goOn.shift()?.()
+        break
+      case 'abort':
+        this.#abort(new ServiceError('interrupted', message.reason))
+        break
+      default:
+        message satisfies never
+    }
+  }
+
+  /** A copy of what the body wrote, as long as it can be kept: nothing of its getters and traps goes along. */
+  #stateNow(): Record<string, unknown> | ServiceError {
+    if (!this.#state.touched) return this.#task.state
+    const encoded = encodeState(this.#check.codec, { k: '', s: this.#state.object }, this.node.qualified)
+    return encoded instanceof ServiceError ? encoded : this.#decoded(encoded)
+  }
+
+  #stateBefore(): Record<string, unknown> {
+    return this.#before === null ? {} : this.#decoded(this.#before)
+  }
+
+  #decoded(encoded: Buffer): Record<string, unknown> {
+    return (this.#check.codec.decodePlain(encoded) as KeptState).s
+  }
+
+  /** As on a lane: the outputs are published, the state stays what it was, and the node shows why. */
+  #keptNot(outputs: unknown, refusal: ServiceError, from: number): CallOutcome {
+    if (outputs !== undefined && outputs !== null) this.#send({ type: 'emit', outputs })
+    const state = this.#stateBefore()
+    return { type: 'threw', failure: failureOf(refusal), state, ms: clock.now() - from }
+  }
+
+  #send(message: FromCall): void {
+    try {
+      this.#line.send(message)
+    } catch (error) {
+      throw this.#unsendable(error)
+    }
+  }
+
+  #unsendable(error: unknown): ServiceError {
+    const why = error instanceof Error ? error.message : 'it cannot be sent'
+    return new ServiceError('bad_output', `${this.node.qualified}: ${why}.`)
+  }
+}
+
+/** An object of primitives, which any message can carry. */
+function isPlain(outputs: unknown): boolean {
+  if (typeof outputs !== 'object' || outputs === null) return true
+  for (const value of Object.values(outputs)) {
+    if (value !== null && (typeof value === 'object' || typeof value === 'function' || typeof value === 'symbol'))
+      return false
+  }
+  return true
+}
+
+export interface KnownNode {
+  readonly node: CallNode
+  readonly check: OutputCheck
+}
+
+/** A check costs more to make than a short body to run. */
+const checks = new Map<string, OutputCheck>()
+
+export function knownNode(node: CallNode): KnownNode {
+  const key = `${node.qualified} ${node.change_key}`
+  let check = checks.get(key)
+  if (check === undefined) {
+    if (checks.size >= CHECKS_KNOWN) checks.clear()
+    checks.set(key, (check = new OutputCheck(node)))
+  }
+  return { node, check }
+}

@@ -1,0 +1,186 @@
+import { ServiceError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { ArtifactReference } from '../../protocol/values/dtype.ts'
+import type { LogLevel, Note, RunIdentity } from '../lane/messages.ts'
+import type { ArtifactPlace } from './artifact-files.ts'
+import type { ArtifactContent } from './body-artifacts.ts'
+
+/** What stands behind a body's `ctx`: the lane for a body that runs inline, the call slot for one that does not. */
+export interface ContextHost {
+  /** Throws a ServiceError when the outputs are refused; the promise resolves when the body may go on. */
+  emit(outputs: unknown): Promise<void>
+  signal(): AbortSignal
+  note(note: Note): void
+  /** A checked point: a gauge in live execution, a point of the run's metrics in a batch run. */
+  metric(name: string, value: number, step: number | null): void
+  /** Where `artifact` and `read` of a body go. */
+  readonly artifacts: ArtifactPlace
+  /** The body has stored it. */
+  artifact(reference: ArtifactReference): void
+  now_us(): number
+}
+
+/** A node's durable state while its thread holds it. */
+export class NodeState {
+  object: Record<string, unknown>
+  /** A body may have changed it since it was last kept. */
+  touched = false
+  /** Some body has asked for it since it was loaded. */
+  used = false
+
+  constructor(object: Record<string, unknown>) {
+    this.object = object
+  }
+}
+
+export interface NodeIdentity {
+  readonly flow: string
+  readonly id: string
+  readonly qualified: string
+  readonly settings: Record<string, unknown>
+  readonly run?: RunIdentity | null
+}
+
+/** The `ctx` that a body receives beside its inputs. docs/bodies.md describes it for those who write bodies. */
+export class NodeContext {
+  readonly flow: string
+  readonly node: string
+  /** The batch run; null in live execution. */
+  readonly run: RunIdentity | null
+  readonly settings: Record<string, unknown>
+  readonly #qualified: string
+  readonly #host: ContextHost
+  readonly #state: NodeState
+  readonly #lines: LineBudget
+
+  constructor(identity: NodeIdentity, host: ContextHost, state: NodeState, lines = new LineBudget()) {
+    this.flow = identity.flow
+    this.node = identity.id
+    this.settings = identity.settings
+    this.run = identity.run ?? null
+    this.#qualified = identity.qualified
+    this.#host = host
+    this.#state = state
+    this.#lines = lines
+  }
+
+  /** A plain object that the engine keeps: at most 64 KiB encoded, durable, handed on when the body moves between threads. */
+  get state(): Record<string, unknown> {
+    this.#state.touched = true
+    this.#state.used = true
+    return this.#state.object
+  }
+
+  set state(value: Record<string, unknown>) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      throw new ServiceError(
+        'bad_state',
+        `ctx.state of ${this.#qualified} was set to something that is no plain object.`,
+      )
+    }
+    this.#state.touched = true
+    this.#state.object = value
+  }
+
+  /** Aborted when the node is changed or removed, when its timeout has passed, or when the engine ends. */
+  get signal(): AbortSignal {
+    return this.#host.signal()
+  }
+
+  /** Publishes one emission; its wave starts by itself. Await it to go no faster than its readers. */
+  emit(outputs: Record<string, unknown>): Promise<void> {
+    return this.#host.emit(outputs)
+  }
+
+  /**
+   * In live execution a gauge of the node, seen at `/metrics`; in a batch run a point of the curve `<flow>.<node>.<name>`, at the step
+   * after the last one when none is given. A number that is not finite is refused.
+   */
+  metric(name: string, value: number, step: number | null = null): void {
+    if (typeof name !== 'string' || name.length === 0 || name.length > 64) {
+      throw new ServiceError('bad_metric', `A metric of ${this.#qualified} needs a name of 1 to 64 characters.`)
+    }
+    if (!Number.isFinite(value))
+      throw new ServiceError('not_finite', `Metric "${name}" of ${this.#qualified} is ${value}.`)
+    if (step !== null && !Number.isFinite(step))
+      throw new ServiceError('not_finite', `The step of metric "${name}" of ${this.#qualified} is ${step}.`)
+    this.#host.metric(name, value, step)
+  }
+
+  /**
+   * Stores bytes, a text or a stream of them; resolves with the reference once they are on disk. The same bytes are stored once.
+   * Rejects with `bad_artifact`, `bad_media_type`, `too_large` or `disk_full`.
+   */
+  async artifact(
+    content: ArtifactContent,
+    media_type: string,
+    { meta }: { meta?: Record<string, unknown> } = {},
+  ): Promise<ArtifactReference> {
+    // Loaded with the first use: most bodies store nothing, and every thread would wait for it.
+    const { storeArtifact } = await import('./body-artifacts.ts')
+    const reference = await storeArtifact(this.#host.artifacts, this.#qualified, content, media_type, meta)
+    this.#host.artifact(reference)
+    return reference
+  }
+
+  /** All bytes behind a reference. Rejects with `artifact_not_found` or `artifact_damaged`. */
+  async read(reference: ArtifactReference): Promise<Buffer> {
+    const { readArtifact } = await import('./body-artifacts.ts')
+    return readArtifact(this.#host.artifacts, this.#qualified, reference)
+  }
+
+  /** A line for `node_log` events and serve.log; lines past 100 a second of one node are counted, not kept. */
+  log(text: unknown, level: LogLevel = 'info'): void {
+    const ts = this.#host.now_us()
+    const missed = this.#lines.take(ts)
+    if (missed < 0) return
+    const line = (typeof text === 'string' ? text : JSON.stringify(text)) ?? String(text)
+    this.#host.note({ type: 'log', node: this.#qualified, level, text: keptLine(line, missed), ts })
+  }
+
+  /** Says that what the node stands for is well or down; shown in the flow's issues until it reports well again. */
+  report(status: 'ok' | 'down', text = ''): void {
+    if (status !== 'ok' && status !== 'down') {
+      throw new ServiceError(
+        'bad_report',
+        `ctx.report of ${this.#qualified} takes "ok" or "down", not ${JSON.stringify(status)}.`,
+      )
+    }
+    this.#host.note({
+      type: 'report',
+      node: this.#qualified,
+      status,
+      text: String(text).slice(0, 1000),
+      ts: this.#host.now_us(),
+    })
+  }
+}
+
+/** A line as it is kept, after so many that were left out. */
+export function keptLine(line: string, missed: number): string {
+  const kept = line.length > limits.LOG_LINE_BYTES ? `${line.slice(0, limits.LOG_LINE_BYTES)}…` : line
+  return missed === 0 ? kept : `${kept} (${missed} lines of this node were left out before it)`
+}
+
+/** So many log lines a second of one node. */
+export class LineBudget {
+  #second = 0
+  #lines = 0
+  #missed = 0
+
+  /** Lines left out since the last one that was kept, or -1: this one is left out too. */
+  take(ts_us: number): number {
+    const second = Math.floor(ts_us / 1e6)
+    if (second !== this.#second) {
+      this.#second = second
+      this.#lines = 0
+    }
+    if (++this.#lines > limits.LOG_LINES_PER_NODE_PER_S) {
+      this.#missed++
+      return -1
+    }
+    const missed = this.#missed
+    this.#missed = 0
+    return missed
+  }
+}

@@ -1,0 +1,73 @@
+import type { FlowRun } from '../../core/cascade/flow-run.ts'
+import type { Execution, Seat } from '../../core/cascade/seat.ts'
+import { ServiceError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { Note } from '../lane/messages.ts'
+import type { SpeaksFor } from '../lane/seat.ts'
+import type { ArtifactPlace } from './artifact-files.ts'
+import type { ContextHost } from './node-context.ts'
+
+const DONE = Promise.resolve()
+
+/** What a lane lends to the contexts of its bodies. */
+export interface LaneForContext {
+  note(note: Note): void
+  now_us(): number
+  /** Resolves when what the flow's bodies have emitted so far has run, as far as it runs inline, and the flow is below its bound. */
+  drained(flow: FlowRun, emitter: Seat): Promise<void>
+}
+
+/** Stands behind the `ctx` of one execution at a time. A body that went away keeps its own; the next execution gets another. */
+export class InlineContextHost implements ContextHost, SpeaksFor {
+  readonly #lane: LaneForContext
+  readonly flow: FlowRun
+  readonly artifacts: ArtifactPlace
+  readonly #seat: Seat
+  execution: Execution | null = null
+
+  constructor(lane: LaneForContext, flow: FlowRun, seat: Seat, artifacts: ArtifactPlace) {
+    this.#lane = lane
+    this.flow = flow
+    this.artifacts = artifacts
+    this.#seat = seat
+  }
+
+  /**
+   * Published at once; its wave runs when the body has returned or awaits. Within a synchronous call the promise is
+   * already resolved: only a body that awaits can be held back.
+   */
+  emit(outputs: unknown): Promise<void> {
+    const execution = this.execution
+    if (execution === null) return DONE
+    if (this.flow.overflows()) {
+      throw new ServiceError(
+        'emit_overflow',
+        `${this.#seat.node.qualified} emitted more than ${limits.UNAWAITED_EMITS} values without awaiting.`,
+      )
+    }
+    const failure = this.flow.emit(execution, outputs)
+    if (failure !== null) throw new ServiceError(failure.code, failure.message)
+    return this.#lane.drained(this.flow, this.#seat)
+  }
+
+  signal(): AbortSignal {
+    const execution = this.execution ?? this.#seat.execution
+    execution.abort ??= new AbortController()
+    return execution.abort.signal as AbortSignal
+  }
+
+  note(note: Note): void {
+    this.#lane.note(note)
+  }
+
+  metric(name: string, value: number, step: number | null): void {
+    this.note({ type: 'gauge', node: this.#seat.node.qualified, name, value, step, ts: this.now_us() })
+  }
+
+  /** Nobody keeps a list of what live bodies store: a message that names it holds it. */
+  artifact(): void {}
+
+  now_us(): number {
+    return this.#lane.now_us()
+  }
+}

@@ -1,0 +1,39 @@
+import type { MessagePort } from 'node:worker_threads'
+import type { FromCall, ToCall } from '../lane/messages.ts'
+import type { CallNode, CallPlace, NodeCall } from './call.ts'
+
+/** What the front hands a call slot when it starts. */
+export interface SlotTask {
+  readonly port: MessagePort
+  readonly place: CallPlace
+}
+
+/** Front to call slot. */
+export type ToSlot = CallTask | { readonly type: 'told'; readonly call: number; readonly message: ToCall }
+
+export interface CallTask extends Omit<NodeCall, 'node'> {
+  readonly type: 'call'
+  readonly call: number
+  /** Null when the slot knows it by its key. */
+  readonly node: CallNode | null
+  /** Unique in the process; null when the node is not to be kept. */
+  readonly key: number | null
+  /** Of a live node: the call answers its lane. */
+  readonly port: MessagePort | null
+}
+
+/** Call slot to front. */
+export type FromSlot =
+  /** It has loaded its modules. */
+  | { readonly type: 'ready'; readonly thread: number }
+  /** A call has said its last to its lane. */
+  | { readonly type: 'done' }
+  /** A call of a batch run; `returned` and `threw` end it. */
+  | FromCall
+
+/** Nodes that a slot keeps. It forgets all of them when one more comes, and so does the front of what the slot knows. */
+const NODES_KNOWN = 1_000
+
+export function makeRoom(nodes: Pick<Map<number, unknown>, 'size' | 'clear'>): void {
+  if (nodes.size >= NODES_KNOWN) nodes.clear()
+}

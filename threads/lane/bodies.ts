@@ -1,0 +1,80 @@
+import type { FlowRun } from '../../core/cascade/flow-run.ts'
+import type { Body, Seat } from '../../core/cascade/seat.ts'
+import type { ArtifactPlace } from '../calls/artifact-files.ts'
+import { loadBody } from '../calls/node-call.ts'
+import { NodeContext, type NodeState } from '../calls/node-context.ts'
+import { InlineContextHost, type LaneForContext } from '../calls/node-host.ts'
+import type { LaneTask } from './messages.ts'
+import type { LaneSeat } from './seat.ts'
+
+/** Where a lane finds what it runs, and where that leaves its bytes. */
+type LaneFolders = Pick<LaneTask, 'bodies' | 'artifacts'>
+
+/** The bodies that a lane has loaded, by digest: as long as the thread lives, as its modules do. */
+export class LaneBodies {
+  readonly #folder: string
+  readonly #artifacts: ArtifactPlace
+  readonly #lane: LaneForContext
+  readonly #stateOf: (seat: LaneSeat) => NodeState
+  readonly #loaded = new Map<string, Body>()
+  #loading = 0
+
+  constructor({ bodies, artifacts }: LaneFolders, lane: LaneForContext, stateOf: (seat: LaneSeat) => NodeState) {
+    this.#folder = bodies
+    this.#artifacts = artifacts
+    this.#lane = lane
+    this.#stateOf = stateOf
+  }
+
+  /** The event loop is not left alone meanwhile. */
+  get isLoading(): boolean {
+    return this.#loading > 0
+  }
+
+  /** True when the lane had the body already. */
+  giveAtOnce(flow: FlowRun, seat: Seat): boolean {
+    const body = this.#loaded.get(seat.node.digest ?? '')
+    if (body === undefined) return false
+    this.#give(body, flow, seat as LaneSeat)
+    return true
+  }
+
+  async load(flow: FlowRun, seat: Seat): Promise<void> {
+    const digest = seat.node.digest ?? ''
+    this.#loading++
+    try {
+      const body = await loadBody(this.#folder, digest, seat.node.qualified)
+      this.#loaded.set(digest, body)
+      this.#give(body, flow, seat as LaneSeat)
+    } catch (error) {
+      seat.broken = error
+    }
+    this.#loading--
+    flow.bodyReady(seat)
+  }
+
+  #give(body: Body, flow: FlowRun, seat: LaneSeat): void {
+    seat.body = body
+    this.renewContext(flow, seat)
+  }
+
+  /** Another lane has run the flow since: the state of the node is where it left it. */
+  renew(flow: FlowRun, seat: Seat): void {
+    const here = seat as LaneSeat
+    here.state = null
+    if (here.body !== null) this.renewContext(flow, here)
+  }
+
+  /** An execution that went away keeps the context that it has; the next one gets its own. */
+  renewContext(flow: FlowRun, seat: LaneSeat): void {
+    const speaker = new InlineContextHost(this.#lane, flow, seat, this.#artifacts)
+    const { id, qualified, settings } = seat.node
+    seat.speaker = speaker
+    seat.context = new NodeContext(
+      { flow: flow.name, id, qualified, settings },
+      speaker,
+      this.#stateOf(seat),
+      seat.lines,
+    )
+  }
+}

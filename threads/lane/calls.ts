@@ -1,0 +1,135 @@
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import type { FlowRun } from '../../core/cascade/flow-run.ts'
+import type { Failure } from '../../core/cascade/host.ts'
+import type { Arrival, Execution } from '../../core/cascade/seat.ts'
+import { type ErrorCode, ServiceError } from '../../protocol/errors.ts'
+import { failure } from '../calls/node-call.ts'
+import type { NodeState } from '../calls/node-context.ts'
+import type { CallRequest, FromCall, Note, ToCall } from './messages.ts'
+import type { LaneSeat } from './seat.ts'
+
+interface Away {
+  readonly flow: FlowRun
+  readonly execution: Execution
+  readonly port: MessagePort
+}
+
+export interface LaneCallsParts {
+  stateOf(seat: LaneSeat): NodeState
+  post(request: CallRequest, port: MessagePort): void
+  note(note: Note): void
+  executed(seat: LaneSeat, ms: number): void
+  /** Resolves when what the flow's bodies have emitted so far has run, as far as it runs inline, and the flow is below its bound. */
+  drained(flow: FlowRun, emitter: LaneSeat): Promise<void>
+}
+
+/** Bodies of this lane's flows that run in call slots: what they send back goes to their flow as arrivals. */
+export class LaneCalls {
+  readonly #parts: LaneCallsParts
+  readonly #away = new Map<number, Away>()
+  #ids = 0
+
+  constructor(parts: LaneCallsParts) {
+    this.#parts = parts
+  }
+
+  dispatch(flow: FlowRun, execution: Execution): void {
+    const call = ++this.#ids
+    const seat = execution.seat as LaneSeat
+    const { port1, port2 } = new MessageChannel()
+    this.#away.set(call, { flow, execution, port: port1 })
+    port1.on('message', (message: FromCall) => this.#receive(call, message))
+    execution.abort = {
+      signal: null,
+      abort: () => port1.postMessage({ type: 'abort', reason: 'The node was changed or removed.' } satisfies ToCall),
+    }
+    const state = this.#parts.stateOf(seat).object
+    try {
+      this.#parts.post({ call, flow: flow.name, node: seat.node, inputs: execution.inputs, state, port: port2 }, port2)
+    } catch (error) {
+      // A body of before wrote something into the state that cannot be sent; the end of the turn refuses it.
+      this.#end(call, this.#away.get(call)!, { type: 'threw', error })
+    }
+  }
+
+  /** The front says that the call ran past its timeout, that its thread is gone, or that no slot took it. A body that still runs is told. */
+  lost(call: number, code: ErrorCode, message: string): void {
+    const away = this.#away.get(call)
+    if (away === undefined) return
+    const reason = failure(code, `${away.execution.seat.node.qualified}: ${message}`)
+    away.port.postMessage({ type: 'abort', reason: message } satisfies ToCall)
+    this.#end(call, away, { type: 'threw', error: new CallFailure(reason) })
+  }
+
+  #receive(call: number, message: FromCall): void {
+    const away = this.#away.get(call)
+    if (away === undefined) return
+    const { flow, execution, port } = away
+    switch (message.type) {
+      case 'emit':
+        flow.arrive(execution, {
+          type: 'emitted',
+          outputs: message.outputs,
+          processed: () =>
+            void this.#parts
+              .drained(flow, execution.seat as LaneSeat)
+              .then(() => port.postMessage({ type: 'processed' } satisfies ToCall)),
+        })
+        break
+      case 'returned':
+        this.#finish(away, message, message.outputs)
+        this.#end(call, away, { type: 'returned', value: undefined })
+        break
+      case 'threw':
+        this.#finish(away, message, undefined)
+        this.#end(call, away, { type: 'threw', error: new CallFailure(message.failure) })
+        break
+      case 'note':
+        this.#parts.note(message.note)
+        break
+      case 'metrics':
+      case 'artifact':
+        break
+      default:
+        message satisfies never
+    }
+  }
+
+  /**
+   * The last emission and the state that goes with it, in one turn of the flow: taken any earlier, the state would be marked
+   * with the next turn of some other flow, ahead of the values that the body published with it.
+   */
+  #finish({ flow, execution }: Away, { state, ms }: Extract<FromCall, { ms: number }>, outputs: unknown): void {
+    flow.arrive(execution, {
+      type: 'emitted',
+      outputs: outputs ?? {},
+      processed: () => {
+        this.#takeState(execution, state)
+        this.#parts.executed(execution.seat as LaneSeat, ms)
+      },
+    })
+  }
+
+  #takeState(execution: Execution, object: Record<string, unknown>): void {
+    if (!execution.seat.current) return
+    const state = this.#parts.stateOf(execution.seat as LaneSeat)
+    state.object = object
+    state.touched = true
+  }
+
+  #end(call: number, away: Away, arrival: Arrival): void {
+    this.#away.delete(call)
+    away.port.close()
+    away.flow.arrive(away.execution, arrival)
+  }
+}
+
+/** A failure that was made on another thread; carried as it is. */
+export class CallFailure extends ServiceError {
+  readonly failure: Failure
+
+  constructor(reason: Failure) {
+    super(reason.code)
+    this.failure = reason
+  }
+}

@@ -1,0 +1,600 @@
+import { receiveMessageOnPort } from 'node:worker_threads'
+import { FlowRun } from '../../core/cascade/flow-run.ts'
+import type { Failure, Host } from '../../core/cascade/host.ts'
+import type { Mailbox } from '../../core/cascade/mailbox.ts'
+import type { Packed, PlanRun } from '../../core/cascade/plan-run.ts'
+import { newItem } from '../../core/cascade/queue.ts'
+import { SHARED_SET, setOf } from '../../core/cascade/ready.ts'
+import type { Execution, Seat } from '../../core/cascade/seat.ts'
+import { Cascade } from '../../core/cascade/wave.ts'
+import type { Plan, PlanNode, PlanOutputPort } from '../../core/flow/plan.ts'
+import { PLACEMENT } from '../../core/memory/counters.ts'
+import { CASCADE_STATUS } from '../../core/memory/journal/journal.ts'
+import { limits } from '../../protocol/limits.ts'
+import { type Codec, createCodec, newEncoded } from '../../protocol/values/codec.ts'
+import type { EncodedValue } from '../../protocol/values/encoded.ts'
+import { bodyInStack, failureOf, NodeDoor } from '../calls/node-call.ts'
+import { LaneBodies } from './bodies.ts'
+import { CallFailure, LaneCalls } from './calls.ts'
+import { EmitWaits } from './emit-waits.ts'
+import { EventLoopTurns, SLEEP_MS } from './event-loop-turns.ts'
+import { LaneMemory } from './memory.ts'
+import type { FromLane, HeldNotice, LaneTask, Note, ToLane } from './messages.ts'
+import { LaneNotes } from './notes.ts'
+import { RateLimit } from './rate-limit.ts'
+import { LaneSeat } from './seat.ts'
+import { LaneStates } from './states.ts'
+import { LaneValues } from './values.ts'
+
+/** A lane: one long task of a pool thread that runs live flows until it is told to retire. */
+export default async function lane(task: LaneTask): Promise<void> {
+  await new Lane(task).run()
+}
+
+/** `performance` is a getter of the global object; a body's two clock readings are a fifth of what the engine costs it. */
+const clock = performance
+
+/** Journal bytes that a turn may need at its start; it waits for the store until they are free. */
+const TURN_ROOM_BYTES = limits.JOURNAL_RING_BYTES / 4
+/** The longest record of a value, generously. */
+const PUBLISH_ROOM_BYTES = limits.JOURNAL_INLINE_BYTES + 128
+const OPEN_RECORD_AFTER_US = 1_000_000
+/** Sleep while the bound on cascades in flight holds the ingress back. */
+const CAPPED_SLEEP_MS = 2
+const NO_INGRESS = { take: () => false }
+
+class Lane implements Host {
+  readonly codec: Codec = createCodec()
+  origin_us = performance.timeOrigin * 1000
+
+  readonly #task: LaneTask
+  readonly #memory: LaneMemory
+  readonly #states: LaneStates
+  readonly #values: LaneValues
+  readonly #notes: LaneNotes
+  readonly #calls: LaneCalls
+  readonly #rate: RateLimit
+  readonly #door = new NodeDoor()
+
+  /** The newest plan of each flow index. */
+  readonly #plans = new Map<number, Plan>()
+  readonly #runs = new Map<number, FlowRun>()
+  /** Flows that this lane owns at present. */
+  readonly #owned = new Set<FlowRun>()
+  /** Owned flows whose bodies are being loaded before their first turn here. */
+  readonly #unready = new Set<FlowRun>()
+  /** Owned flows with something to do, oldest first. */
+  readonly #wanting = new Set<FlowRun>()
+  readonly #emit_waits = new EmitWaits()
+  readonly #bodies: LaneBodies
+  /** Flows whose bodies have emitted outside a turn: their states are not kept yet. */
+  readonly #loose = new Set<FlowRun>()
+  /** Seats whose state a body may have changed in the present turn. */
+  readonly #touched: LaneSeat[] = []
+  readonly #scratch: EncodedValue[] = []
+  readonly #item = newItem()
+
+  /** Of the last cascade that began here; the threads of a slot number theirs one after the other. */
+  #seq: number
+  #cursor = 0
+  #retire_at = Number.POSITIVE_INFINITY
+  #looked_at = 0
+  #capped = false
+  #prefers_free = false
+  #sleeping = false
+  readonly #event_loop = new EventLoopTurns()
+
+  constructor(task: LaneTask) {
+    this.#task = task
+    const memory = new LaneMemory(task.sab, task.slot, flow =>
+      this.#notes.dropped(this.#plans.get(flow)?.flow ?? String(flow), 'hard_cap'),
+    )
+    this.#memory = memory
+    this.#seq = Math.max(memory.begun.last, task.slot * 2 ** 40)
+    const { shared, owner, arena, journal, flows, held } = memory
+    this.#values = new LaneValues(memory, this.codec)
+    this.#states = new LaneStates({ memory: shared, arena, codec: this.codec, journal })
+    this.#notes = new LaneNotes(journal, this.codec)
+    this.#bodies = new LaneBodies(task, this, seat => this.#stateOf(seat))
+    this.#calls = new LaneCalls({
+      stateOf: seat => this.#stateOf(seat),
+      post: (request, port) => task.control.postMessage({ type: 'dispatch', request } satisfies FromLane, [port]),
+      note: note => this.note(note),
+      executed: (seat, ms) => this.executed(seat, ms),
+      drained: (flow, emitter) => this.drained(flow, emitter),
+    })
+    this.#rate = new RateLimit({
+      memory: shared,
+      owner,
+      arena,
+      flows,
+      held,
+      journal,
+      notice: (message, due_ms) => {
+        task.timer.postMessage({ message, due_ms } satisfies HeldNotice)
+      },
+    })
+  }
+
+  // ---- the loop
+
+  async run(): Promise<void> {
+    const escaped = (error: unknown): void => this.#escaped(error)
+    process.on('uncaughtException', escaped).on('unhandledRejection', escaped)
+    this.#memory.ready.enterLane(this.#task.slot)
+    this.#post({ type: 'entered', owner: this.#memory.owner })
+    let served_at = this.clock()
+    for (;;) {
+      this.#receive()
+      const now = this.clock()
+      this.#memory.beat(now)
+      if (now - this.#looked_at > SLEEP_MS) this.#lookByTheClock(now)
+      if (now >= this.#retire_at || (this.#retire_at !== Number.POSITIVE_INFINITY && this.#owned.size === 0)) break
+      const flow = this.#next()
+      if (flow === null) {
+        await this.#idle()
+        served_at = this.clock()
+        continue
+      }
+      this.#turn(flow)
+      // Promises, timers and posted messages of bodies are served at least this often.
+      if (this.#owned.size > 0 && this.clock() - served_at >= limits.TURN_MS) {
+        await this.#event_loop.serve(this.clock)
+        served_at = this.clock()
+      }
+    }
+    this.#leave()
+    process.off('uncaughtException', escaped).off('unhandledRejection', escaped)
+  }
+
+  #receive(): void {
+    if (!this.#memory.wasPosted()) return
+    const { control } = this.#task
+    for (let got = receiveMessageOnPort(control); got !== undefined; got = receiveMessageOnPort(control)) {
+      const message = got.message as ToLane
+      switch (message.type) {
+        case 'plan':
+          this.#takePlan(message.plan)
+          break
+        case 'drop':
+          this.#drop(message.flow)
+          break
+        case 'retire':
+          this.#retire_at = this.clock() + message.grace_ms
+          break
+        case 'call_lost':
+          this.#calls.lost(message.call, message.code, message.message)
+          break
+        default:
+          message satisfies never
+      }
+    }
+  }
+
+  /** An owned flow hears of it in its next turn: bodies away of changed nodes are told to end. */
+  #takePlan(plan: Plan): void {
+    this.#plans.set(plan.flow_index, plan)
+    const run = this.#runs.get(plan.flow_index)
+    if (run !== undefined && this.#owned.has(run) && !this.#unready.has(run)) this.#wanting.add(run)
+  }
+
+  /** The flow is deleted: what it had begun is over, and the front takes it from here. */
+  #drop(flow: number): void {
+    const run = this.#runs.get(flow)
+    this.#plans.delete(flow)
+    this.#runs.delete(flow)
+    if (run === undefined || !this.#owned.has(run)) return
+    this.#abandon(run)
+    this.#release(run)
+  }
+
+  #abandon(run: FlowRun): void {
+    for (const cascade of run.abandon()) this.#record(run, cascade, CASCADE_STATUS.interrupted)
+    this.#emit_waits.letGo(run)
+    this.#endTurn(run)
+    this.#loose.delete(run)
+  }
+
+  /** Owned flows that want a turn, and free flows that are ready, take turns. */
+  #next(): FlowRun | null {
+    const set = setOf(this.#task.slot)
+    for (let flow = this.#memory.ready.take(set, 0); flow >= 0; flow = this.#memory.ready.take(set, 0)) {
+      const run = this.#runs.get(flow)
+      if (run === undefined || !this.#owned.has(run)) this.#memory.ready.markReady(flow)
+      else if (!this.#unready.has(run)) this.#wanting.add(run)
+    }
+    this.#prefers_free = !this.#prefers_free
+    if (this.#prefers_free || this.#wanting.size === 0) {
+      const free = this.#claim()
+      if (free !== null) {
+        for (const run of this.#wanting) if (run.isAtRest) this.#release(run)
+        return this.#alone(free)
+      }
+    }
+    for (const run of this.#wanting) {
+      this.#wanting.delete(run)
+      return this.#alone(run)
+    }
+    return null
+  }
+
+  /** Its bodies may hold the lane up: flows of which nothing has begun here do not wait for them, any lane may have them. */
+  #alone(run: FlowRun): FlowRun {
+    for (const other of this.#unready) if (other !== run) this.#release(other)
+    this.#unready.clear()
+    return run
+  }
+
+  #claim(): FlowRun | null {
+    if (this.#retire_at !== Number.POSITIVE_INFINITY) return null
+    for (;;) {
+      const flow = this.#memory.ready.take(SHARED_SET, this.#cursor)
+      if (flow < 0) return null
+      this.#cursor = flow + 1
+      const plan = this.#plans.get(flow)
+      // A disabled flow keeps what waits; a plan that is still on its way here comes with a mark of its own.
+      if (plan === undefined || !plan.enabled) continue
+      if (!this.#memory.flows.claim(flow, this.#memory.owner)) {
+        this.#memory.ready.markReady(flow)
+        continue
+      }
+      const run = this.#runOf(flow, plan)
+      this.#owned.add(run)
+      if (run.away === 0) return run
+      this.#unready.add(run)
+    }
+  }
+
+  /** The flow as this lane left it, or as another one did that ran it since. */
+  #runOf(flow: number, plan: Plan): FlowRun {
+    let run = this.#runs.get(flow)
+    const version = this.#memory.flows.carryVersion(flow)
+    if (run === undefined) {
+      run = new FlowRun(plan, this, this.#item)
+      this.#runs.set(flow, run)
+    } else if (run.version !== version) {
+      run.run.reload()
+      for (const seat of run.seats) this.#bodies.renew(run, seat)
+    }
+    run.version = version
+    return run
+  }
+
+  #turn(flow: FlowRun): void {
+    const plan = this.#plans.get(flow.index)
+    if (plan !== undefined && plan !== flow.run.plan) flow.replan(plan)
+    if (!this.#memory.journal.waitForRoom(TURN_ROOM_BYTES, this.#memory.isStopping)) {
+      this.#wanting.add(flow)
+      return
+    }
+    this.#event_loop.ran(flow.away > 0)
+    const enabled = plan?.enabled ?? false
+    const more = flow.turn(enabled ? this.#memory : NO_INGRESS, this.clock() + limits.TURN_MS)
+    this.#endTurn(flow)
+    const waiting = enabled && !this.#capped && this.#memory.queue.length(flow.index) > 0
+    if (more || (waiting && (this.#wanting.size === 0 || !flow.isAtRest))) this.#wanting.add(flow)
+    else if (flow.isAtRest) this.#release(flow)
+  }
+
+  /** Values, state and what was taken, then the mark: the store commits up to a mark, so all of it comes from one point. */
+  #endTurn(flow: FlowRun): void {
+    this.#keepStates(flow)
+    if (flow.taken > 0) {
+      this.#memory.journal.taken(flow.index, flow.taken)
+      flow.taken = 0
+    }
+    this.#mark()
+    this.#memory.flows.setInner(flow.index, flow.inner, 0)
+    this.#emit_waits.letGoOn(flow)
+  }
+
+  /** Every mark commits the values before it, so the states that belong to them come first. */
+  #mark(): void {
+    for (const flow of this.#loose) this.#keepStates(flow)
+    this.#loose.clear()
+    this.#memory.journal.mark()
+  }
+
+  #keepStates(flow: FlowRun): void {
+    if (flow.away > 0) this.#touchActive(flow)
+    for (const seat of this.#touched) {
+      if (!seat.state!.touched || !seat.current) continue
+      const refusal = this.#states.keep(seat, this.now_us())
+      if (refusal === null) continue
+      this.#memory.counters.error(seat.node.index, Date.now())
+      this.#notes.error(seat.node.qualified, failureOf(refusal), null, seat.execution.cascade, this.now_us())
+    }
+    this.#touched.length = 0
+  }
+
+  /** A body that stays away may hold its state object and write into it at any time. */
+  #touchActive(flow: FlowRun): void {
+    for (const seat of flow.seats) {
+      const { active, state } = seat as LaneSeat
+      if (active === null || active.dispatched || state === null || !(state.used || state.touched)) continue
+      state.touched = true
+      this.#touched.push(seat as LaneSeat)
+    }
+  }
+
+  #release(flow: FlowRun): void {
+    this.#wanting.delete(flow)
+    this.#unready.delete(flow)
+    this.#owned.delete(flow)
+    this.#values.keepCarry(flow)
+    this.#memory.flows.release(flow.index, this.#memory.owner)
+    if (this.#memory.queue.length(flow.index) > 0) this.#memory.ready.markReady(flow.index)
+  }
+
+  async #idle(): Promise<void> {
+    if (this.#event_loop.isDue(this.clock())) return this.#event_loop.serve(this.clock)
+    this.#notes.flush(this.now_us())
+    this.#memory.arena.collect()
+    const ticket = this.#memory.sleeper.announce()
+    if (this.#hasWork()) {
+      this.#memory.sleeper.cancel()
+      return
+    }
+    const ms = this.#capped ? CAPPED_SLEEP_MS : this.#event_loop.sleep_ms
+    if (this.#owned.size === 0 && !this.#bodies.isLoading && !hasHandles()) {
+      this.#memory.sleeper.sleep(ticket, ms)
+    } else {
+      this.#sleeping = true
+      await this.#memory.sleeper.sleepAsync(ticket, ms)
+      this.#sleeping = false
+    }
+    if (!this.#capped) return
+    this.#capped = false
+    for (const flow of this.#owned) if (this.mayBegin(flow)) this.#wanting.add(flow)
+  }
+
+  #hasWork(): boolean {
+    if (this.#wanting.size > 0 || this.#memory.ready.mayHold(setOf(this.#task.slot))) return true
+    return this.#retire_at === Number.POSITIVE_INFINITY && this.#memory.ready.mayHold(SHARED_SET)
+  }
+
+  #lookByTheClock(now: number): void {
+    this.#looked_at = now
+    const origin_us = (Date.now() - now) * 1000
+    if (Math.abs(origin_us - this.origin_us) > 2_000) this.origin_us = origin_us
+    for (const flow of this.#owned) {
+      for (const cascade of flow.openCascades) {
+        this.#memory.begun.outlives(cascade, flow.index)
+        if (cascade.recorded || this.now_us() - cascade.started_us < OPEN_RECORD_AFTER_US) continue
+        cascade.recorded = true
+        this.#record(flow, cascade, CASCADE_STATUS.running)
+      }
+    }
+    this.#mark()
+    this.#notes.flush(this.now_us())
+  }
+
+  /** What is still away is told to end and recorded as interrupted; what waits in the queues stays for other lanes. */
+  #leave(): void {
+    for (const flow of [...this.#owned]) {
+      this.#abandon(flow)
+      this.#release(flow)
+    }
+    this.#notes.flush(this.now_us())
+    this.#memory.leave()
+    this.#post({ type: 'left' })
+    this.#task.control.close()
+    this.#task.timer.close()
+  }
+
+  /** A timer or a floating promise of a body threw: its node failed. What no body threw is a defect and ends the thread. */
+  #escaped(error: unknown): void {
+    const digest = bodyInStack(error)
+    const node = digest === null ? null : this.#nodeOf(digest)
+    if (node === null) throw error
+    this.#memory.counters.error(node.index, Date.now())
+    this.#notes.error(node.qualified, failureOf(error), null, NO_CASCADE, this.now_us())
+    this.#mark()
+  }
+
+  #nodeOf(digest: string): PlanNode | null {
+    for (const run of this.#runs.values()) {
+      for (const { node } of run.seats) if (node.digest === digest) return node
+    }
+    return null
+  }
+
+  #post(message: FromLane): void {
+    this.#task.control.postMessage(message)
+  }
+
+  // ---- Host: values
+
+  newest(message: number): unknown {
+    return this.#values.newest(message)
+  }
+
+  standing(plan: Plan): unknown[] {
+    return this.#values.standing(plan)
+  }
+
+  unpack(packed: Packed): unknown {
+    return this.#values.unpack(packed)
+  }
+
+  scratch(at: number): EncodedValue {
+    return (this.#scratch[at] ??= newEncoded())
+  }
+
+  clock(): number {
+    return clock.now()
+  }
+
+  now_us(): number {
+    return Math.floor(this.origin_us + this.clock() * 1000)
+  }
+
+  nextSeq(): number {
+    return ++this.#seq
+  }
+
+  publish(run: PlanRun, message: number, value: EncodedValue, ts_us: number, depth: number, cascade: Cascade): number {
+    if (!this.#memory.journal.hasRoom(PUBLISH_ROOM_BYTES))
+      this.#memory.journal.waitForRoom(PUBLISH_ROOM_BYTES, this.#memory.isStopping)
+    const version = this.#memory.publisher.publishInner(
+      run.routes[message]!,
+      value,
+      ts_us,
+      depth,
+      cascade.seq,
+      cascade.started_us,
+    )
+    if (version > 0) this.#memory.countPublished()
+    else this.#notes.dropped(run.plan.flow, 'arena_full')
+    return version
+  }
+
+  passes(run: PlanRun, output: PlanOutputPort, value: EncodedValue, ts_us: number): boolean {
+    return this.#rate.passes(run.plan.flow_index, run.plan.messages[output.message]!, output.rate_hz!, value, ts_us)
+  }
+
+  // ---- Host: bodies
+
+  newSeat(node: PlanNode, mailbox: Mailbox): Seat {
+    return new LaneSeat(node, mailbox)
+  }
+
+  call(seat: Seat, inputs: Record<string, unknown>): unknown {
+    const here = seat as LaneSeat
+    if (here.speaker!.execution?.away) this.#bodies.renewContext(here.speaker!.flow, here)
+    here.speaker!.execution = seat.execution
+    this.#memory.enterBody(seat.node.index)
+    const result = this.#door.enter(seat.body!, inputs, seat.context)
+    this.#memory.leaveBody()
+    return result
+  }
+
+  thrown(): Failure {
+    const thrown = this.#door.thrown
+    this.#door.thrown = null
+    return failureOf(thrown)
+  }
+
+  failureOf(error: unknown): Failure {
+    return error instanceof CallFailure ? error.failure : failureOf(error)
+  }
+
+  loadAtOnce(flow: FlowRun, seat: Seat): boolean {
+    return this.#bodies.giveAtOnce(flow, seat)
+  }
+
+  load(flow: FlowRun, seat: Seat): void {
+    this.#bodies.load(flow, seat)
+  }
+
+  #stateOf(seat: LaneSeat) {
+    return this.#states.of(seat)
+  }
+
+  dispatched(seat: Seat): boolean {
+    return seat.node.dispatch || this.#memory.counters.placement(seat.node.index) === PLACEMENT.dispatch
+  }
+
+  dispatch(flow: FlowRun, execution: Execution): void {
+    this.#calls.dispatch(flow, execution)
+  }
+
+  executed(seat: Seat, ms: number): void {
+    this.#memory.counters.execution(seat.node.index, ms * 1e6)
+    if ((seat as LaneSeat).state?.touched) this.#touched.push(seat as LaneSeat)
+    if (!(seat as LaneSeat).isSlowAfter(ms) || this.dispatched(seat)) return
+    this.#memory.counters.setPlacement(seat.node.index, PLACEMENT.dispatch)
+    this.note({ type: 'promoted', node: seat.node.qualified, median_ms: limits.SLOW_BODY_MS, ts: this.now_us() })
+  }
+
+  waitedForInput(seat: Seat): void {
+    this.#memory.counters.waitingForInput(seat.node.index)
+  }
+
+  queueWait(seat: Seat, us: number): void {
+    this.#memory.counters.wait(seat.node.index, us * 1000)
+  }
+
+  failed(_flow: FlowRun, seat: Seat, reason: Failure, inputs: unknown, cascade: Cascade): void {
+    this.#memory.begun.failed(cascade)
+    this.#memory.counters.error(seat.node.index, Date.now())
+    this.#notes.error(seat.node.qualified, reason, inputs, cascade, this.now_us())
+  }
+
+  planChanged(flow: FlowRun, _seat: Seat | null, _cascade: Cascade): void {
+    this.#notes.dropped(flow.name, 'plan_changed')
+  }
+
+  cycle(flow: FlowRun, run: PlanRun, position: number, reason: string): void {
+    const node = run.plan.nodes[position]?.qualified ?? flow.name
+    this.note({ type: 'cycle', flow: flow.name, node, text: reason, ts: this.now_us() })
+  }
+
+  note(note: Note): void {
+    this.#notes.write(note)
+  }
+
+  // ---- Host: cascades
+
+  begun(flow: FlowRun, cascade: Cascade): void {
+    this.#memory.begun.begin(cascade, flow.index)
+  }
+
+  ended(flow: FlowRun, cascade: Cascade, _ms: number): void {
+    this.#record(flow, cascade, cascade.errors > 0 ? CASCADE_STATUS.failed : CASCADE_STATUS.succeeded)
+  }
+
+  #record(flow: FlowRun, cascade: Cascade, status: number): void {
+    this.#memory.journal.waitForRoom(256, this.#memory.isStopping)
+    const duration_us = Math.max(0, this.now_us() - cascade.started_us)
+    this.#memory.journal.cascade(
+      flow.index,
+      cascade.message,
+      cascade.root_version,
+      cascade.seq,
+      cascade.started_us,
+      duration_us,
+      status,
+      cascade.executions,
+      cascade.errors,
+      cascade.parent_seq,
+      cascade.parent_ts,
+    )
+    if (status !== CASCADE_STATUS.running) this.#memory.begun.end(cascade)
+  }
+
+  /** A flow may hold four times what is free: however many stand still, the next one finds room. */
+  mayBegin(flow: FlowRun): boolean {
+    const free = this.#task.max_cascades - this.#memory.inFlight
+    if (free > 0 && flow.openCascades.size < 4 * free) return true
+    this.#capped = true
+    return false
+  }
+
+  inFlight(flow: FlowRun, cascade: Cascade, change: 1 | -1): void {
+    this.#memory.countInFlight(change)
+    if (change > 0) this.#memory.begun.outlives(cascade, flow.index)
+  }
+
+  wants(flow: FlowRun): void {
+    if (!this.#owned.has(flow)) return
+    if (this.#unready.has(flow) && flow.away > 0) return
+    this.#unready.delete(flow)
+    this.#wanting.add(flow)
+    if (this.#sleeping) this.#memory.wake()
+  }
+
+  drained(flow: FlowRun, emitter: Seat): Promise<void> {
+    if (flow.inside !== null) return DONE
+    this.#loose.add(flow)
+    return this.#emit_waits.wait(flow, emitter)
+  }
+}
+
+/** For what escapes a body while none of its executions is known. */
+const NO_CASCADE = new Cascade()
+const DONE = Promise.resolve()
+
+/** Does the event loop hold anything of a body's: a timer, a socket, a file? The lane then must not sleep deaf. */
+const hasHandles = (): boolean =>
+  process.getActiveResourcesInfo().some(kind => kind !== 'MessagePort' && kind !== 'TTYWrap' && kind !== 'PipeWrap')

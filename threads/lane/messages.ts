@@ -1,0 +1,129 @@
+import type { MessagePort } from 'node:worker_threads'
+import type { Plan, PlanNode } from '../../core/flow/plan.ts'
+import type { ErrorCode } from '../../protocol/errors.ts'
+import type { ResourceAmounts } from '../../protocol/nouns/run.ts'
+import type { ArtifactPlace } from '../calls/artifact-files.ts'
+
+/** What the front hands a lane when it starts. */
+export interface LaneTask {
+  readonly sab: SharedArrayBuffer
+  readonly slot: number
+  readonly control: MessagePort
+  /** Directly to the timer thread: values held by a rate limit. */
+  readonly timer: MessagePort
+  /** Folder of the stripped bodies, each named by its digest. */
+  readonly bodies: string
+  readonly artifacts: ArtifactPlace
+  readonly max_cascades: number
+}
+
+/** Front to lane. Read at the start of a turn: a lane that sleeps is woken after the post. */
+export type ToLane =
+  | { readonly type: 'plan'; readonly plan: Plan }
+  | { readonly type: 'drop'; readonly flow: number }
+  /** Take no further flow and end when none is held any more; after the grace, abort what is away. */
+  | { readonly type: 'retire'; readonly grace_ms: number }
+  /** The call's thread is gone, or never took it. */
+  | { readonly type: 'call_lost'; readonly call: number; readonly code: ErrorCode; readonly message: string }
+
+/** Lane to front. */
+export type FromLane =
+  | { readonly type: 'entered'; readonly owner: number }
+  | { readonly type: 'dispatch'; readonly request: CallRequest }
+  | { readonly type: 'left' }
+
+/** Lane to timer: `message` holds a value that is due; it lies in the held table. */
+export interface HeldNotice {
+  readonly message: number
+  readonly due_ms: number
+}
+
+/** A body for a call slot. `port` leads straight back to the lane. */
+export interface CallRequest {
+  readonly call: number
+  readonly flow: string
+  readonly node: PlanNode
+  readonly inputs: Record<string, unknown>
+  readonly state: Record<string, unknown>
+  readonly port: MessagePort
+}
+
+/** What is held for a call in the resource books. */
+export interface CallGrant {
+  readonly granted: ResourceAmounts
+  /** Numbers of its cards. */
+  readonly cards: readonly number[]
+}
+
+/** What a body in a batch run is told of its run. */
+export interface RunIdentity {
+  readonly id: string
+}
+
+/** A body of a batch run for a call slot: it answers to the front. */
+export interface RunCallRequest {
+  readonly flow: string
+  readonly run: RunIdentity
+  readonly node: PlanNode
+  readonly inputs: Record<string, unknown>
+  /** Null: the node declares nothing. */
+  readonly grant: CallGrant | null
+}
+
+/** Call slot to lane, over the call's own port; in a batch run to the front, see `slot-messages.ts`. */
+export type FromCall =
+  | { readonly type: 'emit'; readonly outputs: unknown }
+  | {
+      readonly type: 'returned'
+      readonly outputs: unknown
+      readonly state: Record<string, unknown>
+      readonly ms: number
+    }
+  | {
+      readonly type: 'threw'
+      readonly failure: { code: ErrorCode; message: string; stack: string | null }
+      readonly state: Record<string, unknown>
+      readonly ms: number
+    }
+  | { readonly type: 'note'; readonly note: Note }
+  /** Digest of what the body of a batch run has stored. */
+  | { readonly type: 'artifact'; readonly digest: string }
+  /** Points of a batch run. */
+  | { readonly type: 'metrics'; readonly points: CallMetric[] }
+
+/** The last of a call. */
+export type CallOutcome = Extract<FromCall, { ms: number }>
+
+export interface CallMetric {
+  readonly name: string
+  readonly value: number
+  /** Null: one after the last of that name. */
+  readonly step: number | null
+}
+
+/** Lane to call slot, over the call's own port. */
+export type ToCall =
+  /** The inline part of one emission's wave is done. */
+  { readonly type: 'processed' } | { readonly type: 'abort'; readonly reason: string }
+
+/** What a thread tells the front and the store about a node or a flow, beside values: journalled as a note. */
+export type Note =
+  | {
+      type: 'error'
+      node: string
+      code: ErrorCode
+      message: string
+      stack: string | null
+      ts: number
+      inputs: unknown
+      cascade_seq: number
+      cascade_ts: number
+    }
+  | { type: 'log'; node: string; level: LogLevel; text: string; ts: number; run?: string }
+  | { type: 'gauge'; node: string; name: string; value: number; step: number | null; ts: number }
+  | { type: 'report'; node: string; status: 'ok' | 'down'; text: string; ts: number }
+  | { type: 'promoted'; node: string; median_ms: number; ts: number }
+  | { type: 'cycle'; flow: string; node: string; text: string; ts: number }
+  | { type: 'dropped'; flow: string; reason: string; count: number; ts: number }
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error'

@@ -1,0 +1,117 @@
+import type { Failure } from '../../core/cascade/host.ts'
+import type { Cascade } from '../../core/cascade/wave.ts'
+import { JOURNAL, type JournalWriter } from '../../core/memory/journal/journal.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { Codec } from '../../protocol/values/codec.ts'
+import type { Note } from './messages.ts'
+
+const INPUT_BYTES = 16 * 1024
+
+type ErrorNote = Extract<Note, { type: 'error' }>
+
+/** Errors of one node: so many a second are written at once; of those beyond, the newest wait for `flush`. */
+interface NodeErrors {
+  second: number
+  written: number
+  readonly late: ErrorNote[]
+}
+
+/**
+ * What a thread writes into its journal beside values: errors with their inputs, log lines, gauges, reports. Of a flood only the
+ * newest are written: that many are kept.
+ */
+export class LaneNotes {
+  readonly #journal: JournalWriter
+  readonly #codec: Codec
+  readonly #errors = new Map<string, NodeErrors>()
+  /** Nodes with errors that wait. */
+  readonly #late = new Set<NodeErrors>()
+  /** The newest of each gauge; written when the lane has time. */
+  readonly #gauges = new Map<string, Note>()
+
+  /** By flow and reason; written as counts when the lane has time. */
+  readonly #dropped = new Map<string, { flow: string; reason: string; count: number }>()
+
+  constructor(journal: JournalWriter, codec: Codec) {
+    this.#journal = journal
+    this.#codec = codec
+  }
+
+  write(note: Note): void {
+    if (note.type === 'gauge') {
+      this.#gauges.set(`${note.node} ${note.name}`, note)
+      return
+    }
+    this.#blob(note)
+  }
+
+  dropped(flow: string, reason: string): void {
+    const key = `${flow} ${reason}`
+    const seen = this.#dropped.get(key)
+    if (seen === undefined) this.#dropped.set(key, { flow, reason, count: 1 })
+    else seen.count++
+  }
+
+  /** What waits for a moment without work or for half a second: gauges, counts, the last errors of a flood. */
+  flush(ts: number): void {
+    if (this.#gauges.size === 0 && this.#dropped.size === 0 && this.#late.size === 0) return
+    for (const errors of this.#late) this.#writeLate(errors)
+    this.#late.clear()
+    for (const note of this.#gauges.values()) this.#blob(note)
+    this.#gauges.clear()
+    for (const drop of this.#dropped.values()) this.#blob({ type: 'dropped', ...drop, ts })
+    this.#dropped.clear()
+    this.#journal.mark()
+  }
+
+  /** `cascade` is null when the error belongs to none, as that of a state that cannot be kept while its body is away. */
+  error(node: string, failure: Failure, inputs: unknown, cascade: Cascade | null, ts: number): void {
+    const second = Math.floor(ts / 1e6)
+    let seen = this.#errors.get(node)
+    if (seen === undefined) this.#errors.set(node, (seen = { second, written: 0, late: [] }))
+    if (seen.second !== second) {
+      this.#writeLate(seen)
+      this.#late.delete(seen)
+      seen.second = second
+      seen.written = 0
+    }
+    const { code, message, stack } = failure
+    const note: ErrorNote = {
+      type: 'error',
+      node,
+      code,
+      message,
+      stack,
+      ts,
+      inputs,
+      cascade_seq: cascade?.seq ?? 0,
+      cascade_ts: cascade?.started_us ?? 0,
+    }
+    if (++seen.written <= limits.NODE_ERRORS_RECORDED_PER_S) return this.#writeError(note)
+    seen.late.push(note)
+    if (seen.late.length > limits.FAILED_INPUTS_KEPT) seen.late.shift()
+    this.#late.add(seen)
+  }
+
+  #writeLate({ late }: NodeErrors): void {
+    for (const note of late) this.#writeError(note)
+    late.length = 0
+  }
+
+  #writeError(note: ErrorNote): void {
+    this.#blob({ ...note, inputs: this.#shortened(note.inputs) })
+  }
+
+  #shortened(inputs: unknown): unknown {
+    if (this.#codec.checkPlain(inputs) !== null) return null
+    const bytes = this.#codec.encodePlain(inputs).length
+    if (bytes <= INPUT_BYTES) return inputs
+    return { shortened: `${bytes} bytes`, start: JSON.stringify(inputs).slice(0, 4000) }
+  }
+
+  #blob(note: Note): void {
+    const bytes = this.#codec.encodePlain(note)
+    if (!this.#journal.hasRoom(bytes.length + 64) && !this.#journal.waitForRoom(bytes.length + 64, () => false)) return
+    this.#journal.blob(JOURNAL.note, 0, note.ts, bytes, bytes.length)
+  }
+}

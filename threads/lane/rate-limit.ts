@@ -1,0 +1,64 @@
+import type { FlowTable } from '../../core/cascade/flows.ts'
+import type { PlanMessage } from '../../core/flow/plan.ts'
+import type { Arena } from '../../core/memory/arena.ts'
+import type { HeldTable } from '../../core/memory/held.ts'
+import type { JournalWriter } from '../../core/memory/journal/journal.ts'
+import type { Memory } from '../../core/memory/region.ts'
+import { limits } from '../../protocol/limits.ts'
+import { type EncodedValue, isNumeric } from '../../protocol/values/encoded.ts'
+
+export interface RateLimitParts {
+  memory: Memory
+  owner: number
+  arena: Arena
+  flows: FlowTable
+  held: HeldTable
+  journal: JournalWriter
+  /** Told once for each interval in which something is held; the timer publishes it at `due_ms`. */
+  notice(message: number, due_ms: number): void
+}
+
+/**
+ * `rate_hz` on an output port: the first value passes, later ones within the interval are held (only the newest) and
+ * published by the timer at the interval's end. What a port last let through stands in shared memory, so the limit holds
+ * when a flow changes its lane and when the timer publishes.
+ */
+export class RateLimit {
+  readonly #parts: RateLimitParts
+
+  constructor(parts: RateLimitParts) {
+    this.#parts = parts
+  }
+
+  /** True when the value may be published now; else it is held. */
+  passes(flow: number, message: PlanMessage, rate_hz: number, value: EncodedValue, ts_us: number): boolean {
+    const { flows, held, owner } = this.#parts
+    const interval_us = 1e6 / rate_hz
+    flows.lockPublish(flow, owner)
+    try {
+      const passed_us = held.passed(message.index)
+      if (held.due(message.index) === 0 && ts_us - passed_us >= interval_us) {
+        held.setPassed(message.index, ts_us)
+        return true
+      }
+      const due_ms = (passed_us + interval_us) / 1000
+      this.#hold(message.index, due_ms, value, ts_us)
+      return false
+    } finally {
+      flows.unlockPublish(flow, owner)
+    }
+  }
+
+  #hold(message: number, due_ms: number, value: EncodedValue, ts_us: number): void {
+    const { arena, memory, held, journal, notice } = this.#parts
+    let ref = 0
+    if (!isNumeric(value.kind) && value.length > limits.SLOT_INLINE_BYTES) {
+      ref = arena.allocate(value.length)
+      // A full arena counts like a full flow: the value before it stays held, and the interval's end brings that one.
+      if (ref === 0) return
+      value.bytes.copy(memory.bytes, arena.offset(ref), 0, value.length)
+    }
+    journal.held(message, due_ms, ts_us, value, ref)
+    if (held.hold(message, due_ms, value, ref) === 'new') notice(message, due_ms)
+  }
+}

@@ -1,0 +1,110 @@
+import type { FlowRun } from '../../core/cascade/flow-run.ts'
+import { Packed, type Values } from '../../core/cascade/plan-run.ts'
+import type { Plan, PlanMessage } from '../../core/flow/plan.ts'
+import type { ReadValue } from '../../core/memory/messages.ts'
+import { limits } from '../../protocol/limits.ts'
+import { type Codec, newEncoded } from '../../protocol/values/codec.ts'
+import { KIND } from '../../protocol/values/encoded.ts'
+import type { LaneMemory } from './memory.ts'
+
+/** Message index, dtype, kind and value; `KIND.none` with a value that is no Packed. */
+type Carried = [message: number, dtype: string, kind: number, value: unknown]
+
+/** A plan follows a message that its own cascades move on: such values go from owner to owner, since the table is ahead of the queue. */
+const isFollowed = (message: PlanMessage): boolean => message.queued && (message.own || message.readers.length > 0)
+
+/** The values of a flow's messages as a lane finds them, and as it leaves them to the next one. */
+export class LaneValues implements Values {
+  readonly #memory: LaneMemory
+  readonly #codec: Codec
+  readonly #read: ReadValue = { ...newEncoded(), version: 0, ts: 0 }
+
+  constructor(memory: LaneMemory, codec: Codec) {
+    this.#memory = memory
+    this.#codec = codec
+  }
+
+  newest(message: number): unknown {
+    return this.#memory.messages.read(message, this.#read) ? this.#decoded() : undefined
+  }
+
+  unpack(packed: Packed): unknown {
+    return this.#codec.decode(packed.kind, 0, packed.bytes, 0, packed.bytes.length)
+  }
+
+  /** Under the flow's publish word, which holds back every publisher of what it reads. What the last owner left counts most. */
+  standing(plan: Plan): unknown[] {
+    const { flows, queue, owner } = this.#memory
+    const { flow_index } = plan
+    flows.lockPublish(flow_index, owner)
+    const first = queue.length(flow_index) > 0 ? queue.firstVersions(flow_index) : null
+    const values = plan.messages.map(message =>
+      isFollowed(message) ? this.#before(message.index, first?.get(message.index) ?? 0) : undefined,
+    )
+    flows.unlockPublish(flow_index, owner)
+    const carry = flows.carry(flow_index)
+    if (carry !== 0) this.#takeCarry(plan, values, carry)
+    return values
+  }
+
+  /** The value before `version` (0: the newest). The table keeps two; a value that it has lost stands as the newest. */
+  #before(message: number, version: number): unknown {
+    if (version === 1) return undefined
+    const { messages } = this.#memory
+    if (version > 1 && messages.readBefore(message, this.#read) && this.#read.version === version - 1)
+      return this.#decoded()
+    return this.newest(message)
+  }
+
+  #decoded(): unknown {
+    const { kind, number, bytes, length } = this.#read
+    if (kind === KIND.json) return new Packed(kind, Buffer.from(bytes.subarray(0, length)))
+    return this.#codec.decode(kind, number, bytes, 0, length)
+  }
+
+  #takeCarry(plan: Plan, values: unknown[], ref: number): void {
+    const { bytes } = this.#memory.shared
+    const at = this.#memory.arena.offset(ref)
+    const length = bytes.readUInt32LE(at)
+    const carried = this.#codec.decodePlain(Buffer.from(bytes.subarray(at + 4, at + 4 + length))) as Carried[]
+    for (const [message, dtype, kind, value] of carried) {
+      const position = plan.by_message.get(message)
+      if (position === undefined || plan.messages[position]!.dtype !== dtype) continue
+      values[position] = kind === KIND.none ? value : new Packed(kind, Buffer.from(value as Uint8Array))
+    }
+  }
+
+  /**
+   * Before the flow is released. With one message to follow nothing is left: what waits in the queue is of that message. A
+   * carry that finds no room is left out, and the next owner takes the table's values.
+   */
+  keepCarry(flow: FlowRun): void {
+    const { arena, flows } = this.#memory
+    const displaced = flows.setCarry(flow.index, this.#carryOf(flow))
+    if (displaced !== 0) arena.release(displaced)
+    flow.version = flows.carryVersion(flow.index)
+  }
+
+  #carryOf({ run: { plan, value } }: FlowRun): number {
+    const carried: Carried[] = []
+    let followed = 0
+    for (const [position, message] of plan.messages.entries()) {
+      if (!isFollowed(message)) continue
+      followed++
+      const held = value[position]
+      if (held instanceof Packed) carried.push([message.index, message.dtype, held.kind, held.bytes])
+      else if (held !== undefined) carried.push([message.index, message.dtype, KIND.none, held])
+    }
+    if (followed < 2 || carried.length === 0) return 0
+    const encoded = this.#codec.encodePlain(carried)
+    if (encoded.length + 4 > limits.MESSAGE_VALUE_BYTES) return 0
+    const { arena, shared } = this.#memory
+    const ref = arena.allocate(encoded.length + 4)
+    if (ref === 0) return 0
+    const at = arena.offset(ref)
+    shared.bytes.writeUInt32LE(encoded.length, at)
+    encoded.copy(shared.bytes, at + 4)
+    arena.commit(ref)
+    return ref
+  }
+}

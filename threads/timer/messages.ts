@@ -1,0 +1,53 @@
+import type { MessagePort } from 'node:worker_threads'
+import type { Route } from '../../core/cascade/publish.ts'
+import type { Dtype } from '../../protocol/values/dtype.ts'
+
+/** What the front hands the timer thread when it starts. */
+export interface TimerTask {
+  readonly sab: SharedArrayBuffer
+  readonly time_zone: string
+  readonly degraded_after_ms: number
+}
+
+/** An `inject` node: what it publishes, and when. */
+export interface InjectPlan {
+  readonly node: number
+  readonly qualified: string
+  readonly route: Route
+  readonly dtype: Dtype
+  readonly value: unknown
+  readonly once: boolean
+  readonly every_s: number | null
+  readonly cron: string | null
+}
+
+/** An output port with `rate_hz`: its held values are published here. */
+export interface RatedPlan {
+  readonly route: Route
+  readonly rate_hz: number
+}
+
+/**
+ * The timers of a flow, in place of those it had; an interval that is still the same goes on. `fire`: it was saved, enabled,
+ * or the engine has started.
+ */
+export interface TimersOfFlow {
+  readonly type: 'flow'
+  readonly flow: number
+  readonly name: string
+  readonly injects: readonly InjectPlan[]
+  readonly rated: readonly RatedPlan[]
+  readonly fire: boolean
+}
+
+/** Front to timer. */
+export type ToTimer =
+  | TimersOfFlow
+  | { readonly type: 'drop'; readonly flow: number }
+  | { readonly type: 'lane'; readonly port: MessagePort }
+  /** Held values that were due when the engine ended, or whose lane died before it told. */
+  | { readonly type: 'held'; readonly message: number; readonly due_ms: number }
+  | { readonly type: 'stop' }
+
+/** Timer to front. */
+export type FromTimer = { readonly type: 'entered'; readonly owner: number } | { readonly type: 'left' }

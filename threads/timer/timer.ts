@@ -1,0 +1,312 @@
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { FlowTable } from '../../core/cascade/flows.ts'
+import { Publisher, REFUSED } from '../../core/cascade/publish.ts'
+import { IngressQueue } from '../../core/cascade/queue.ts'
+import { ReadySet } from '../../core/cascade/ready.ts'
+import { Arena } from '../../core/memory/arena.ts'
+import { NodeCounters } from '../../core/memory/counters.ts'
+import { HeldTable } from '../../core/memory/held.ts'
+import { JOURNAL, JournalWriter } from '../../core/memory/journal/journal.ts'
+import { MessageTable } from '../../core/memory/messages.ts'
+import { attachMemory } from '../../core/memory/region.ts'
+import { SLOT, THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
+import { limits } from '../../protocol/limits.ts'
+import { formatTime, nowUs } from '../../protocol/time.ts'
+import { createCodec, newEncoded } from '../../protocol/values/codec.ts'
+import type { EncodedValue } from '../../protocol/values/encoded.ts'
+import { journalWakes } from '../journal-wakes.ts'
+import type { HeldNotice } from '../lane/messages.ts'
+import { LaneNotes } from '../lane/notes.ts'
+import { nextCron } from '../nodes/inject.ts'
+import { DueHeap } from './due-heap.ts'
+import type { FromTimer, InjectPlan, RatedPlan, TimersOfFlow, TimerTask, ToTimer } from './messages.ts'
+
+/** The timer thread: injects, ends of rate-limited intervals, and the watch over backlogs. Everything that fires is a publish like any other. */
+const WATCH_MS = 250
+/** How long a value stays held when the flow refuses it at the interval's end. */
+const HELD_AGAIN_MS = 100
+/** Node's timers take at most 2^31 ms; what is due later is looked at again by then. */
+const LONGEST_SLEEP_MS = 3_600_000
+
+/** What is due: the end of an inject's interval, its next time by cron, or the held value of `message`. */
+interface Due {
+  due_ms: number
+  readonly kind: 'every' | 'cron' | 'held'
+  readonly flow: number
+  readonly inject: InjectPlan | null
+  readonly message: number
+  readonly generation: number
+}
+
+interface TimedFlow {
+  readonly name: string
+  readonly generation: number
+  readonly rated: ReadonlyMap<number, RatedPlan>
+  /** By node index: the interval and when it ends next. An interval outlives the saves that leave it as it is. */
+  readonly intervals: Map<number, { readonly every_s: number; due_ms: number }>
+}
+
+class Timer {
+  readonly #codec = createCodec()
+  readonly #encoded: EncodedValue = newEncoded()
+  readonly #owner: number
+  readonly #arena: Arena
+  readonly #threads: ThreadTable
+  readonly #flows: FlowTable
+  readonly #held: HeldTable
+  readonly #counters: NodeCounters
+  readonly #journal: JournalWriter
+  readonly #publisher: Publisher
+  readonly #notes: LaneNotes
+  readonly #time_zone: string
+  readonly #degraded_after_ms: number
+  readonly #heap = new DueHeap<Due>()
+  readonly #timed = new Map<number, TimedFlow>()
+  readonly #rated = new Map<number, { flow: number; plan: RatedPlan }>()
+  readonly #lanes = new Set<MessagePort>()
+  /** Since when each flow stands above the share that degrades the engine, and the name under which that was told. */
+  readonly #pressed = new Map<number, { readonly since_ms: number; told: string | null }>()
+  #generation = 0
+  #next: NodeJS.Timeout | null = null
+  #next_ms = Number.POSITIVE_INFINITY
+
+  constructor(task: TimerTask) {
+    const memory = attachMemory(task.sab)
+    this.#time_zone = task.time_zone
+    this.#degraded_after_ms = task.degraded_after_ms
+    this.#threads = new ThreadTable(memory)
+    this.#owner = this.#threads.enter(SLOT.timer, THREAD_KIND.timer)
+    const owner = this.#owner
+    const arena = new Arena(memory, owner)
+    this.#arena = arena
+    const flows = new FlowTable(memory)
+    const journal = new JournalWriter(memory, SLOT.timer, journalWakes(memory))
+    this.#flows = flows
+    this.#journal = journal
+    this.#held = new HeldTable(memory, arena)
+    this.#counters = new NodeCounters(memory)
+    this.#notes = new LaneNotes(journal, this.#codec)
+    this.#publisher = new Publisher({
+      memory,
+      owner,
+      arena,
+      journal,
+      flows,
+      queue: new IngressQueue({ memory, owner, arena, flows }),
+      ready: new ReadySet(memory, flows),
+      messages: new MessageTable(memory),
+    })
+  }
+
+  run(): void {
+    parentPort!.on('message', (message: ToTimer) => this.#receive(message))
+    const watch = setInterval(() => this.#watch(), WATCH_MS)
+    watch.unref()
+    this.#post({ type: 'entered', owner: this.#owner })
+  }
+
+  #receive(message: ToTimer): void {
+    switch (message.type) {
+      case 'flow':
+        this.#take(message)
+        break
+      case 'drop':
+        this.#drop(message.flow)
+        this.#relieve(message.flow)
+        break
+      case 'lane':
+        this.#lanes.add(message.port)
+        message.port.on('message', (notice: HeldNotice) => this.#holdUntil(notice.message, notice.due_ms))
+        message.port.on('close', () => this.#lanes.delete(message.port))
+        break
+      case 'held':
+        this.#holdUntil(message.message, message.due_ms)
+        break
+      case 'stop':
+        this.#stop()
+        break
+      default:
+        message satisfies never
+    }
+  }
+
+  #take({ flow, name, injects, rated, fire }: TimersOfFlow): void {
+    const before = this.#timed.get(flow)?.intervals
+    this.#drop(flow)
+    const generation = ++this.#generation
+    const plans = new Map(rated.map(plan => [plan.route.message, plan]))
+    const intervals: TimedFlow['intervals'] = new Map()
+    this.#timed.set(flow, { name, generation, rated: plans, intervals })
+    for (const plan of rated) {
+      const { message } = plan.route
+      this.#rated.set(message, { flow, plan })
+      // Held while the flow was disabled, or told to a timer thread that is gone.
+      const due_ms = this.#held.due(message)
+      if (due_ms !== 0) this.#holdUntil(message, due_ms)
+    }
+    const now_ms = Date.now()
+    for (const inject of injects) {
+      const { node, once, every_s, cron } = inject
+      if (once && fire) this.#inject(inject, name)
+      if (every_s !== null) {
+        const running = before?.get(node)
+        const due_ms = running?.every_s === every_s ? running.due_ms : now_ms + every_s * 1000
+        intervals.set(node, { every_s, due_ms })
+        this.#heap.push({ due_ms, kind: 'every', flow, inject, message: -1, generation })
+      }
+      if (cron !== null) this.#pushCron(flow, inject, cron, generation, now_ms)
+    }
+    this.#arm()
+  }
+
+  #pushCron(flow: number, inject: InjectPlan, cron: string, generation: number, now_ms: number): void {
+    const due_ms = nextCron(cron, this.#time_zone, now_ms)
+    if (due_ms !== null) this.#heap.push({ due_ms, kind: 'cron', flow, inject, message: -1, generation })
+  }
+
+  #drop(flow: number): void {
+    const timed = this.#timed.get(flow)
+    if (timed === undefined) return
+    // Entries of the heap outlive their flow and are passed over by their generation.
+    for (const message of timed.rated.keys()) this.#rated.delete(message)
+    this.#timed.delete(flow)
+  }
+
+  #holdUntil(message: number, due_ms: number): void {
+    this.#heap.push({ due_ms, kind: 'held', flow: -1, inject: null, message, generation: 0 })
+    this.#arm()
+  }
+
+  #arm(): void {
+    const due_ms = this.#heap.peek()?.due_ms ?? Number.POSITIVE_INFINITY
+    if (due_ms >= this.#next_ms) return
+    if (this.#next !== null) clearTimeout(this.#next)
+    this.#next_ms = due_ms
+    this.#next = setTimeout(() => this.#fire(), Math.min(LONGEST_SLEEP_MS, Math.max(0, Math.ceil(due_ms - Date.now()))))
+  }
+
+  #fire(): void {
+    this.#next = null
+    this.#next_ms = Number.POSITIVE_INFINITY
+    const now_ms = Date.now()
+    for (let due = this.#heap.peek(); due !== undefined && due.due_ms <= now_ms; due = this.#heap.peek()) {
+      this.#heap.pop()
+      if (due.inject === null) this.#release(due.message, now_ms)
+      else this.#fireInject(due, due.inject, now_ms)
+    }
+    this.#arm()
+  }
+
+  /** Missed times are not made up for. */
+  #fireInject(due: Due, inject: InjectPlan, now_ms: number): void {
+    const timed = this.#timed.get(due.flow)
+    if (timed === undefined || timed.generation !== due.generation) return
+    this.#inject(inject, timed.name)
+    const interval = timed.intervals.get(inject.node)
+    if (due.kind === 'every' && interval !== undefined) {
+      interval.due_ms = nextEnd(due.due_ms, interval.every_s * 1000, now_ms)
+      this.#heap.push({ ...due, due_ms: interval.due_ms })
+    } else if (inject.cron !== null) {
+      this.#pushCron(due.flow, inject, inject.cron, due.generation, now_ms)
+    }
+  }
+
+  #inject(inject: InjectPlan, flow: string): void {
+    const refusal = this.#codec.encode(inject.value, inject.dtype, this.#encoded)
+    const version =
+      refusal === null ? this.#publisher.publish(inject.route, this.#encoded, nowUs()) : REFUSED.backlogged
+    if (version > 0) {
+      this.#counters.execution(inject.node, 0)
+      this.#journal.mark()
+    } else {
+      this.#counters.dropped(inject.node, 1)
+      this.#notes.dropped(flow, 'inject_refused')
+    }
+  }
+
+  /** The end of an interval: the newest held value is published and starts a cascade of its own. */
+  #release(message: number, now_ms: number): void {
+    const rated = this.#rated.get(message)
+    if (rated === undefined) return
+    const { flow, plan } = rated
+    this.#flows.lockPublish(flow, this.#owner)
+    const due_ms = this.#held.due(message)
+    const taken = due_ms !== 0 && this.#held.take(message, this.#encoded, now_ms)
+    if (taken) this.#held.setPassed(message, nowUs())
+    this.#flows.unlockPublish(flow, this.#owner)
+    if (!taken) {
+      if (due_ms > now_ms) this.#holdUntil(message, due_ms)
+      return
+    }
+    this.#journal.held(message, 0, nowUs(), this.#encoded)
+    if (this.#publisher.publish(plan.route, this.#encoded, nowUs()) > 0) {
+      this.#journal.mark()
+      return
+    }
+    // Refused: it stays the newest unless a newer one is held meanwhile.
+    this.#flows.lockPublish(flow, this.#owner)
+    const again_ms = now_ms + HELD_AGAIN_MS
+    const free = this.#held.due(message) === 0 && this.#encoded.length <= limits.SLOT_INLINE_BYTES
+    if (free) this.#held.hold(message, again_ms, this.#encoded, 0)
+    this.#flows.unlockPublish(flow, this.#owner)
+    if (free) this.#holdUntil(message, again_ms)
+    else this.#notes.dropped(this.#timed.get(flow)?.name ?? String(flow), 'held_refused')
+  }
+
+  /** At 85 % of a flow's bound for 5 s the engine is degraded, and says which flow holds most of the waiting work. */
+  #watch(): void {
+    const now_ms = Date.now()
+    this.#notes.flush(nowUs())
+    this.#arena.collect()
+    for (const [flow, timed] of this.#timed) {
+      const share = this.#flows.share(flow)
+      const pressed = this.#pressed.get(flow)
+      if (share < limits.FLOW_PRESSURE_DEGRADED) {
+        this.#relieve(flow)
+      } else if (pressed === undefined) {
+        this.#pressed.set(flow, { since_ms: now_ms, told: null })
+      } else if (pressed.told === null && now_ms - pressed.since_ms >= this.#degraded_after_ms) {
+        pressed.told = timed.name
+        this.#event('engine_degraded', timed.name, flow)
+      }
+    }
+  }
+
+  /** The flow is no longer full, or gone. */
+  #relieve(flow: number): void {
+    const pressed = this.#pressed.get(flow)
+    if (pressed === undefined) return
+    this.#pressed.delete(flow)
+    if (pressed.told !== null) this.#event('engine_recovered', pressed.told, flow)
+  }
+
+  #event(type: 'engine_degraded' | 'engine_recovered', name: string, flow: number): void {
+    const ts = nowUs()
+    const waiting = this.#flows.waiting(flow)
+    const share = Math.round(this.#flows.share(flow) * 1000) / 1000
+    const event = { type, ts: formatTime(ts), flow: name, run: null, waiting, share }
+    const bytes = this.#codec.encodePlain({ type: 'event', event })
+    if (!this.#journal.hasRoom(bytes.length + 64)) return
+    this.#journal.blob(JOURNAL.note, 0, ts, bytes, bytes.length)
+    this.#journal.mark()
+  }
+
+  #stop(): void {
+    if (this.#next !== null) clearTimeout(this.#next)
+    for (const port of this.#lanes) port.close()
+    this.#notes.flush(nowUs())
+    this.#threads.leave(this.#owner)
+    this.#post({ type: 'left' })
+    parentPort!.close()
+  }
+
+  #post(message: FromTimer): void {
+    parentPort!.postMessage(message)
+  }
+}
+
+/** The first end of an interval after now, of those that follow `last_ms`. */
+const nextEnd = (last_ms: number, every_ms: number, now_ms: number): number =>
+  last_ms + every_ms * Math.max(1, Math.floor((now_ms - last_ms) / every_ms) + 1)
+
+new Timer(workerData as TimerTask).run()
