@@ -44,6 +44,7 @@ const TOKEN_SWEEP_MS = 15_000
 /** A socket that answers no ping for this long is closed; the library allows 8..960. */
 const SOCKET_IDLE_S = 120
 const TOKEN_ENDED = 4401
+const GOING_AWAY = 1001
 const INTERNAL_ERROR = 1011
 const UNSUPPORTED_DATA = 1003
 /** Another process may take a free port between the look and the listen. */
@@ -124,10 +125,14 @@ export class Front implements Publisher {
     })
   }
 
-  /** Stops listening and ends every connection at once; `close` of each socket is called before this returns. */
+  /**
+   * Stops listening and ends every connection at once, websockets with code 1001; `close` of each socket is called before this
+   * returns.
+   */
   close(): void {
     if (this.#closed) return
     if (this.#sweep !== null) clearInterval(this.#sweep)
+    for (const live of [...this.#sockets]) live.end(GOING_AWAY, 'the engine stops')
     this.#closed = true
     this.#app.close()
   }

@@ -277,12 +277,12 @@ describe('sockets that are in', () => {
     assert.equal((await ended(longer))[0], 4401)
   })
 
-  test('closing the front closes each socket once', async () => {
+  test('closing the front tells each socket, once, that the engine goes away', async () => {
     const clients = [(await dial([], bearer(served.user))).client, (await dial([], bearer(served.user))).client]
     const all = Promise.all(clients.map(ended))
     served.close()
     assert.deepEqual([parrot.opened, parrot.closed], [2, 2])
-    await all
+    for (const end of await all) assert.deepEqual(end, [1001, 'the engine stops'])
     assert.deepEqual(served.log.errors, [])
   })
 })
