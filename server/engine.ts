@@ -25,7 +25,7 @@ import type {
   RunExport,
   RunSelection,
   SeriesRequest,
-} from './store/runs/records.ts'
+} from './store/front/runs.ts'
 
 /**
  * What the routes and the sockets ask of the live engine. Everything that a user can get wrong comes back as a thrown

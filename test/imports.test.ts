@@ -79,6 +79,22 @@ describe('imports go one way', () => {
     })
   }
 
+  test('what the store is made of is imported by the store alone; its face is server/store/front', () => {
+    const room = 'server/store/'
+    const wrong = edges.filter(
+      edge => edge.target?.startsWith(room) && !edge.by.startsWith(room) && !edge.target.startsWith(`${room}front/`),
+    )
+    assert.deepEqual(told(wrong), [])
+  })
+
+  test('the file under the store knows none of the rooms that use it', () => {
+    const room = 'server/store/file/'
+    const wrong = edges.filter(
+      edge => edge.by.startsWith(room) && edge.target?.startsWith('server/') && !edge.target.startsWith(room),
+    )
+    assert.deepEqual(told(wrong), [])
+  })
+
   test('every file that an import names exists', () => {
     const wrong = edges.filter(edge => edge.target !== null && !existsSync(join(ROOT, edge.target)))
     assert.deepEqual(told(wrong), [])

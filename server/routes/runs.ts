@@ -16,7 +16,7 @@ import {
 } from '../../protocol/nouns/run.ts'
 import type { Engine } from '../engine.ts'
 import { type Answer, existing, ok, type Route, route } from '../http/route.ts'
-import type { RunExport, RunSelection } from '../store/runs/records.ts'
+import type { RunExport, RunSelection } from '../store/front/runs.ts'
 import { closed, listOf, microseconds, pageQuery, sinceQuery, untilQuery } from './queries.ts'
 
 const tag = 'runs'

@@ -27,7 +27,7 @@ import type {
   SeriesRequest,
   StoredRun,
   StoredRunNode,
-} from '../store/runs/records.ts'
+} from '../store/front/runs.ts'
 import type { Coordinator } from './coordinator.ts'
 import { eventOf, queuedRun, shownNode, shownRun } from './run-view.ts'
 

@@ -2,7 +2,7 @@ import type { PlanNode } from '../../core/flow/plan.ts'
 import { type Fingerprint, SequenceDigest, type Sha256 } from '../../core/runs/fingerprint.ts'
 import { isFinalNode, moveNode } from '../../core/runs/status.ts'
 import type { ResourceAmounts, RunError, RunNodeStatus } from '../../protocol/nouns/run.ts'
-import type { CacheOrigin, StoredOutput, StoredRunNode } from '../store/runs/records.ts'
+import type { CacheOrigin, StoredOutput, StoredRunNode } from '../store/front/runs.ts'
 
 /** What an output port gave so far: the last value, and all of them by digest. */
 export class PortOutput {

@@ -1,7 +1,7 @@
 import type { Mailbox } from '../../core/cascade/mailbox.ts'
 import type { Execution } from '../../core/cascade/seat.ts'
 import type { Fingerprint } from '../../core/runs/fingerprint.ts'
-import type { CacheOrigin } from '../store/runs/records.ts'
+import type { CacheOrigin } from '../store/front/runs.ts'
 import type { NodeRecord } from './node-record.ts'
 import type { RunPlan } from './run-plan.ts'
 import type { RunValues } from './run-values.ts'

@@ -8,7 +8,7 @@ import type { Codec } from '../../protocol/values/codec.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import { failure, failureOf } from '../../threads/calls/node-call.ts'
 import { CallFailure } from '../../threads/lane/calls.ts'
-import type { CacheOrigin } from '../store/runs/records.ts'
+import type { CacheOrigin } from '../store/front/runs.ts'
 
 export interface RunHostParts {
   readonly codec: Codec

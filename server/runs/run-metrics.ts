@@ -1,6 +1,6 @@
 import { limits } from '../../protocol/limits.ts'
 import type { CallMetric } from '../../threads/lane/messages.ts'
-import type { MetricPoint } from '../store/runs/records.ts'
+import type { MetricPoint } from '../store/front/runs.ts'
 import type { NodeRecord } from './node-record.ts'
 
 /** The points of a run that wait to be written, and the bounds on them. */

@@ -1,7 +1,7 @@
 import type { EngineEvent, EventType } from '../../protocol/nouns/event.ts'
 import type { Run, RunNode } from '../../protocol/nouns/run.ts'
 import { formatTime, nowUs } from '../../protocol/time.ts'
-import type { NewRun, StoredRun, StoredRunNode } from '../store/runs/records.ts'
+import type { NewRun, StoredRun, StoredRunNode } from '../store/front/runs.ts'
 
 export const eventOf = (
   type: EventType,

@@ -1,5 +1,5 @@
 import { limits } from '../../protocol/limits.ts'
-import type { CacheOrigin, RunStore } from '../store/runs/records.ts'
+import type { CacheOrigin, RunStore } from '../store/front/runs.ts'
 
 export interface StageCacheParts {
   store: Pick<RunStore, 'cached' | 'cacheIndex'>

@@ -1,7 +1,7 @@
 /** The writing side of the store in the test's own thread, fed by hand. */
 import assert from 'node:assert/strict'
-import { EngineStore } from '../../server/store/front/engine-store.ts'
-import { type StoreBounds, storeBounds } from '../../server/store/writer/bounds.ts'
+import { type StoreBounds, storeBounds } from '../../server/store/file/bounds.ts'
+import { EngineStore } from '../../server/store/writer/engine-store.ts'
 
 export const opened = (
   data_dir: string,

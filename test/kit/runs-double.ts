@@ -10,7 +10,7 @@ import {
 } from '../../protocol/nouns/run.ts'
 import type { CreatedBatchRun, List, Runs, RunsPage } from '../../server/engine.ts'
 import { shownRun } from '../../server/runs/run-view.ts'
-import type { RunExport } from '../../server/store/runs/records.ts'
+import type { RunExport } from '../../server/store/front/runs.ts'
 
 /** Runs in memory, for what stands in front of them: they are queued for ever, or cancelled. */
 export class RunsDouble implements Runs {

@@ -11,7 +11,7 @@ import type {
   RunStore,
   StoredRun,
   StoredRunNode,
-} from '../../server/store/runs/records.ts'
+} from '../../server/store/front/runs.ts'
 
 export const newRun = (flow: string, more: Partial<NewRun> = {}): NewRun => ({
   id: v7(),

@@ -1,4 +1,4 @@
-import type { Connection } from '../writer/database.ts'
+import type { Connection } from '../file/database.ts'
 
 /** Those of the digests that a run records. */
 export function recordedArtifacts(db: Connection, digests: readonly string[]): string[] {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import type { Connection, Statement } from '../writer/database.ts'
+import type { Connection, Statement } from '../file/database.ts'
 
 /** How the bytes of a blob stand in its row. */
 const FORM = { plain: 0, deflated: 1, delta: 2 } as const

@@ -1,4 +1,4 @@
-import type { Connection, Statement } from '../writer/database.ts'
+import type { Connection, Statement } from '../file/database.ts'
 import type { Blobs } from './blobs.ts'
 
 /** The longest chain of deltas, so that reading an old document stays cheap. */

@@ -1,9 +1,9 @@
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import { formatTime, parseTime } from '../../../protocol/time.ts'
 import type { List } from '../../engine.ts'
+import type { Connection, Statement } from '../file/database.ts'
+import { type DiskUse, ROW_BYTES } from '../file/disk-use.ts'
 import type { EventsRequest } from '../front/requests.ts'
-import type { Connection, Statement } from '../writer/database.ts'
-import { type DiskUse, ROW_BYTES } from '../writer/disk-use.ts'
 
 /** Engine events: type, time, flow and run stand in columns of their own, the rest in `body`. */
 export class EventWriter {

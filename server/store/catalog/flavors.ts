@@ -1,7 +1,7 @@
 import { ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
 import type { Flavor } from '../../../protocol/nouns/flavor.ts'
-import type { Connection, Statement } from '../writer/database.ts'
+import type { Connection, Statement } from '../file/database.ts'
 
 /** The setting that remembers that this installation had its first flavors: one that was removed does not come back. */
 export const SEEDED = 'flavors_seeded'

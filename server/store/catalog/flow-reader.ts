@@ -3,9 +3,9 @@ import type { FlowCommit } from '../../../protocol/nouns/flow.ts'
 import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
 import { formatTime } from '../../../protocol/time.ts'
 import type { List } from '../../engine.ts'
+import type { Connection, Statement } from '../file/database.ts'
 import type { CommitDetail } from '../front/replies.ts'
 import type { FlowOrigin, PageQuery } from '../front/requests.ts'
-import type { Connection, Statement } from '../writer/database.ts'
 import type { Blobs } from './blobs.ts'
 
 interface CommitRow {

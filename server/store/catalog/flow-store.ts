@@ -2,9 +2,9 @@ import { ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
 import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
 import { keyText } from '../../../protocol/values/canonical-json.ts'
+import type { Connection, Statement } from '../file/database.ts'
 import type { FlowRenamed, FlowWritten, StoredFlow } from '../front/replies.ts'
 import type { EnableFlow, FlowAction, FlowOrigin, RemoveFlow, RenameFlow, SaveFlow } from '../front/requests.ts'
-import type { Connection, Statement } from '../writer/database.ts'
 import { type Blobs, sha256 } from './blobs.ts'
 
 interface FlowRow {

@@ -4,8 +4,8 @@ import type { NodeError } from '../../../protocol/nouns/node-error.ts'
 import { formatTime } from '../../../protocol/time.ts'
 import type { Codec } from '../../../protocol/values/codec.ts'
 import type { Note } from '../../../threads/lane/messages.ts'
-import type { Connection, Statement } from '../writer/database.ts'
-import { type DiskUse, ROW_BYTES } from '../writer/disk-use.ts'
+import type { Connection, Statement } from '../file/database.ts'
+import { type DiskUse, ROW_BYTES } from '../file/disk-use.ts'
 
 /** A failed execution as a lane notes it. */
 type ErrorNote = Extract<Note, { type: 'error' }>

@@ -1,8 +1,8 @@
 import { limits } from '../../../protocol/limits.ts'
 import type { TimeseriesPoint } from '../../../protocol/nouns/summary.ts'
 import { formatTime } from '../../../protocol/time.ts'
+import type { Connection, Statement } from '../file/database.ts'
 import type { Sample, TimeseriesRequest } from '../front/requests.ts'
-import type { Connection, Statement } from '../writer/database.ts'
 
 const SECOND_US = 1_000_000
 const HOUR_S = 3600

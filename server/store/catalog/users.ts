@@ -1,7 +1,7 @@
 import { ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
+import type { Connection, Statement } from '../file/database.ts'
 import type { PutUser, StoredUser } from '../front/requests.ts'
-import type { Connection, Statement } from '../writer/database.ts'
 
 type UserRow = Omit<StoredUser, 'superuser'> & { superuser: number }
 

@@ -8,9 +8,7 @@ import type { MessageHistory } from '../../../protocol/nouns/message.ts'
 import type { NodeError } from '../../../protocol/nouns/node-error.ts'
 import type { Summary, TimeseriesPoint } from '../../../protocol/nouns/summary.ts'
 import type { List } from '../../engine.ts'
-import type { RunStore } from '../runs/records.ts'
-import { RunClient } from '../runs/run-client.ts'
-import { type StoreBounds, storeBounds } from '../writer/bounds.ts'
+import { type StoreBounds, storeBounds } from '../file/bounds.ts'
 import { Calls } from './calls.ts'
 import { Reader } from './reader-client.ts'
 import type { CommitDetail, FlowRenamed, FlowWritten, Loaded, StoreHealth, StoreReply } from './replies.ts'
@@ -33,6 +31,8 @@ import type {
   StoreStart,
   TimeseriesRequest,
 } from './requests.ts'
+import { RunClient } from './run-client.ts'
+import type { RunStore } from './runs.ts'
 
 export interface StoreOptions {
   data_dir: string

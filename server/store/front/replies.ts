@@ -3,8 +3,8 @@ import type { Flavor } from '../../../protocol/nouns/flavor.ts'
 import type { FlowCommit } from '../../../protocol/nouns/flow.ts'
 import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
 import type { NodeError } from '../../../protocol/nouns/node-error.ts'
-import type { LoadedRuns } from '../runs/records.ts'
 import type { FlowOrigin } from './requests.ts'
+import type { LoadedRuns } from './runs.ts'
 
 /** What the store thread and the reader thread answer. Times are microseconds since 1970 unless the shape is one of protocol/. */
 

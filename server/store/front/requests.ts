@@ -2,6 +2,7 @@ import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type { Flavor } from '../../../protocol/nouns/flavor.ts'
 import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
+import type { StoreBounds } from '../file/bounds.ts'
 import type {
   CachePageRequest,
   ClaimRun,
@@ -13,8 +14,7 @@ import type {
   RunPage,
   SeriesRequest,
   WrittenProgress,
-} from '../runs/records.ts'
-import type { StoreBounds } from '../writer/bounds.ts'
+} from './runs.ts'
 
 /** What the front asks of the store thread and of the reader thread. Plain data: it crosses by structured clone. */
 

@@ -1,5 +1,5 @@
-import type { Connection, Statement } from '../writer/database.ts'
-import { type DiskUse, ROW_BYTES } from '../writer/disk-use.ts'
+import type { Connection, Statement } from '../file/database.ts'
+import { type DiskUse, ROW_BYTES } from '../file/disk-use.ts'
 
 const MESSAGES_PER_STEP = 200
 const MINUTES_PER_HOUR = 60

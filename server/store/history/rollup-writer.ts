@@ -1,5 +1,5 @@
-import type { Connection, Statement } from '../writer/database.ts'
-import { type DiskUse, ROW_BYTES } from '../writer/disk-use.ts'
+import type { Connection, Statement } from '../file/database.ts'
+import { type DiskUse, ROW_BYTES } from '../file/disk-use.ts'
 import type { CloseBin } from './series.ts'
 
 /** Closed bins on their way into the file. Inside the caller's transaction. */

@@ -1,8 +1,8 @@
+import type { ExportMetricsRequest } from '../front/runs.ts'
+import type { RunCurves } from './curves.ts'
 import type { ExportPage } from './export-page.ts'
 import { exportText } from './export-text.ts'
-import type { ExportMetricsRequest } from './records.ts'
-import type { RunCurves } from './run-curves.ts'
-import type { SelectedRun } from './run-selection.ts'
+import type { SelectedRun } from './selection.ts'
 
 /** Runs that are looked at before an empty page says that it goes on. */
 const LOOK_RUNS = 200

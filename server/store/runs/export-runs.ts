@@ -1,12 +1,12 @@
 import { limits } from '../../../protocol/limits.ts'
 import { isLive, type RunStatus } from '../../../protocol/nouns/run.ts'
-import type { Connection, Statement } from '../writer/database.ts'
+import type { Connection, Statement } from '../file/database.ts'
+import type { ExportRunsRequest } from '../front/runs.ts'
+import type { RunCurves } from './curves.ts'
 import { ExportColumns, leavesOf } from './export-columns.ts'
 import type { ExportPage } from './export-page.ts'
 import { exportText } from './export-text.ts'
-import type { ExportRunsRequest } from './records.ts'
-import type { RunCurves } from './run-curves.ts'
-import type { SelectedRun } from './run-selection.ts'
+import type { SelectedRun } from './selection.ts'
 
 const FIXED = ['run', 'flow', 'status', 'duration', 'commit', 'code_digest']
 

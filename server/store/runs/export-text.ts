@@ -1,4 +1,4 @@
-import type { ExportForm } from './records.ts'
+import type { ExportForm } from '../front/runs.ts'
 
 /**
  * Rows of an export as text. csv: RFC 4180's quoting, lines end in LF, nothing for what is absent or null, "" for the empty

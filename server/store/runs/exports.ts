@@ -1,11 +1,11 @@
 import { ServiceError } from '../../../protocol/errors.ts'
-import type { Connection } from '../writer/database.ts'
+import type { Connection } from '../file/database.ts'
+import type { ExportMetricsRequest, ExportRunsRequest, OpenedExport, RunSelection } from '../front/runs.ts'
+import { RunCurves } from './curves.ts'
 import { metricPages } from './export-metrics.ts'
 import { ExportPage } from './export-page.ts'
 import { runPages } from './export-runs.ts'
-import type { ExportMetricsRequest, ExportRunsRequest, OpenedExport, RunSelection } from './records.ts'
-import { RunCurves } from './run-curves.ts'
-import { RunSelections, type SelectedRun } from './run-selection.ts'
+import { RunSelections, type SelectedRun } from './selection.ts'
 
 interface Bounds {
   export_runs: number

@@ -1,4 +1,4 @@
-import type { MetricPoint } from './records.ts'
+import type { MetricPoint } from '../front/runs.ts'
 
 /** Points of one curve as columns: all steps, then all values, as little-endian f64, which is how every machine that this runs on has them. */
 

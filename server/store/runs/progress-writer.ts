@@ -1,7 +1,7 @@
-import type { Connection, Statement } from '../writer/database.ts'
+import type { Connection, Statement } from '../file/database.ts'
+import type { WrittenProgress } from '../front/runs.ts'
 import { type CurveChunk, lastValueIn, pointsIn } from './metric-chunk.ts'
-import type { WrittenProgress } from './records.ts'
-import { WRITTEN_NODE } from './run-rows.ts'
+import { WRITTEN_NODE } from './rows.ts'
 
 /** Node rows, metrics and artifacts of a run, under the row number of the run. Inside the caller's transaction. */
 export class ProgressWriter {

@@ -1,6 +1,6 @@
 import type { JournalVisitor } from '../../../core/memory/journal/reader.ts'
 import { JOURNAL } from '../../../core/memory/journal/record.ts'
-import { CascadeRows, COLUMN } from '../cascades/pending-cascades.ts'
+import { CascadeRows, COLUMN } from '../cascades/pending.ts'
 import { PendingPoints } from '../history/pending-points.ts'
 import { hasPayload } from '../history/series.ts'
 import type { Registry } from './registry.ts'

@@ -1,5 +1,5 @@
+import type { Connection, Statement } from '../file/database.ts'
 import type { StoredHeld } from '../front/replies.ts'
-import type { Connection, Statement } from './database.ts'
 import type { HeldChange, Intake } from './intake.ts'
 import type { Registry } from './registry.ts'
 

@@ -1,6 +1,6 @@
+import type { Connection, Statement } from '../file/database.ts'
 import type { Registration } from '../front/requests.ts'
 import { KEPT_BYTES, Series } from '../history/series.ts'
-import type { Connection, Statement } from './database.ts'
 
 interface MessageRow {
   id: number

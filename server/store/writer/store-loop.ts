@@ -4,11 +4,11 @@ import type { Memory } from '../../../core/memory/region.ts'
 import { SLOT } from '../../../core/memory/threads.ts'
 import { Sleeper } from '../../../core/memory/wait.ts'
 import { KIND } from '../../../protocol/values/encoded.ts'
-import type { EngineStore } from '../front/engine-store.ts'
+import type { StoreBounds } from '../file/bounds.ts'
 import type { Answer } from '../front/replies.ts'
 import { hasPayload, type LastValue } from '../history/series.ts'
-import type { StoreBounds } from './bounds.ts'
 import { Cut } from './cut.ts'
+import type { EngineStore } from './engine-store.ts'
 import type { Waiting } from './group-commit.ts'
 
 /** While something waits to be committed the thread looks after the rings this often, without being woken for each mark. */

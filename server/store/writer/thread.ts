@@ -1,10 +1,10 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { attachMemory } from '../../../core/memory/region.ts'
 import { SLOT, THREAD_KIND, ThreadTable } from '../../../core/memory/threads.ts'
-import { EngineStore } from '../front/engine-store.ts'
+import { refusalOf } from '../file/failures.ts'
 import type { Answer, StoreReply } from '../front/replies.ts'
 import type { RunWrite, StoreRequest, StoreStart } from '../front/requests.ts'
-import { refusalOf } from './failures.ts'
+import { EngineStore } from './engine-store.ts'
 import { StoreLoop } from './store-loop.ts'
 
 /** The store thread: the only writer of the file. Ends by itself after `close`. */

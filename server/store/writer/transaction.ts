@@ -1,8 +1,8 @@
+import type { Connection, Statement } from '../file/database.ts'
+import type { DiskUse } from '../file/disk-use.ts'
 import type { ControlRequest } from '../front/requests.ts'
-import type { RunCounts } from '../runs/run-counts.ts'
+import type { RunCounts } from '../runs/counts.ts'
 import type { ControlWrites } from './control-writes.ts'
-import type { Connection, Statement } from './database.ts'
-import type { DiskUse } from './disk-use.ts'
 import type { RedoLog } from './redo-log.ts'
 
 interface Parts {

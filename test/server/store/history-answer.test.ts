@@ -5,7 +5,7 @@ import type { HistoryBin, HistoryPoint } from '../../../protocol/nouns/message.t
 import { formatTime, parseTime } from '../../../protocol/time.ts'
 import { createCodec, newEncoded } from '../../../protocol/values/codec.ts'
 import type { HistoryRequest } from '../../../server/store/front/requests.ts'
-import { HistoryReader } from '../../../server/store/history/history-reader.ts'
+import { HistoryReader } from '../../../server/store/history/reader.ts'
 import { opened, settle } from '../../kit/opened-store.ts'
 import { temporaryDirectory } from '../../kit/stored.ts'
 

@@ -5,7 +5,7 @@ import { formatTime, parseTime } from '../../../protocol/time.ts'
 import { createCodec, newEncoded } from '../../../protocol/values/codec.ts'
 import type { Dtype } from '../../../protocol/values/dtype.ts'
 import { KIND } from '../../../protocol/values/encoded.ts'
-import type { StoreBounds } from '../../../server/store/writer/bounds.ts'
+import type { StoreBounds } from '../../../server/store/file/bounds.ts'
 import { randomFrom, seed } from '../../kit/random.ts'
 import { type Started, saving, startStore, temporaryDirectory } from '../../kit/stored.ts'
 

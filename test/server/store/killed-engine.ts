@@ -7,8 +7,8 @@
  */
 import { writeSync } from 'node:fs'
 import { createMemory } from '../../../core/memory/region.ts'
+import type { StoreBounds } from '../../../server/store/file/bounds.ts'
 import { Store } from '../../../server/store/front/client.ts'
-import type { StoreBounds } from '../../../server/store/writer/bounds.ts'
 import { smallSizes } from '../../kit/memory.ts'
 import { Journal, saving } from '../../kit/stored.ts'
 

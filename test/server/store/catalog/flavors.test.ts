@@ -4,8 +4,8 @@ import { ServiceError } from '../../../../protocol/errors.ts'
 import { limits } from '../../../../protocol/limits.ts'
 import type { Flavor } from '../../../../protocol/nouns/flavor.ts'
 import { Flavors } from '../../../../server/store/catalog/flavors.ts'
-import { databaseFile, openWriter } from '../../../../server/store/writer/database.ts'
-import { migrate } from '../../../../server/store/writer/migrations.ts'
+import { databaseFile, openWriter } from '../../../../server/store/file/database.ts'
+import { migrate } from '../../../../server/store/migrations/migrate.ts'
 import { startStore, temporaryDirectory } from '../../../kit/stored.ts'
 
 const names = (flavors: readonly Flavor[]): string[] => flavors.map(({ name }) => name)

@@ -5,7 +5,7 @@ import type { NormalDocument } from '../../../../protocol/nouns/flow-document.ts
 import { KIND } from '../../../../protocol/values/encoded.ts'
 import { Blobs } from '../../../../server/store/catalog/blobs.ts'
 import { FlowReader } from '../../../../server/store/catalog/flow-reader.ts'
-import { databaseFile } from '../../../../server/store/writer/database.ts'
+import { databaseFile } from '../../../../server/store/file/database.ts'
 import { walBytes } from '../../../../server/store/writer/upkeep.ts'
 import { opened, settle } from '../../../kit/opened-store.ts'
 import { randomFrom, seed } from '../../../kit/random.ts'

@@ -2,8 +2,8 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { limits } from '../../../protocol/limits.ts'
 import type { Summary } from '../../../protocol/nouns/summary.ts'
-import type { Connection } from './database.ts'
-import { walBytes } from './upkeep.ts'
+import type { Connection } from '../file/database.ts'
+import { walBytes } from '../writer/upkeep.ts'
 
 /** Bytes by class. Those of the three budgeted classes are what their rows take, estimated; `flows` is all other pages in use. */
 export function readDisk(db: Connection, data_dir: string): Summary['disk'] {

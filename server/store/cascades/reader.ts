@@ -3,10 +3,10 @@ import type { Cascade } from '../../../protocol/nouns/cascade.ts'
 import { type CascadeKey, cascadeId, parseCascadeId } from '../../../protocol/nouns/cascade-id.ts'
 import { formatTime } from '../../../protocol/time.ts'
 import type { List } from '../../engine.ts'
+import type { Connection, Statement } from '../file/database.ts'
 import type { CascadesRequest } from '../front/requests.ts'
-import type { Connection, Statement } from '../writer/database.ts'
-import { countIn, decodeCascades } from './cascade-chunk.ts'
-import { type CascadeColumn, CascadeRows, COLUMN, WIDTH } from './pending-cascades.ts'
+import { countIn, decodeCascades } from './chunk.ts'
+import { type CascadeColumn, CascadeRows, COLUMN, WIDTH } from './pending.ts'
 
 const STATUSES = ['', 'succeeded', 'failed', 'interrupted', 'running'] as const
 const NEVER = Number.MAX_SAFE_INTEGER

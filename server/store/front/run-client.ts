@@ -1,9 +1,10 @@
 import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import { nowUs } from '../../../protocol/time.ts'
-import type { ReadRequest, RunWrite } from '../front/requests.ts'
-import { chunksOf } from './metric-chunk.ts'
+import { chunksOf } from '../runs/metric-chunk.ts'
+import { writtenNode } from '../runs/rows.ts'
 import { PulledExport } from './pulled-export.ts'
+import type { ReadRequest, RunWrite } from './requests.ts'
 import type {
   CacheOrigin,
   CachePage,
@@ -29,8 +30,7 @@ import type {
   StoredRunNode,
   StoredSeries,
   WrittenProgress,
-} from './records.ts'
-import { writtenNode } from './run-rows.ts'
+} from './runs.ts'
 
 interface Parts {
   write<Result>(request: RunWrite): Promise<Result>

@@ -1,4 +1,4 @@
-import type { RunExport } from './records.ts'
+import type { RunExport } from './runs.ts'
 
 interface Cursor {
   /** The next page, which may be empty; null when there is no other. `spare` is given away: memory of a page that is not needed any more. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { limits } from '../../../../protocol/limits.ts'
-import type { ExportMetricsRequest, ExportRunsRequest } from '../../../../server/store/runs/records.ts'
+import type { ExportMetricsRequest, ExportRunsRequest } from '../../../../server/store/front/runs.ts'
 import { saving, startStore, temporaryDirectory } from '../../../kit/stored.ts'
 import {
   claimOf,

@@ -1,5 +1,5 @@
 import type { ResourceAmounts, RunCause, RunError, RunNodeStatus, RunStatus } from '../../../protocol/nouns/run.ts'
-import type { StoredOutput, StoredRun, StoredRunNode, WrittenNode } from './records.ts'
+import type { StoredOutput, StoredRun, StoredRunNode, WrittenNode } from '../front/runs.ts'
 
 /** How runs and their nodes stand in their tables, for who writes and who reads. */
 

@@ -1,5 +1,5 @@
 import { changedParts, type FingerprintParts } from '../../../core/runs/fingerprint.ts'
-import type { Connection, Statement } from '../writer/database.ts'
+import type { Connection, Statement } from '../file/database.ts'
 import type {
   CacheOrigin,
   CachePage,
@@ -14,8 +14,8 @@ import type {
   StoredRunList,
   StoredRunNode,
   StoredSeries,
-} from './records.ts'
-import type { RunCurves } from './run-curves.ts'
+} from '../front/runs.ts'
+import type { RunCurves } from './curves.ts'
 import {
   COUNTS,
   type CountRow,
@@ -27,8 +27,8 @@ import {
   type RunRow,
   runOf,
   shownName,
-} from './run-rows.ts'
-import type { RunSelections, SelectedRun } from './run-selection.ts'
+} from './rows.ts'
+import type { RunSelections, SelectedRun } from './selection.ts'
 
 /** Runs that one page of metric names looks at, and that a page of curves at most comes from. */
 const NAMES_RUNS = 1000

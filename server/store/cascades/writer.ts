@@ -1,9 +1,9 @@
-import type { StoreBounds } from '../writer/bounds.ts'
-import type { Connection, Statement } from '../writer/database.ts'
-import { type DiskUse, ROW_BYTES } from '../writer/disk-use.ts'
+import type { StoreBounds } from '../file/bounds.ts'
+import type { Connection, Statement } from '../file/database.ts'
+import { type DiskUse, ROW_BYTES } from '../file/disk-use.ts'
 import type { Registry } from '../writer/registry.ts'
-import { CascadeEncoder, decodeCascades, encodeFlowCounts } from './cascade-chunk.ts'
-import { CascadeRows, COLUMN, WIDTH } from './pending-cascades.ts'
+import { CascadeEncoder, decodeCascades, encodeFlowCounts } from './chunk.ts'
+import { CascadeRows, COLUMN, WIDTH } from './pending.ts'
 
 export const STATUS = { succeeded: 1, failed: 2, interrupted: 3, running: 4 } as const
 

@@ -1,7 +1,7 @@
-import type { Connection, Statement } from '../writer/database.ts'
+import type { Connection, Statement } from '../file/database.ts'
 import { decodeChunk, type MetricColumns } from './metric-chunk.ts'
-import { shownName } from './run-rows.ts'
-import type { SelectedRun } from './run-selection.ts'
+import { shownName } from './rows.ts'
+import type { SelectedRun } from './selection.ts'
 
 /** A curve as one run sees it, and where its points lie: with the run itself, or with the one whose node it reuses. */
 export interface Curve {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { SeriesRequest } from '../../../../server/store/runs/records.ts'
+import type { SeriesRequest } from '../../../../server/store/front/runs.ts'
 import { saving, startStore, temporaryDirectory } from '../../../kit/stored.ts'
 import { claimOf, curve, everyRun, newRun, nodeRow, progressOf, ranRun } from '../../../kit/stored-runs.ts'
 

@@ -2,8 +2,7 @@ import { ServiceError } from '../../../protocol/errors.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type { RunError } from '../../../protocol/nouns/run.ts'
 import type { EventWriter } from '../catalog/events.ts'
-import type { Connection, Statement } from '../writer/database.ts'
-import { ProgressWriter } from './progress-writer.ts'
+import type { Connection, Statement } from '../file/database.ts'
 import type {
   ClaimedRun,
   ClaimRun,
@@ -14,9 +13,10 @@ import type {
   NewRun,
   StoredRun,
   WrittenProgress,
-} from './records.ts'
-import type { RunCounts } from './run-counts.ts'
-import { COUNTS, type CountRow, countsOf, RUN_COLUMNS, type RunRow, runOf, whole, written } from './run-rows.ts'
+} from '../front/runs.ts'
+import type { RunCounts } from './counts.ts'
+import { ProgressWriter } from './progress-writer.ts'
+import { COUNTS, type CountRow, countsOf, RUN_COLUMNS, type RunRow, runOf, whole, written } from './rows.ts'
 
 interface Moved {
   seq: number

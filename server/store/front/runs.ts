@@ -1,7 +1,7 @@
 import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type { ResourceAmounts, RunCause, RunError, RunNodeStatus, RunStatus } from '../../../protocol/nouns/run.ts'
-import type { CurveChunk } from './metric-chunk.ts'
+import type { CurveChunk } from '../runs/metric-chunk.ts'
 
 /** What the store keeps of a run and how it is asked for it. Plain data that crosses threads; times are microseconds since 1970. */
 
@@ -141,7 +141,7 @@ export interface RunProgress {
   artifacts: string[]
 }
 
-/** Columns of a node's row, in the order of `WRITTEN_NODE` of run-rows.ts. */
+/** Columns of a node's row, in the order of `WRITTEN_NODE` of ../runs/rows.ts. */
 export type WrittenNode = (string | number | null)[]
 
 /** As it crosses to the store. */

@@ -1,5 +1,5 @@
 import { putVarint, unzigzag, VarintReader, zigzag } from '../history/varint.ts'
-import { CASCADE_COLUMNS, type CascadeRows, WIDTH } from './pending-cascades.ts'
+import { CASCADE_COLUMNS, type CascadeRows, WIDTH } from './pending.ts'
 
 /**
  * Cascade records as columns: `u8 format 1, varint count`, then for each column of `CASCADE_COLUMNS` one byte and

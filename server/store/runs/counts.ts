@@ -1,6 +1,6 @@
 import type { RunStatus } from '../../../protocol/nouns/run.ts'
-import type { Connection, Statement } from '../writer/database.ts'
-import { ALL_FLOWS } from './run-rows.ts'
+import type { Connection, Statement } from '../file/database.ts'
+import { ALL_FLOWS } from './rows.ts'
 
 /**
  * How many runs each flow has in each status. Held by the writer and written with the transaction that moves them, each row once,

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../../protocol/errors.ts'
-import { first } from '../migrations/0001-first.ts'
-import { runs } from '../migrations/0002-runs.ts'
-import type { Connection } from './database.ts'
+import type { Connection } from '../file/database.ts'
+import { first } from './0001-first.ts'
+import { runs } from './0002-runs.ts'
 
 export interface Migration {
   readonly number: number

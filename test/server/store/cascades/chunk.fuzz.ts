@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import {
-  CascadeEncoder,
-  countIn,
-  decodeCascades,
-  encodeFlowCounts,
-} from '../../../../server/store/cascades/cascade-chunk.ts'
-import { CASCADE_COLUMNS, CascadeRows, COLUMN } from '../../../../server/store/cascades/pending-cascades.ts'
+import { CascadeEncoder, countIn, decodeCascades, encodeFlowCounts } from '../../../../server/store/cascades/chunk.ts'
+import { CASCADE_COLUMNS, CascadeRows, COLUMN } from '../../../../server/store/cascades/pending.ts'
 import { putVarint, unzigzag, VarintReader, zigzag } from '../../../../server/store/history/varint.ts'
 import { seed } from '../../../kit/random.ts'
 

@@ -1,6 +1,6 @@
-import type { Connection, Statement } from '../writer/database.ts'
-import type { RunSelection } from './records.ts'
-import { ALL_FLOWS } from './run-rows.ts'
+import type { Connection, Statement } from '../file/database.ts'
+import type { RunSelection } from '../front/runs.ts'
+import { ALL_FLOWS } from './rows.ts'
 
 /** A run of a selection, as little as others need to find what belongs to it. */
 export interface SelectedRun {
