@@ -1,7 +1,23 @@
-import type { ArtifactSweep } from '../../protocol/nouns/artifact.ts'
-import type { Artifacts } from '../engine.ts'
+import type { ArtifactSweep, StoredArtifact, VerifyLine } from '../../protocol/nouns/artifact.ts'
+import type { List, Page } from '../../protocol/nouns/list.ts'
+import type { ArtifactPlace } from '../../threads/calls/artifact-files.ts'
+import type { Answer } from '../http/route.ts'
+import type { ArtifactAsked } from './artifact-answer.ts'
 import { ArtifactStore } from './store.ts'
 import { Sweeper, type SweeperParts } from './sweep.ts'
+
+export interface Artifacts {
+  readonly place: ArtifactPlace
+  /** `length`: bytes, null when nobody knows. On disk when it resolves. A piece is done with before the next is asked for. */
+  put(
+    bytes: AsyncIterable<Uint8Array>,
+    length: number | null,
+  ): Promise<{ digest: string; size: number; is_new: boolean }>
+  answer(asked: ArtifactAsked): Answer
+  list(page: Page): Promise<List<StoredArtifact>>
+  verify(): AsyncIterable<VerifyLine>
+  sweep(): Promise<ArtifactSweep>
+}
 
 export interface EngineArtifactsParts extends Omit<SweeperParts, 'thread'> {
   readonly data_dir: string

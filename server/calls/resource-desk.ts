@@ -9,8 +9,12 @@ import type { EventType } from '../../protocol/nouns/event.ts'
 import type { ResourceAmounts } from '../../protocol/nouns/run.ts'
 import { formatTime } from '../../protocol/time.ts'
 import type { WorkerResources } from '../../protocol/worker/resources.ts'
-import type { Workers } from '../engine.ts'
 import type { Machine } from './local-machine.ts'
+
+/** The machines that nodes run on. */
+export interface Workers {
+  resources(): WorkerResources
+}
 
 /** The name of the engine's own machine. */
 export const LOCAL = 'local'

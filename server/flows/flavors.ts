@@ -4,7 +4,15 @@ import { isName } from '../../protocol/names.ts'
 import type { EventType } from '../../protocol/nouns/event.ts'
 import type { Flavor, PutFlavor } from '../../protocol/nouns/flavor.ts'
 import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
-import type { Flavors, List, Page } from '../engine.ts'
+import type { List, Page } from '../../protocol/nouns/list.ts'
+
+export interface Flavors {
+  list(page: Page): List<Flavor>
+  /** Creates or replaces. */
+  put(name: string, flavor: PutFlavor, by: string): Promise<Flavor>
+  /** 409 `flavor_in_use`, naming the node, while one asks for it. */
+  remove(name: string, by: string): Promise<void>
+}
 
 export interface LiveFlavorsParts {
   /** What a start found. */

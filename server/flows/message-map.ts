@@ -1,5 +1,5 @@
 import type { MessageDirectory } from '../fanout/fanout.ts'
-import type { LiveFlow, LiveMessage } from './live-flow.ts'
+import type { LiveFlow, LiveMessage } from './flow.ts'
 
 /** The messages that exist now: those that the present documents declare. */
 export class MessageMap implements MessageDirectory {

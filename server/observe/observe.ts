@@ -5,21 +5,48 @@ import { limits } from '../../protocol/limits.ts'
 import type { Cascade } from '../../protocol/nouns/cascade.ts'
 import type { EngineEvent } from '../../protocol/nouns/event.ts'
 import type { FlowBacklog } from '../../protocol/nouns/flow.ts'
+import type { List, Page } from '../../protocol/nouns/list.ts'
 import type { Summary, ThreadStatus, TimeseriesPoint } from '../../protocol/nouns/summary.ts'
 import { formatTime, nowUs } from '../../protocol/time.ts'
 import { VERSION } from '../../protocol/version.ts'
-import type { List, Observe } from '../engine.ts'
 import type { CascadeCounts } from '../fanout/cascade-counts.ts'
 import type { Fanout } from '../fanout/fanout.ts'
 import type { JournalTap } from '../fanout/journal-tap.ts'
-import type { LiveFlows } from '../flows/live-flows.ts'
-import type { LiveMessages } from '../flows/live-messages.ts'
+import type { LiveFlows } from '../flows/flows.ts'
+import type { LiveMessages } from '../flows/messages.ts'
 import type { Names } from '../flows/names.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
 import type { LaneTeam } from '../lanes/lane-team.ts'
 import type { Store } from '../store/front/client.ts'
 import type { NodeHealth } from './node-health.ts'
 import { prometheusText } from './prometheus.ts'
+
+export interface Observe {
+  summary(): Promise<Summary>
+  timeseries(query: {
+    hours: number
+    bucket_s: number
+    since_us: number | null
+    until_us: number | null
+  }): Promise<TimeseriesPoint[]>
+  events(
+    query: Page & {
+      flow: string | null
+      run?: string | null
+      type: string | null
+      since_us: number | null
+      until_us: number | null
+    },
+  ): Promise<List<EngineEvent>>
+  cascades(
+    query: Page & { flow: string | null; status: string | null; since_us: number | null; before_us: number | null },
+  ): Promise<List<Cascade>>
+  cascade(id: string): Promise<Cascade>
+  /** Rejects when a dependency (the store thread, a lane) stopped answering. */
+  health(): Promise<{ status: 'ok' }>
+  /** Prometheus text. */
+  prometheus(): string
+}
 
 export interface LiveObserveParts {
   front: FrontMemory

@@ -1,4 +1,6 @@
-import type { Engine, Flavors, Workers } from '../engine.ts'
+import type { Workers } from '../calls/resource-desk.ts'
+import type { Engine } from '../engine.ts'
+import type { Flavors } from '../flows/flavors.ts'
 import type { Route } from '../http/route.ts'
 import { artifactRoutes } from './artifacts.ts'
 import { cascadeRoutes } from './cascades.ts'

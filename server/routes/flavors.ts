@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { Flavor, FlavorName, PutFlavor } from '../../protocol/nouns/flavor.ts'
-import type { Flavors } from '../engine.ts'
+import type { Flavors } from '../flows/flavors.ts'
 import { created, existing, nothing, ok, type Route, route } from '../http/route.ts'
 import { closed, listOf, pageQuery } from './queries.ts'
 

@@ -1,5 +1,5 @@
 import { WorkerResources } from '../../protocol/worker/resources.ts'
-import type { Workers } from '../engine.ts'
+import type { Workers } from '../calls/resource-desk.ts'
 import { ok, type Route, route } from '../http/route.ts'
 
 export function workerRoutes({ workers }: { workers: Workers }): Route[] {

@@ -5,18 +5,19 @@ import { type Reference, referencesIn, replaceReferences } from '../../core/runs
 import { type ErrorPlace, ServiceError } from '../../protocol/errors.ts'
 import type { EngineEvent, EventType } from '../../protocol/nouns/event.ts'
 import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
+import type { List, Page } from '../../protocol/nouns/list.ts'
 import {
   type CreateRun,
   isLive,
   type MetricSeries,
   type Run,
+  type RunCounts,
   type RunNode,
   type RunNodeWhy,
 } from '../../protocol/nouns/run.ts'
 import { nowUs } from '../../protocol/time.ts'
 import { keyText } from '../../protocol/values/canonical-json.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
-import type { CreatedBatchRun, List, Runs, RunsPage } from '../engine.ts'
 import type {
   ExportMetricsRequest,
   ExportRunsRequest,
@@ -30,6 +31,32 @@ import type {
 } from '../store/front/runs.ts'
 import type { Coordinator } from './coordinator.ts'
 import { eventOf, queuedRun, shownNode, shownRun } from './run-view.ts'
+
+export type RunsPage = Page & RunSelection
+
+export interface CreatedBatchRun {
+  run: Run
+  /** The key named a run that was there. */
+  replayed: boolean
+  /** Its inputs are others than those of the request. */
+  mismatch: boolean
+}
+
+/** Batch runs. */
+export interface Runs {
+  /** Resolves when the run is durable. */
+  create(flow: string, request: CreateRun, caller: string): Promise<CreatedBatchRun>
+  list(page: RunsPage): Promise<List<Run> & { counts: RunCounts }>
+  get(id: string): Promise<Run>
+  nodes(id: string): Promise<List<RunNode>>
+  cancel(id: string, by: string): Promise<Run>
+  retry(id: string, caller: string): Promise<Run>
+  why(id: string, node: string): Promise<RunNodeWhy>
+  metricNames(selection: RunSelection): Promise<List<string>>
+  series(request: SeriesRequest): Promise<List<MetricSeries>>
+  exportMetrics(request: ExportMetricsRequest): Promise<RunExport>
+  exportRuns(request: ExportRunsRequest): Promise<RunExport>
+}
 
 /** What of a flow a new run is made of. */
 export interface RunnableFlow {

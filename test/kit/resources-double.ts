@@ -3,8 +3,8 @@ import { THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
 import type { EngineEvent } from '../../protocol/nouns/event.ts'
 import type { Flavor } from '../../protocol/nouns/flavor.ts'
 import { ResourceDesk } from '../../server/calls/resource-desk.ts'
-import type { Flows } from '../../server/engine.ts'
 import { LiveFlavors } from '../../server/flows/flavors.ts'
+import type { Flows } from '../../server/flows/flows.ts'
 import { smallMemory } from './memory.ts'
 
 /** Flavors whose store is a list, over the flows of a double; what they announce stands in `events`. */

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import { ServiceError } from '../../protocol/errors.ts'
+import type { List } from '../../protocol/nouns/list.ts'
 import {
   type CreateRun,
   isLive,
@@ -8,7 +9,7 @@ import {
   type RunNode,
   type RunNodeWhy,
 } from '../../protocol/nouns/run.ts'
-import type { CreatedBatchRun, List, Runs, RunsPage } from '../../server/engine.ts'
+import type { CreatedBatchRun, Runs, RunsPage } from '../../server/runs/batch-runs.ts'
 import { shownRun } from '../../server/runs/run-view.ts'
 import type { RunExport } from '../../server/store/front/runs.ts'
 

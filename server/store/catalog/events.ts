@@ -1,6 +1,6 @@
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
+import type { List } from '../../../protocol/nouns/list.ts'
 import { formatTime, parseTime } from '../../../protocol/time.ts'
-import type { List } from '../../engine.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import { type DiskUse, ROW_BYTES } from '../file/disk-use.ts'
 import type { EventsRequest } from '../front/requests.ts'

@@ -1,11 +1,17 @@
 import { ServiceError } from '../../protocol/errors.ts'
 import { splitQualified } from '../../protocol/names.ts'
 import type { EventType } from '../../protocol/nouns/event.ts'
+import type { List } from '../../protocol/nouns/list.ts'
 import type { NodeError } from '../../protocol/nouns/node-error.ts'
-import type { List, Nodes } from '../engine.ts'
 import type { NodeHealth } from '../observe/node-health.ts'
 import type { Store } from '../store/front/client.ts'
-import type { LiveFlows } from './live-flows.ts'
+import type { LiveFlows } from './flows.ts'
+
+export interface Nodes {
+  /** `node` is `<flow>.<node>`. Newest first. */
+  errors(node: string): Promise<List<NodeError>>
+  acknowledge(node: string, by: string): Promise<void>
+}
 
 export interface LiveNodesParts {
   flows: LiveFlows

@@ -2,18 +2,37 @@ import { type Publisher, REFUSED } from '../../core/cascade/publish.ts'
 import type { ReadValue } from '../../core/memory/messages.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
+import type { List, Page } from '../../protocol/nouns/list.ts'
 import type { Message, MessageHistory, Published } from '../../protocol/nouns/message.ts'
 import { formatTime, nowUs } from '../../protocol/time.ts'
 import { newEncoded } from '../../protocol/values/codec.ts'
 import { type EncodedValue, KIND } from '../../protocol/values/encoded.ts'
-import type { HistoryQuery, List, Messages, Page } from '../engine.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
 import type { Store } from '../store/front/client.ts'
-import type { LiveMessage } from './live-flow.ts'
+import type { LiveMessage } from './flow.ts'
 import type { MessageMap } from './message-map.ts'
 import type { Names } from './names.ts'
 
 const RETRY_S = 1
+
+export interface HistoryQuery {
+  /** Microseconds since 1970, inclusive. */
+  since_us: number | null
+  /** Microseconds since 1970, exclusive. */
+  until_us: number | null
+  /** Points only: and of those at `until_us` itself the ones of a lower version. */
+  until_version?: number | null
+  limit: number
+  bucket_s: number | null
+}
+
+export interface Messages {
+  list(page: Page & { flow: string | null }): List<Message>
+  get(name: string): Message
+  /** One check, then one cascade each; all or nothing. Synchronous: an accepted value is in shared memory on return. */
+  publish(items: readonly { name: string; value: unknown }[]): Published[]
+  history(name: string, query: HistoryQuery): Promise<MessageHistory>
+}
 
 /** Values in and out of shared memory, by name. */
 export class LiveMessages implements Messages {

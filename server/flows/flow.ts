@@ -22,6 +22,29 @@ export interface LiveFlow {
   plan: Plan
 }
 
+/** A flow that nothing was written of and that has no plan yet. */
+export const newFlow = (name: string, index: number, document: NormalDocument): LiveFlow => ({
+  name,
+  index,
+  enabled: true,
+  version: 0,
+  commit: '',
+  document,
+  origin: null,
+  updated_at: 0,
+  updated_by: '',
+  not_run: 0,
+  seeded: new Set(),
+  plan: null as never,
+})
+
+/** The store has committed a change of the flow. */
+export function written(flow: LiveFlow, commit: { version: number; commit: string; at: number }): void {
+  flow.version = commit.version
+  flow.commit = commit.commit
+  flow.updated_at = commit.at
+}
+
 /** A message that somebody may publish or read by its name. */
 export interface LiveMessage {
   readonly name: string

@@ -1,0 +1,163 @@
+import { createHash } from 'node:crypto'
+import type { Rules } from '../../core/flow/check.ts'
+import { factsOf } from '../../core/flow/facts.ts'
+import { compilePlan, type Plan } from '../../core/flow/plan.ts'
+import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
+import type { ToLane } from '../../threads/lane/messages.ts'
+import { injectPlan } from '../../threads/nodes/inject.ts'
+import type { InjectPlan, ToTimer } from '../../threads/timer/messages.ts'
+import type { FrontMemory } from '../lanes/front-memory.ts'
+import type { Store } from '../store/front/client.ts'
+import { Bodies } from './bodies.ts'
+import type { Catalog } from './catalog.ts'
+import type { LiveFlow } from './flow.ts'
+import type { MessageMap } from './message-map.ts'
+import type { Names } from './names.ts'
+import { seedDefaults } from './seeding.ts'
+
+export interface DeployParts {
+  front: FrontMemory
+  store: Pick<Store, 'register'>
+  catalog: Catalog
+  names: Names
+  map: MessageMap
+  bodies: Bodies
+  rules: Rules
+  isolation: 'process' | null
+  toLanes(message: ToLane): void
+  toTimer(message: ToTimer): void
+  /** Messages of the flow came or went. */
+  changed(flow: string, removed: readonly number[]): void
+}
+
+const hash = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)
+
+/**
+ * Makes stored flows run.
+ *
+ *   document -> wiring -> plans (its own, and those of flows that it reaches) -> lanes, timer, sockets
+ */
+export class Deploy {
+  readonly #parts: DeployParts
+  /** The timer thread runs; what is deployed before it does is posted when it starts. */
+  #timing = false
+
+  constructor(parts: DeployParts) {
+    this.#parts = parts
+  }
+
+  /** At a start, when nobody else runs yet. Their facts are in the wiring. */
+  load(flows: readonly LiveFlow[]): void {
+    const { catalog, map, bodies } = this.#parts
+    for (const flow of flows) {
+      this.#ensureBodies(flow.document)
+      flow.plan = this.#compile(flow)
+      catalog.add(flow)
+      map.set(flow)
+    }
+    this.#registerNames([...catalog.plans()])
+    bodies.prune(catalog.digests(), 0)
+  }
+
+  /** Timers begin, and `once` injects fire. */
+  startTimers(): void {
+    this.#timing = true
+    for (const flow of this.#parts.catalog.all()) this.#postTimers(flow, true)
+  }
+
+  /** `fire`: `once` injects do. */
+  deploy(flow: LiveFlow, fire: boolean): void {
+    const stale = this.#parts.catalog.wiring.set(factsOf(flow.name, flow.document, flow.enabled))
+    this.#run(flow, fire)
+    for (const other of stale) this.redeploy(other)
+  }
+
+  /** Another flow's wiring reaches this one: the same document, a new plan. */
+  redeploy(name: string): void {
+    const flow = this.#parts.catalog.find(name)
+    if (flow !== undefined) this.#run(flow, false)
+  }
+
+  /** The plan of a document that is not deployed, for a batch run of it. */
+  compile(flow: Pick<LiveFlow, 'name' | 'version' | 'enabled' | 'document'>): Plan {
+    this.#ensureBodies(flow.document)
+    const plan = this.#compile(flow)
+    this.#registerNames([plan])
+    return plan
+  }
+
+  #run(flow: LiveFlow, fire: boolean): void {
+    const { front, map } = this.#parts
+    flow.plan = this.compile(flow)
+    const removed = map.set(flow)
+    seedDefaults(flow, front, map)
+    flow.plan.seeded = [...flow.seeded]
+    this.#parts.toLanes({ type: 'plan', plan: flow.plan })
+    this.#postTimers(flow, fire)
+    this.#parts.changed(flow.name, removed)
+    if (flow.enabled && front.queue.length(flow.index) > 0) front.ready.markReady(flow.index)
+  }
+
+  #compile(flow: Pick<LiveFlow, 'name' | 'version' | 'enabled' | 'document'>): Plan {
+    const { names, catalog, isolation } = this.#parts
+    const digests = new Map(flow.document.nodes.map(node => [node.id, Bodies.digest(node)]))
+    return compilePlan({
+      flow: flow.name,
+      version: flow.version,
+      enabled: flow.enabled,
+      document: flow.document,
+      indexer: names,
+      wiring: catalog.wiring,
+      world: catalog.wiring,
+      digest: id => digests.get(id) ?? null,
+      isolation,
+      hash,
+    })
+  }
+
+  /** Bodies are written at the save; a file that went missing since is made again. */
+  #ensureBodies(document: NormalDocument): void {
+    const { bodies, rules } = this.#parts
+    for (const node of document.nodes) {
+      const digest = Bodies.digest(node)
+      if (digest === null || bodies.has(digest)) continue
+      const body = rules.types[node.type]?.check(node, () => undefined)
+      if (body) bodies.put(digest, body.code)
+    }
+  }
+
+  #registerNames(plans: readonly Plan[]): void {
+    const fresh = this.#parts.names.takeNew()
+    if (fresh.messages.length + fresh.flows.length + fresh.nodes.length === 0) return
+    const dtypes = new Map<number, string>()
+    for (const plan of plans) for (const message of plan.messages) dtypes.set(message.index, message.dtype)
+    this.#parts.store.register({
+      messages: fresh.messages.map(([index, name]) => [index, name, dtypes.get(index) ?? 'json']),
+      flows: fresh.flows,
+      nodes: fresh.nodes,
+    })
+  }
+
+  #postTimers(flow: LiveFlow, fire: boolean): void {
+    if (!this.#timing) return
+    const injects: InjectPlan[] = []
+    const rated = []
+    for (const node of flow.enabled ? flow.plan.nodes : []) {
+      for (const output of node.outputs) {
+        const message = this.#parts.map.get(flow.plan.messages[output.message]!.name)
+        if (message === undefined) continue
+        if (output.rate_hz !== null) rated.push({ route: message.route, rate_hz: output.rate_hz })
+        if (node.type !== 'inject') continue
+        const plan = injectPlan(node.settings, output.dtype)
+        injects.push({
+          node: node.index,
+          qualified: node.qualified,
+          route: message.route,
+          dtype: output.dtype,
+          ...plan,
+        })
+      }
+    }
+    this.#parts.toTimer({ type: 'flow', flow: flow.index, name: flow.name, injects, rated, fire: fire && flow.enabled })
+  }
+}

@@ -1,0 +1,192 @@
+import { factsOf } from '../../core/flow/facts.ts'
+import type { Plan } from '../../core/flow/plan.ts'
+import { ServiceError } from '../../protocol/errors.ts'
+import type {
+  CreateFlow,
+  Flow,
+  FlowCommit,
+  FlowCommitDetail,
+  FlowSummary,
+  SavedFlow,
+  SaveFlow,
+} from '../../protocol/nouns/flow.ts'
+import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
+import type { List, Page } from '../../protocol/nouns/list.ts'
+import type { Dtype } from '../../protocol/values/dtype.ts'
+import type { Store } from '../store/front/client.ts'
+import type { StoredFlow } from '../store/front/replies.ts'
+import { Catalog } from './catalog.ts'
+import { Deploy, type DeployParts } from './deploy.ts'
+import { type EnableParts, enable } from './enable.ts'
+import { type LiveFlow, newFlow, written } from './flow.ts'
+import { type RemoveParts, remove } from './remove.ts'
+import { type RenameParts, rename } from './rename.ts'
+import { type SaveParts, save } from './save.ts'
+import { Show, type ShowParts } from './show.ts'
+
+export interface Flows {
+  list(page: Page): List<FlowSummary>
+  get(name: string): Flow
+  /** 409 `flow_exists` when there is one. */
+  create(request: CreateFlow, author: string): Promise<SavedFlow>
+  /** Creates or replaces. */
+  save(name: string, request: SaveFlow, author: string): Promise<SavedFlow>
+  remove(name: string, author: string): Promise<void>
+  rename(name: string, to: string, author: string): Promise<SavedFlow>
+  setEnabled(name: string, enabled: boolean, author: string): Promise<SavedFlow>
+  history(name: string, page: Page): Promise<List<FlowCommit>>
+  commit(name: string, commit: string): Promise<FlowCommitDetail>
+  restore(name: string, commit: string, author: string): Promise<SavedFlow>
+  source(name: string, node: string): { source: string; missing: boolean }
+}
+
+type Built = 'catalog' | 'deploy' | 'show'
+export interface LiveFlowsParts
+  extends Omit<DeployParts & ShowParts & SaveParts & RemoveParts & EnableParts & RenameParts, Built | 'store'> {
+  store: Store
+}
+
+/** The flows: checked, stored, and made to run. Each change is a file of its own; here is who calls it, and in which order. */
+export class LiveFlows implements Flows {
+  readonly #catalog = new Catalog()
+  readonly #deploy: Deploy
+  readonly #show: Show
+  readonly #parts: LiveFlowsParts & { catalog: Catalog; deploy: Deploy; show: Show }
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(parts: LiveFlowsParts) {
+    const catalog = this.#catalog
+    this.#deploy = new Deploy({ ...parts, catalog })
+    this.#show = new Show({ ...parts, catalog })
+    this.#parts = { ...parts, catalog, deploy: this.#deploy, show: this.#show }
+  }
+
+  // ---- what runs
+
+  plans(): Iterable<Plan> {
+    return this.#catalog.plans()
+  }
+
+  all(): Iterable<LiveFlow> {
+    return this.#catalog.all()
+  }
+
+  find(name: string): LiveFlow | undefined {
+    return this.#catalog.find(name)
+  }
+
+  /** Throws `flow_not_found`. */
+  existing(name: string): LiveFlow {
+    return this.#catalog.existing(name)
+  }
+
+  /** The dtype of a message of any flow; null while nobody declares it. */
+  dtypeOf(flow: string, message: string): Dtype | null {
+    return this.#catalog.dtypeOf(flow, message)
+  }
+
+  cyclesThrough(flow: string): string[][] {
+    return this.#catalog.wiring.cyclesThrough(flow)
+  }
+
+  issues(flow: LiveFlow) {
+    return this.#show.issues(flow)
+  }
+
+  /** What a batch run of the flow as of `commit` executes. */
+  async runnable(name: string, commit: string): Promise<{ plan: Plan; document: NormalDocument }> {
+    const flow = this.#catalog.find(name)
+    if (flow?.commit === commit) return { plan: flow.plan, document: flow.document }
+    const { document } = await this.#committed(name, commit)
+    const plan = this.#deploy.compile({ name, version: flow?.version ?? 0, enabled: true, document })
+    return { plan, document }
+  }
+
+  /** What a start found in the store. Nobody else runs yet. */
+  load(stored: readonly StoredFlow[]): void {
+    for (const flow of stored) this.#catalog.wiring.set(factsOf(flow.name, flow.document, flow.enabled))
+    this.#deploy.load(
+      stored.map(({ name, document, version, commit, updated_at, ...rest }) => {
+        const flow = newFlow(name, this.#parts.names.flow(name), document)
+        written(flow, { version, commit, at: updated_at })
+        return Object.assign(flow, rest)
+      }),
+    )
+  }
+
+  /** Timers begin, and `once` injects fire. */
+  startTimers(): void {
+    this.#deploy.startTimers()
+  }
+
+  // ---- reading
+
+  list(page: Page): List<FlowSummary> {
+    return this.#show.list(page)
+  }
+
+  get(name: string): Flow {
+    return this.#show.flow(this.#catalog.existing(name))
+  }
+
+  source(name: string, node: string): { source: string; missing: boolean } {
+    return this.#show.source(name, node)
+  }
+
+  history(name: string, page: Page): Promise<List<FlowCommit>> {
+    return this.#show.history(name, page)
+  }
+
+  commit(name: string, commit: string): Promise<FlowCommitDetail> {
+    return this.#show.commit(name, commit)
+  }
+
+  // ---- changing
+
+  create(request: CreateFlow, author: string): Promise<SavedFlow> {
+    const { name, ...rest } = request
+    return this.inTurn(() => {
+      if (this.#catalog.find(name)) throw new ServiceError('flow_exists', `There is a flow "${name}" already.`)
+      return save(this.#parts, name, rest, author, 'save')
+    })
+  }
+
+  save(name: string, request: SaveFlow, author: string): Promise<SavedFlow> {
+    return this.inTurn(() => save(this.#parts, name, request, author, 'save'))
+  }
+
+  restore(name: string, commit: string, author: string): Promise<SavedFlow> {
+    return this.inTurn(async () => {
+      const { document, origin } = await this.#committed(name, commit)
+      // Its own origin, whose digests are those of its bodies.
+      const request = { document, origin, message: `restore ${commit.slice(0, 12)}` } as SaveFlow
+      return save(this.#parts, name, request, author, 'restore')
+    })
+  }
+
+  remove(name: string, author: string): Promise<void> {
+    return this.inTurn(() => remove(this.#parts, name, author))
+  }
+
+  setEnabled(name: string, enabled: boolean, author: string): Promise<SavedFlow> {
+    return this.inTurn(() => enable(this.#parts, name, enabled, author))
+  }
+
+  rename(from: string, to: string, author: string): Promise<SavedFlow> {
+    return this.inTurn(() => rename(this.#parts, from, to, author))
+  }
+
+  async #committed(name: string, commit: string) {
+    const { document, origin } = await this.#parts.store.commit(name, commit)
+    if (document === null)
+      throw new ServiceError('commit_not_found', `Commit ${commit} of "${name}" holds no document.`)
+    return { document, origin }
+  }
+
+  /** One change at a time: what one check has seen holds until its deploy. */
+  inTurn<Result>(change: () => Promise<Result>): Promise<Result> {
+    const turn = this.#last.then(change, change)
+    this.#last = turn.catch(() => undefined)
+    return turn
+  }
+}
