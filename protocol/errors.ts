@@ -18,6 +18,11 @@ const table = {
   too_deep: { status: 422, title: 'Nested too deeply', next: 'Flatten the value; 64 levels are allowed.' },
   validation: { status: 422, title: 'Validation failed', next: 'Correct the places named in "errors".' },
   too_large: { status: 413, title: 'Too large', next: 'Send less; the bound is named in the detail.' },
+  unsupported_media_type: {
+    status: 415,
+    title: 'Unsupported media type',
+    next: 'Send application/json, or a form where the route takes one, without a Content-Encoding.',
+  },
   headers_too_large: { status: 431, title: 'Header fields too large', next: 'Send fewer and shorter headers.' },
   url_too_long: { status: 414, title: 'The address is too long', next: 'Send long data in the body.' },
   upgrade_required: {
@@ -33,6 +38,11 @@ const table = {
   unauthenticated: { status: 401, title: 'Not signed in', next: 'Send "Authorization: Bearer <token>".' },
   wrong_credentials: { status: 401, title: 'Wrong user name or password', next: 'Check both and try again.' },
   token_expired: { status: 401, title: 'The token has expired', next: 'Sign in again with POST /login/access-token.' },
+  host_refused: {
+    status: 421,
+    title: 'Host refused',
+    next: 'Use the address that the engine listens on, or name this host in ALLOWED_HOSTS.',
+  },
   forbidden: { status: 403, title: 'Not allowed', next: 'Ask an administrator of this engine.' },
   origin_refused: { status: 403, title: 'Origin refused', next: 'Open the page from the address of the engine.' },
   rate_limited: { status: 429, title: 'Too many attempts', next: 'Wait for the time in Retry-After.' },

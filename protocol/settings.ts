@@ -47,6 +47,13 @@ export const settings = {
   node_venv: setting('NODE_VENV', null, null, 'auto', 'auto or managed: the environment of Python bodies'),
   timezone: setting('TZ', null, null, 'UTC', 'the timezone of cron expressions'),
   trusted_proxies: setting('TRUSTED_PROXIES', null, null, 'none', 'addresses or networks, separated by commas'),
+  allowed_hosts: setting(
+    'ALLOWED_HOSTS',
+    null,
+    null,
+    'none',
+    'names of this engine besides localhost and the address it listens on',
+  ),
   max_artifact_bytes: setting('MAX_ARTIFACT_BYTES', null, null, '2147483648', 'bytes of one artifact; 0: no bound'),
   artifact_gc_interval_s: setting(
     'ARTIFACT_GC_INTERVAL_S',

@@ -13,6 +13,7 @@ import { WorkersSocket } from './calls/processes/worker-hub.ts'
 import { LiveEngine } from './compose.ts'
 import { FlowsSocket } from './fanout/sockets/flows.ts'
 import { createFront } from './http/front.ts'
+import { AllowedHosts } from './http/hosts.ts'
 import { limitReceiveBuffers } from './http/receive-buffer.ts'
 import { allRoutes } from './routes/all-routes.ts'
 import type { MintedToken, RunningEngine, StartOptions } from './running-engine.ts'
@@ -54,6 +55,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     ],
     admissions: gatekeeper,
     proxies: new TrustedProxies(config.trusted_proxies),
+    hosts: new AllowedHosts(config.allowed_hosts, config.host),
     log,
   })
   engine.fanout.attach(front)

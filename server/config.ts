@@ -27,6 +27,8 @@ export interface Config {
   readonly node_venv: 'auto' | 'managed'
   readonly timezone: string
   readonly trusted_proxies: readonly string[]
+  /** Besides the loopback names and `host`. */
+  readonly allowed_hosts: readonly string[]
   /** 0: no bound. */
   readonly max_artifact_bytes: number
   /** 0: no sweep by itself. */
@@ -106,6 +108,7 @@ export function readConfig(source: ConfigSource): Config {
     node_venv: readOneOf(given('node_venv'), 'auto', 'managed'),
     timezone: readTimezone(given('timezone')),
     trusted_proxies: readProxies(given('trusted_proxies')),
+    allowed_hosts: readHosts(given('allowed_hosts')),
     max_artifact_bytes: integer('max_artifact_bytes', 0, 10 ** 15 - 1, limits.ARTIFACT_BYTES),
     artifact_gc_interval_s: integer('artifact_gc_interval_s', 0, 2_000_000, limits.ARTIFACT_GC_INTERVAL_S),
     plain: flags.get('plain') === true,
@@ -174,4 +177,20 @@ function readProxies(given: Given | null): string[] {
     }
   }
   return entries.filter(Boolean)
+}
+
+const HOST_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253})$/
+
+function readHosts(given: Given | null): string[] {
+  if (given === null) return []
+  const entries = given.text
+    .split(',')
+    .map(entry => entry.trim())
+    .filter(Boolean)
+  for (const entry of entries) {
+    const address = entry.startsWith('[') && entry.endsWith(']') ? entry.slice(1, -1) : entry
+    if (isIP(address) === 0 && !HOST_NAME.test(entry))
+      refuse(given, 'host names and addresses without a port are needed, separated by commas')
+  }
+  return entries
 }

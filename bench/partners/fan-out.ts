@@ -19,6 +19,7 @@ import { Fanout } from '../../server/fanout/fanout.ts'
 import { JournalTap } from '../../server/fanout/journal-tap.ts'
 import { FlowsSocket } from '../../server/fanout/sockets/flows.ts'
 import { createFront } from '../../server/http/front.ts'
+import { AllowedHosts } from '../../server/http/hosts.ts'
 import type { Socket } from '../../server/http/socket.ts'
 import { answer } from '../partner.ts'
 import { type FanOutBurst, paced } from './fan-out-pace.ts'
@@ -84,6 +85,7 @@ answer({
       sockets: [handlers],
       admissions: { known: () => admission, admit: () => Promise.resolve(admission) },
       proxies: new TrustedProxies([]),
+      hosts: new AllowedHosts([], '127.0.0.1'),
       log: { info: () => {}, warn: () => {}, error: (_event, fields) => fail(fields) },
     })
     fanout.attach(front)

@@ -88,7 +88,7 @@ class RangeClient {
     const from = Math.floor((this.#state / 2 ** 32) * (size / bytes)) * bytes
     const authorization = token === '' ? '' : `Authorization: Bearer ${token}\r\n`
     this.#socket.write(
-      `GET ${path} HTTP/1.1\r\nHost: a\r\n${authorization}Range: bytes=${from}-${from + bytes - 1}\r\n\r\n`,
+      `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${authorization}Range: bytes=${from}-${from + bytes - 1}\r\n\r\n`,
     )
   }
 }

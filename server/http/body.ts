@@ -69,5 +69,6 @@ export function parseForm(bytes: Uint8Array): Record<string, string> {
   return { ...values }
 }
 
-export const isForm = (content_type: string): boolean =>
-  content_type.split(';', 1)[0]!.trim().toLowerCase() === 'application/x-www-form-urlencoded'
+const mediaOf = (content_type: string): string => content_type.split(';', 1)[0]!.trim().toLowerCase()
+export const isForm = (content_type: string): boolean => mediaOf(content_type) === 'application/x-www-form-urlencoded'
+export const isJson = (content_type: string): boolean => mediaOf(content_type) === 'application/json'

@@ -41,6 +41,8 @@ export interface Opening {
   readonly content_type: string
   readonly content_length: number
   readonly has_body: boolean
+  /** The body comes in chunks: see `Exchange`. */
+  readonly chunked: boolean
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -55,6 +57,11 @@ const NO_BODY = new Uint8Array(0)
  *
  * The handler of an upload runs as soon as the caller is admitted, and reads the body as it comes. A streamed answer keeps the
  * exchange open until its last byte is taken.
+ *
+ * The library passes over what may stand between and behind chunks (bytes after the data of a chunk, trailers, line ends without
+ * a carriage return), so after a chunked body nobody can say where the next request begins. Such a request is handled a turn of
+ * the event loop after its last chunk, and its connection is closed with the answer: bytes that came along behind it are no
+ * request, and when they look like one the library ends the connection before anything is handled.
  *
  * `#channel` is null from the moment the exchange is answered or aborted; nothing touches the library's response after that.
  * Each callback that the library calls ends in a `try`, so none of them throws into it and none leaves a request hanging.
@@ -119,6 +126,8 @@ export class Exchange {
       throw new ServiceError('forbidden', `This route is for a ${served.route.who}.`)
     served.checkParams(params)
     this.#query = served.readQuery(query)
+    if (this.#opening.chunked && served.route.body === null && !served.route.upload)
+      throw new ServiceError('malformed_request', 'This route takes no body.')
     this.#principal = principal
     this.#admitted = true
   }
@@ -165,7 +174,7 @@ export class Exchange {
   #take(chunk: ArrayBuffer, isLast: boolean): void {
     this.#received += chunk.byteLength
     if (this.#received > this.#opening.served.body_limit) throw this.#tooLarge()
-    const whole = isLast && this.#chunks.length === 0
+    const whole = isLast && this.#chunks.length === 0 && !this.#opening.chunked
     if (whole && this.#admitted) {
       this.#body = new Uint8Array(chunk)
       this.#proceed()
@@ -177,8 +186,21 @@ export class Exchange {
     if (budget.bytes > limits.BODIES_BYTES)
       throw new ServiceError('too_many_connections', 'Too much is being uploaded at once.', { retry_after_s: 5 })
     if (!isLast) return
+    if (this.#opening.chunked) {
+      setImmediate(() => this.#complete())
+      return
+    }
+    this.#complete()
+  }
+
+  #complete(): void {
+    if (this.#channel === null) return
     this.#body = Buffer.concat(this.#chunks)
-    this.#proceed()
+    try {
+      this.#proceed()
+    } catch (error) {
+      this.#refuse(error)
+    }
   }
 
   /** Runs the handler when the caller is admitted and the body is complete; each of the two ends here. */
@@ -233,7 +255,7 @@ export class Exchange {
     const head = this.#isHead
     const channel = this.#finish()
     if (channel === null) return
-    this.#write(channel, () => writeAnswer(channel, answer, bytes, head))
+    this.#write(channel, () => writeAnswer(channel, answer, bytes, head, this.#opening.chunked))
   }
 
   /** The channel stays ours until the stream is over, so that an abort reaches it. */
@@ -294,7 +316,8 @@ export class Exchange {
 
   /** May the connection go on? Yes when the rest of the body is known to be short: the library reads and drops it. */
   get #isDrained(): boolean {
-    const { has_body, content_length } = this.#opening
+    const { has_body, content_length, chunked } = this.#opening
+    if (chunked) return false
     const isComplete = this.#upload === null ? this.#body !== null : this.#upload.isComplete
     return !has_body || isComplete || (content_length >= 0 && content_length <= limits.BODY_DRAIN_BYTES)
   }

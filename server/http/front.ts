@@ -8,6 +8,7 @@ import type { Log } from '../observe/serve-log.ts'
 import { type Channel, Exchange, type ExchangeServices } from './exchange.ts'
 import { freePort } from './free-port.ts'
 import { Gate } from './gate.ts'
+import type { AllowedHosts } from './hosts.ts'
 import { LiveSocket } from './live-socket.ts'
 import { refusalOf } from './problem.ts'
 import { type Responder, writeAnswer, writeRefusal } from './respond.ts'
@@ -27,6 +28,7 @@ export interface FrontOptions {
   readonly sockets: readonly SocketHandlers[]
   readonly admissions: Admissions
   readonly proxies: TrustedProxies
+  readonly hosts: AllowedHosts
   readonly log: Log
   /** Bounds that tests make small. */
   readonly connections?: number
@@ -75,7 +77,7 @@ export class Front implements Publisher {
   readonly #app: TemplatedApp
   readonly #options: FrontOptions
   readonly #tree: RouteTree<ServedRoute>
-  readonly #gate = new Gate()
+  readonly #gate: Gate
   readonly #services: ExchangeServices
   readonly #sockets = new Set<LiveSocket>()
   #socket_ids = 0
@@ -86,6 +88,7 @@ export class Front implements Publisher {
   constructor(library: Library, options: FrontOptions) {
     this.#library = library
     this.#options = options
+    this.#gate = new Gate(options.hosts)
     this.#services = { admissions: options.admissions, log: options.log, budget: { bytes: 0, uploads: 0 } }
     this.#tree = new RouteTree(options.routes.map(route => new ServedRoute(route)))
     this.#app = library.App()
@@ -182,7 +185,7 @@ export class Front implements Publisher {
     const served = leaf.methods.get(head ? 'GET' : method)
     if (served === undefined) {
       if (method === 'OPTIONS')
-        writeAnswer(res as Responder, { status: 204, headers: { allow: leaf.allow } }, null, false)
+        writeAnswer(res as Responder, { status: 204, headers: { allow: leaf.allow } }, null, false, false)
       else refuse(res, new ServiceError('method_not_allowed'), path, head, cut, { allow: leaf.allow })
       return
     }
@@ -205,6 +208,7 @@ export class Front implements Publisher {
         content_type: gate.content_type,
         content_length: gate.content_length,
         has_body: gate.has_body,
+        chunked: gate.chunked,
         headers: carried,
       },
       res as Channel,

@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
+import { type AllowedHosts, isSameHost } from './hosts.ts'
 
 /**
  * The header gate: what stands between the parser and everything else. The parser sees only the first of duplicate headers,
@@ -9,6 +10,9 @@ import { limits } from '../../protocol/limits.ts'
  *
  * What the parser does see to: control characters in names and values, folded lines and a missing Host never get here. The
  * values that are used (host, authorization, lengths, origin) each have a grammar of their own.
+ *
+ * A request for a host that is not this engine's (DNS rebinding) and one that a page of another origin sends are refused here, too,
+ * whatever the method: browsers say which host they mean and which page asks, and anything else sends no Origin.
  *
  * One gate serves all requests of a front, one after another: its fields hold the headers of the request that was inspected
  * last and are copied by whoever needs them longer.
@@ -41,6 +45,8 @@ export class Gate {
   socket_version = ''
   socket_protocols = ''
   socket_extensions = ''
+  #has_range = false
+  #is_encoded = false
   /** Bytes; -1 when the request names none. */
   content_length = -1
   chunked = false
@@ -52,15 +58,21 @@ export class Gate {
   /** One bit for each header that may stand there once. */
   #seen = 0
   #refusal: GateRefusal | null = null
-  /** The host that was found well-formed last: nearly all requests name the same one. */
+  readonly #hosts: AllowedHosts
+  /** The host that was found well-formed and allowed last: nearly all requests name the same one. */
   #good_host = ''
   /** Made once, so that a request costs no closure. */
   readonly #visit = (name: string, value: string): void => this.#header(name, value)
+
+  constructor(hosts: AllowedHosts) {
+    this.#hosts = hosts
+  }
 
   /** Reads the headers of one request; null when it may go on. */
   inspect(method: string, path: string, query: string, headers: HeaderSource): GateRefusal | null {
     this.authorization = this.content_type = this.forwarded_for = this.host = this.origin = this.upgrade = ''
     this.socket_key = this.socket_version = this.socket_protocols = this.socket_extensions = ''
+    this.#has_range = this.#is_encoded = false
     this.content_length = -1
     this.chunked = this.has_body = false
     this.#count = this.#bytes = this.#seen = 0
@@ -80,12 +92,19 @@ export class Gate {
     if (this.host === '') return malformed('The Host header is missing or empty.')
     if (this.host !== this.#good_host) {
       if (!HOST.test(this.host)) return malformed('The Host header is not a host and port.')
+      if (!this.#hosts.allows(this.host))
+        return { code: 'host_refused', detail: `${JSON.stringify(this.host)} is not a name of this engine.` }
       this.#good_host = this.host
     }
+    if (this.origin !== '' && !isSameHost(this.origin, this.host))
+      return { code: 'origin_refused', detail: 'A page of another origin may not use this engine.' }
     if (this.chunked && this.content_length >= 0)
       return malformed('Content-Length and Transfer-Encoding exclude each other.')
     this.has_body = this.chunked || this.content_length > 0
     if (this.has_body && !METHODS_WITH_BODY.has(method)) return malformed(`A ${method} request carries no body here.`)
+    if (this.#is_encoded)
+      return { code: 'unsupported_media_type', detail: 'A body with a Content-Encoding is not taken.' }
+    if (this.#has_range) return malformed('A Content-Range is not taken; send the whole body.')
     return null
   }
 
@@ -108,6 +127,12 @@ export class Gate {
         if (this.chunked || value.toLowerCase() !== 'chunked')
           this.#refusal ??= malformed('Transfer-Encoding must be exactly "chunked", once.')
         this.chunked = true
+        return
+      case 'content-encoding':
+        this.#is_encoded ||= value.toLowerCase() !== 'identity'
+        return
+      case 'content-range':
+        this.#has_range = true
         return
       case 'x-forwarded-for':
         return void (this.forwarded_for = this.forwarded_for === '' ? value : `${this.forwarded_for},${value}`)

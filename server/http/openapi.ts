@@ -220,6 +220,7 @@ export function refusalsOf(route: Route): ErrorCode[] {
   if (route.who !== 'nobody') for (const code of ['unauthenticated', 'token_expired'] as const) codes.add(code)
   if (route.who === 'superuser') codes.add('forbidden')
   for (const { missing } of Object.values(route.params)) if (missing !== null) codes.add(missing)
+  if (route.form) codes.add('unsupported_media_type')
   if (route.body !== null) for (const code of ['malformed_json', 'too_deep', 'too_large'] as const) codes.add(code)
   if (route.upload) for (const code of ['too_large', 'upload_incomplete'] as const) codes.add(code)
   return [...codes]

@@ -16,7 +16,11 @@ const PAGE_POLICY =
 /** Answers that are no pages may not act as one, even when a browser is talked into opening them. */
 const DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
-const COMMON = ['x-content-type-options: nosniff', 'referrer-policy: no-referrer']
+const COMMON = [
+  'x-content-type-options: nosniff',
+  'referrer-policy: no-referrer',
+  'cross-origin-resource-policy: same-origin',
+]
 const JSON_TYPE = 'application/json'
 
 /**
@@ -57,13 +61,24 @@ export function writeStreamHead(to: Responder, { status, headers }: Answer, stre
   to.writeHeader('content-type', block(clean(stream.type), DATA_POLICY, cache))
 }
 
-/** Writes an answer whose bytes are `bytesOf(answer)`; `headOnly` leaves them out and keeps their length. */
-export function writeAnswer(to: Responder, answer: Answer, bytes: string | Uint8Array | null, headOnly: boolean): void {
+/**
+ * Writes an answer whose bytes are `bytesOf(answer)`; `headOnly` leaves them out and keeps their length. With `last` the connection
+ * is closed behind it, as soon as nothing of the library's is under way that parses what follows in the same packet.
+ */
+export function writeAnswer(
+  to: Responder,
+  answer: Answer,
+  bytes: string | Uint8Array | null,
+  headOnly: boolean,
+  last: boolean,
+): void {
   const { status, content, headers } = answer
   writeHead(to, status, headers)
   if (bytes === null) {
     to.writeHeader('cache-control', EMPTY_BLOCK)
-    if (status === 204 || status === 304) to.endWithoutBody()
+    // Without a length the library writes a wrong one and does not close.
+    if (last) to.endWithoutBody(0, true)
+    else if (status === 204 || status === 304) to.endWithoutBody()
     else to.end('')
     return
   }
@@ -71,7 +86,7 @@ export function writeAnswer(to: Responder, answer: Answer, bytes: string | Uint8
     const cache = clean(headers?.['cache-control'] ?? 'no-store')
     to.writeHeader('content-type', block(clean(content.type), content.page ? PAGE_POLICY : DATA_POLICY, cache))
   } else to.writeHeader('content-type', JSON_BLOCK)
-  finish(to, bytes, headOnly)
+  finish(to, bytes, headOnly, last)
 }
 
 /** Writes a problem. With `cut` the connection is closed, and the parser kept from whatever follows in the same packet. */
@@ -80,12 +95,12 @@ export function writeRefusal(to: Responder, refusal: Refusal, headOnly: boolean,
   to.writeHeader('content-type', PROBLEM_BLOCK)
   const text = JSON.stringify(refusal.problem)
   if (cut) to.end(text + FLUSH, true)
-  else finish(to, text, headOnly)
+  else finish(to, text, headOnly, false)
 }
 
-function finish(to: Responder, bytes: string | Uint8Array, headOnly: boolean): void {
+function finish(to: Responder, bytes: string | Uint8Array, headOnly: boolean, last: boolean): void {
   if (!headOnly) {
-    to.end(bytes)
+    to.end(bytes, last)
     return
   }
   const length = typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length

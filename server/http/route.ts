@@ -79,7 +79,10 @@ interface Declaration<P extends Record<string, Parameter>, Q extends TObject, B 
   readonly body?: B
   /** Bytes; `limits.BODY_BYTES` when absent. */
   readonly body_limit?: number
-  /** Takes `application/x-www-form-urlencoded` as well as JSON. */
+  /**
+   * Takes `application/x-www-form-urlencoded` or `application/json`, and refuses a body that says neither: for routes that need no
+   * credential, to which a page elsewhere could send text without being asked.
+   */
   readonly form?: boolean
   /**
    * The body is no JSON: the handler reads it as it comes, up to `body_limit`. A handler that answers before it has read all of

@@ -1,7 +1,7 @@
 import { type ErrorCode, ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { type Checker, createChecker } from '../../protocol/values/explain.ts'
-import { isForm, parseForm, parseJson } from './body.ts'
+import { isForm, isJson, parseForm, parseJson } from './body.ts'
 import { QueryReader } from './query.ts'
 import type { Method, Route } from './route.ts'
 
@@ -58,8 +58,10 @@ export class ServedRoute {
     })
   }
 
-  /** Throws `malformed_json`, `too_deep` or `validation` with the places `body.…`. The bytes are not kept. */
+  /** Throws `unsupported_media_type`, `malformed_json`, `too_deep` or `validation` with the places `body.…`. The bytes are not kept. */
   readBody(bytes: Uint8Array, content_type: string): unknown {
+    if (this.route.form && !isForm(content_type) && !isJson(content_type))
+      throw new ServiceError('unsupported_media_type', `Content-Type is ${JSON.stringify(content_type.slice(0, 80))}.`)
     const value = this.route.form && isForm(content_type) ? parseForm(bytes) : parseJson(bytes)
     const errors = (this.#body ??= createChecker(this.route.body!)).refusals(value, 'body')
     if (errors.length > 0) throw new ServiceError('validation', 'The body was refused.', { errors })

@@ -17,7 +17,7 @@ const BEARER_PROTOCOL = /^bearer\.([A-Za-z0-9._~+/=-]+)$/
 /**
  * Checks the headers of a websocket request. The token comes in `Authorization`, or (browsers) as the subprotocol pair
  * `svc.v1, bearer.<token>`, of which only `svc.v1` is answered; a token in the address would end in logs, so any query is
- * refused. A page of another origin is refused: browsers say where a page is from, and anything else sends no Origin.
+ * refused. The gate has looked at Host and Origin.
  */
 export function readUpgrade(gate: Gate, query: string): UpgradeRequest {
   if (gate.upgrade.toLowerCase() !== 'websocket' || gate.socket_version !== '13' || gate.socket_key.length !== 24)
@@ -28,8 +28,6 @@ export function readUpgrade(gate: Gate, query: string): UpgradeRequest {
       errors: [{ loc: `query.${name}`, msg: 'is not known here' }],
     })
   }
-  if (gate.origin !== '' && !isSameHost(gate.origin, gate.host))
-    throw new ServiceError('origin_refused', `A page of ${gate.origin} may not open sockets here.`)
   const offered = gate.socket_protocols.split(',').map(text => text.trim())
   const protocol = offered.includes(SUBPROTOCOL) ? SUBPROTOCOL : ''
   const token = tokenOf(gate.authorization, protocol === '' ? [] : offered)
@@ -48,13 +46,4 @@ function tokenOf(authorization: string, offered: readonly string[]): string | nu
     if (match) return match[1]!
   }
   return null
-}
-
-/** `http://host:8700` and `host:8700`; the default port may be left out on either side. */
-export function isSameHost(origin: string, host: string): boolean {
-  const match = /^(https?):\/\/([^/?#\s]+)$/i.exec(origin)
-  if (!match) return false
-  const port = match[1]!.toLowerCase() === 'https' ? ':443' : ':80'
-  const bare = (text: string): string => (text.endsWith(port) ? text.slice(0, -port.length) : text).toLowerCase()
-  return bare(match[2]!) === bare(host)
 }

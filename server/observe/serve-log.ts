@@ -21,6 +21,8 @@ const SECRET_KEY = /passw|secret|token|authorization|cookie|credential|api_?key|
 const SECRET_TEXT =
   /\bBearer\s+[^\s"']+|\bbearer\.[^\s,"']+|\beyJ[\w-]+\.[\w-]+\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)|\/\/[^\s/:@]*:[^\s/@]+@/g
 const HIDDEN = '[hidden]'
+/** What JSON leaves as it is and a terminal or an editor obeys: C1 controls, other line ends, marks that turn the direction of text. */
+const OBEYED = /[\u007f-\u009f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 /**
  * JSON lines in `<data dir>/serve.log`, mode 600. Lines gather until the end of the event-loop turn and go out with one
@@ -103,7 +105,9 @@ export class ServeLog implements Log {
     } catch {
       text = JSON.stringify({ ...head, unprintable: true })
     }
-    return `${text.length > limits.LOG_LINE_BYTES ? JSON.stringify({ ...head, cut: text.slice(0, limits.LOG_LINE_BYTES) }) : text}\n`
+    if (text.length > limits.LOG_LINE_BYTES)
+      text = JSON.stringify({ ...head, cut: text.slice(0, limits.LOG_LINE_BYTES) })
+    return `${text.replace(OBEYED, escaped)}\n`
   }
 
   /**
@@ -135,6 +139,8 @@ export class ServeLog implements Log {
     this.#size = fstatSync(this.#file).size
   }
 }
+
+const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** For JSON.stringify: hides what is called a secret or looks like one, and spells out errors and big integers. */
 function plain(key: string, value: unknown): unknown {

@@ -21,7 +21,7 @@ test('an engine that is killed during uploads keeps what it has acknowledged, an
   assert.equal((await put(acknowledged)).status, 201)
 
   const bytes = randomBytes(3_000_000)
-  const head = `PUT /artifacts HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${engine.token}\r\nContent-Length: ${bytes.length}\r\n\r\n`
+  const head = `PUT /artifacts HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${engine.token}\r\nContent-Length: ${bytes.length}\r\n\r\n`
   const clients = [await RawClient.open(engine.port), await RawClient.open(engine.port)]
   for (const client of clients) client.write(head).write(bytes.subarray(0, 1_500_000))
   await eventually('both lie there in part', () => files.leftOver().length === 2)

@@ -24,6 +24,8 @@ export interface AskOptions {
   readonly headers?: Record<string, string>
 }
 
+const JSON_BODY = { 'content-type': 'application/json' }
+
 /** Codes that come from the front itself, whatever the route. */
 const FRONT_CODES = new Set(['malformed_request', 'method_not_allowed', 'not_found', 'too_many_connections'])
 
@@ -46,7 +48,7 @@ export class Asking {
       as === 'nobody' ? {} : { authorization: `Bearer ${as === 'user' ? this.#served.user : this.#served.superuser}` }
     const answer = await fetch(this.#served.url + target, {
       method,
-      headers: { ...credential, ...headers },
+      headers: { ...credential, ...(body === undefined ? {} : JSON_BODY), ...headers },
       body: text ?? (body === undefined ? undefined : JSON.stringify(body)),
     })
     const bytes = await answer.text()
@@ -88,6 +90,7 @@ export class Asking {
     const what = `${method} ${target} answered ${asked.status} ${asked.text.slice(0, 300)}`
     const path = target.split('?', 1)[0]!
     assert.equal(asked.headers.get('x-content-type-options'), 'nosniff', what)
+    assert.equal(asked.headers.get('cross-origin-resource-policy'), 'same-origin', what)
     const route = this.#tree.find(path, {})?.methods.get(method)
     if (asked.headers.get('content-type') === 'application/problem+json') {
       const problem = asked.json as Problem

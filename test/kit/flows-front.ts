@@ -1,6 +1,7 @@
 import { TrustedProxies } from '../../server/auth/client-address.ts'
 import type { Admission } from '../../server/auth/gatekeeper.ts'
 import { createFront, type Front } from '../../server/http/front.ts'
+import { AllowedHosts } from '../../server/http/hosts.ts'
 import type { SocketHandlers } from '../../server/http/socket.ts'
 import type { Log } from '../../server/observe/serve-log.ts'
 
@@ -15,6 +16,7 @@ export async function startFlowsFront(sockets: SocketHandlers): Promise<{ front:
     sockets: [sockets],
     admissions: { known: () => ADMISSION, admit: () => Promise.resolve(ADMISSION) },
     proxies: new TrustedProxies([]),
+    hosts: new AllowedHosts([], '127.0.0.1'),
     log: SILENT,
   })
   return { front, port: await front.listen('127.0.0.1', 0) }

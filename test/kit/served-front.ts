@@ -11,6 +11,7 @@ import { WorkerDoor } from '../../server/calls/processes/worker-door.ts'
 import { WorkerHub, WorkersSocket } from '../../server/calls/processes/worker-hub.ts'
 import type { ResourceDesk } from '../../server/calls/resource-desk.ts'
 import { createFront, type Front } from '../../server/http/front.ts'
+import { AllowedHosts } from '../../server/http/hosts.ts'
 import type { Route } from '../../server/http/route.ts'
 import type { SocketHandlers } from '../../server/http/socket.ts'
 import type { Log, LogFields } from '../../server/observe/serve-log.ts'
@@ -74,6 +75,7 @@ export interface ServedFront {
 export interface FrontSetup {
   sockets?: readonly SocketHandlers[]
   proxies?: readonly string[]
+  hosts?: readonly string[]
   connections?: number
   most_sockets?: number
   token_sweep_ms?: number
@@ -132,6 +134,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     sockets: [...(setup.sockets ?? []), new WorkersSocket(hub, door)],
     admissions: gatekeeper,
     proxies: new TrustedProxies(setup.proxies ?? []),
+    hosts: new AllowedHosts(setup.hosts ?? [], '127.0.0.1'),
     log,
     connections: setup.connections,
     most_sockets: setup.most_sockets,

@@ -40,13 +40,13 @@ test(`bytes of any kind leave the front answering (SEED=${seed})`, async () => {
   const auth = `Authorization: Bearer ${served.user}\r\n`
   const body = '{"value":1.5}'
   const good = [
-    `GET /flows HTTP/1.1\r\nHost: a\r\n${auth}\r\n`,
-    `GET /flows?limit=5&offset=1 HTTP/1.1\r\nHost: a\r\n${auth}\r\n`,
-    `POST /messages/boiler.raw HTTP/1.1\r\nHost: a\r\n${auth}Content-Length: ${body.length}\r\n\r\n${body}`,
-    `POST /messages/ HTTP/1.1\r\nHost: a\r\n${auth}Transfer-Encoding: chunked\r\n\r\n5\r\n[{"na\r\n0\r\n\r\n`,
-    'POST /login/access-token HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 7\r\n\r\nusernam',
-    `GET /ws/flows HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x3JJHMbDL1EzLkh9GBhXDw==\r\nSec-WebSocket-Version: 13\r\n${auth}\r\n`,
-    'GET /docs HTTP/1.1\r\nHost: a\r\n\r\n',
+    `GET /flows HTTP/1.1\r\nHost: localhost\r\n${auth}\r\n`,
+    `GET /flows?limit=5&offset=1 HTTP/1.1\r\nHost: localhost\r\n${auth}\r\n`,
+    `POST /messages/boiler.raw HTTP/1.1\r\nHost: localhost\r\n${auth}Content-Length: ${body.length}\r\n\r\n${body}`,
+    `POST /messages/ HTTP/1.1\r\nHost: localhost\r\n${auth}Transfer-Encoding: chunked\r\n\r\n5\r\n[{"na\r\n0\r\n\r\n`,
+    'POST /login/access-token HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 7\r\n\r\nusernam',
+    `GET /ws/flows HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x3JJHMbDL1EzLkh9GBhXDw==\r\nSec-WebSocket-Version: 13\r\n${auth}\r\n`,
+    'GET /docs HTTP/1.1\r\nHost: localhost\r\n\r\n',
   ]
   const spoil = (text: string): string => {
     let spoiled = text

@@ -82,6 +82,18 @@ const REFUSED: Record<string, Hostile> = {
     status: 400,
   },
   'a body on OPTIONS': { request: `OPTIONS /flows HTTP/1.1\r\n${HOST}Content-Length: 5\r\n\r\nhello`, status: 400 },
+  'a host that is not this engine': { request: get('Host: evil.example\r\n'), status: 421 },
+  'a page of another origin that publishes': {
+    request: post('Origin: http://evil.example\r\nContent-Length: 11\r\n', '{"value":1}'),
+    status: 403,
+  },
+  'a page of another origin that reads': { request: get(`${HOST}Origin: http://127.0.0.1:1\r\n`), status: 403 },
+  'a page without an origin of its own': { request: get(`${HOST}Origin: null\r\n`), status: 403 },
+  'a coded body': { request: post('Content-Encoding: gzip\r\nContent-Length: 5\r\n', 'hello'), status: 415 },
+  'a part of a body': {
+    request: `PUT /artifacts HTTP/1.1\r\n${HOST}Content-Range: bytes 0-4/9\r\nContent-Length: 5\r\n\r\nhello`,
+    status: 400,
+  },
   'a fragment in the address': { request: get(HOST, '/flows#top'), status: 400 },
   'bytes past ASCII in the address': { request: get(HOST, '/flows\xff'), status: 400 },
   'an address that is too long': { request: get(HOST, `/${'a'.repeat(limits.URL_BYTES)}`), status: 414 },
@@ -150,6 +162,80 @@ describe('the header gate', () => {
     }
     assert.equal(version(), before)
     await isAlive()
+  })
+})
+
+describe('a chunked body', () => {
+  const chunked = (body: string): string => post(`${bearer}Transfer-Encoding: chunked\r\n`, body)
+  const chunk = 'b\r\n{"value":1}'
+
+  /** What the library passes over, and another reader of the connection may read in another way. */
+  const TOLERATED: Record<string, string> = {
+    'as it should be': `${chunk}\r\n0\r\n\r\n`,
+    'with other bytes behind the data of a chunk': `${chunk}XX0\r\n\r\n`,
+    'with line ends without carriage return': 'b\n{"value":1}\r\n0\n\r\n',
+    'with bytes behind a blank in the line of a chunk': 'b \x01more\n{"value":1}\r\n0\r\n\r\n',
+    'with other bytes in place of the last line end': `${chunk}\r\n0\r\nXX`,
+  }
+  for (const [name, body] of Object.entries(TOLERATED))
+    test(`${name}: its connection is closed behind the answer, and a request behind it is not executed`, async () => {
+      const before = version()
+      const alone = await (await RawClient.open(served.port)).write(chunked(body)).closed()
+      assert.deepEqual(alone.statuses, [202])
+      assert.match(alone.text, /^connection: close\r$/im)
+      assert.equal(version(), before + 1)
+      // In the same packet, and in one that comes before the answer has gone out.
+      const together = await (await RawClient.open(served.port)).write(chunked(body) + smuggled).closed()
+      assert.deepEqual(together.statuses, [])
+      assert.equal(version(), before + 1)
+    })
+
+  test('with trailers: the connection is closed, and nothing is executed', async () => {
+    const before = version()
+    for (const trailer of ['X: y\r\n\r\n', `${smuggled}`, 'Content-Length: 5\r\n\r\nhello']) {
+      const reply = await (await RawClient.open(served.port)).write(chunked(`${chunk}\r\n0\r\n${trailer}`)).closed()
+      assert.ok(!reply.statuses.includes(202), `${trailer}: ${reply.statuses}`)
+    }
+    assert.equal(version(), before)
+    await isAlive()
+  })
+
+  test('to a route that takes none is refused, and its connection is closed', async () => {
+    const ask = `POST /modules/refresh HTTP/1.1\r\n${HOST}${bearer}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`
+    const reply = await (await RawClient.open(served.port)).write(ask + smuggled).closed()
+    assert.deepEqual(reply.statuses, [400])
+    assert.match(problemOf(reply).detail, /takes no body/)
+  })
+
+  test('of a route that answers nothing ends its connection, too', async () => {
+    const body = '{"token":"x","password":"long enough"}'
+    const head = `POST /password-reset HTTP/1.1\r\n${HOST}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
+    const reply = await (await RawClient.open(served.port))
+      .write(`${head}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`)
+      .closed()
+    assert.deepEqual(reply.statuses, [400])
+    assert.equal(problemOf(reply).code, 'reset_refused')
+  })
+})
+
+describe('what the parser does not show', () => {
+  test('bytes past ASCII at the ends of a value are cut off before anybody sees them; the connection stays in step', async () => {
+    const before = version()
+    const client = await RawClient.open(served.port)
+    client.write(
+      `POST /messages/boiler.raw HTTP/1.1\r\nHost: \xfflocalhost\xff\r\n${bearer}Content-Length: \xff11\x80\r\n\r\n{"value":1}`,
+    )
+    assert.deepEqual((await client.answered(1)).statuses, [202])
+    assert.deepEqual((await client.write(smuggled).answered(2)).statuses, [202, 202])
+    assert.equal(version(), before + 2)
+    client.end()
+  })
+
+  test('bytes past ASCII inside a value that says where a request ends are refused', async () => {
+    for (const header of ['Content-Length: 1\xff1\r\n', 'Transfer-Encoding: chun\xffked\r\n', 'Host: a\xffb\r\n']) {
+      const reply = await (await RawClient.open(served.port)).write(post(header, '{"value":1}') + smuggled).closed()
+      assert.deepEqual(reply.statuses, [400], header)
+    }
   })
 })
 

@@ -13,7 +13,7 @@ before(async () => {
 })
 after(() => served.close())
 
-const HOST = 'Host: a\r\n'
+const HOST = 'Host: localhost\r\n'
 /** What is sent first, and what is sent again and again. */
 const WAITING: Record<string, readonly [string, string]> = {
   'says nothing': ['', ''],

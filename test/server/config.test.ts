@@ -34,6 +34,7 @@ describe('settings that nobody gave', () => {
       node_venv: 'auto',
       timezone: 'UTC',
       trusted_proxies: [],
+      allowed_hosts: [],
       max_artifact_bytes: 2 * 1024 ** 3,
       artifact_gc_interval_s: 3_600,
       plain: false,
@@ -127,6 +128,13 @@ describe('what is neither count nor flag', () => {
     for (const bad of ['proxy.example', '10.0.0.0/33', '::/129', '10.0.0.0/8/8', '10.0.0.0/']) {
       assert.match(refusal({ TRUSTED_PROXIES: bad }).detail, /TRUSTED_PROXIES/)
     }
+  })
+
+  test('hosts are names and addresses without a port', () => {
+    const given = 'engine.example, 192.168.0.7,::1,[2001:db8::1]'
+    assert.deepEqual(read({ ALLOWED_HOSTS: given }).allowed_hosts, given.split(/, ?/))
+    for (const bad of ['engine.example:8700', 'http://engine.example', '*', '.example', 'a b', '[a]'])
+      assert.match(refusal({ ALLOWED_HOSTS: bad }).detail, /ALLOWED_HOSTS/, bad)
   })
 
   test('NODE_VENV is auto or managed', () => {

@@ -6,7 +6,7 @@ import { type Answer, nothing, ok, route } from '../../../server/http/route.ts'
 import { RawClient, saying } from '../../kit/raw-client.ts'
 import { type ServedFront, serveFront } from '../../kit/served-front.ts'
 
-const HOST = 'Host: a\r\n'
+const HOST = 'Host: localhost\r\n'
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\n${HOST}\r\n`
 
 /** Routes that do what a handler might do wrong, or do late. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { limits } from '../../../protocol/limits.ts'
 import { Gate } from '../../../server/http/gate.ts'
+import { AllowedHosts } from '../../../server/http/hosts.ts'
 
 /** Header pairs as the parser would give them, for what this parser does not let through and another one may. */
 const source = (headers: readonly [string, string][]) => ({
@@ -9,8 +10,9 @@ const source = (headers: readonly [string, string][]) => ({
     for (const [name, value] of headers) visit(name, value)
   },
 })
+const hosts = new AllowedHosts(['a', 'a.b-c.example', 'under_score', '2001:db8::1'], '127.0.0.1')
 const codeOf = (headers: readonly [string, string][], method = 'GET', path = '/flows', query = ''): string | null =>
-  new Gate().inspect(method, path, query, source(headers))?.code ?? null
+  new Gate(hosts).inspect(method, path, query, source(headers))?.code ?? null
 const host: [string, string] = ['host', 'a']
 
 describe('the gate on its own', () => {
@@ -51,11 +53,39 @@ describe('the gate on its own', () => {
   })
 
   test('what a header said is forgotten with its request', () => {
-    const gate = new Gate()
-    gate.inspect('POST', '/', '', source([host, ['authorization', 'x'], ['content-length', '5'], ['origin', 'y']]))
+    const gate = new Gate(hosts)
+    gate.inspect(
+      'POST',
+      '/',
+      '',
+      source([host, ['authorization', 'x'], ['content-length', '5'], ['origin', 'http://a']]),
+    )
     assert.deepEqual([gate.authorization, gate.content_length, gate.has_body], ['x', 5, true])
     assert.equal(gate.inspect('GET', '/', '', source([host])), null)
     assert.deepEqual([gate.authorization, gate.content_length, gate.has_body, gate.origin], ['', -1, false, ''])
+  })
+
+  test('a host that is not a name of this engine is refused, and a page of another origin, whatever the method', () => {
+    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE']) {
+      assert.equal(codeOf([['host', 'evil.example']], method), 'host_refused', method)
+      assert.equal(codeOf([host, ['origin', 'http://evil.example']], method), 'origin_refused', method)
+      assert.equal(codeOf([host, ['origin', 'null']], method), 'origin_refused', method)
+      assert.equal(codeOf([host, ['origin', 'http://a']], method), null, method)
+    }
+    const gate = new Gate(hosts)
+    assert.equal(gate.inspect('GET', '/', '', source([host])), null)
+    assert.equal(gate.inspect('GET', '/', '', source([['host', 'b']]))?.code, 'host_refused')
+    assert.equal(gate.inspect('GET', '/', '', source([['host', 'b']]))?.code, 'host_refused')
+  })
+
+  test('a coded body and a part of one are refused', () => {
+    for (const method of ['PUT', 'POST']) {
+      const length: [string, string] = ['content-length', '5']
+      for (const coding of ['gzip', 'br', 'deflate, gzip', 'x', ''])
+        assert.equal(codeOf([host, length, ['content-encoding', coding]], method), 'unsupported_media_type', coding)
+      assert.equal(codeOf([host, length, ['content-encoding', 'Identity']], method), null)
+      assert.equal(codeOf([host, length, ['content-range', 'bytes 0-4/10']], method), 'malformed_request')
+    }
   })
 
   test('a body belongs to the methods that carry one', () => {

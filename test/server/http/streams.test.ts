@@ -8,7 +8,7 @@ import { eventually } from '../../kit/live-engine.ts'
 import { RawClient, saying } from '../../kit/raw-client.ts'
 import { type ServedFront, serveFront } from '../../kit/served-front.ts'
 
-const HOST = 'Host: a\r\n'
+const HOST = 'Host: localhost\r\n'
 const MIB = 1024 * 1024
 const BOUND = 24 * MIB
 const digest = (bytes: Buffer | string): string =>

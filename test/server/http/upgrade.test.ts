@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, test } from 'node:test'
 import WebSocket from 'ws'
 import { ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
+import { isSameHost } from '../../../server/http/hosts.ts'
 import type { BinarySocketHandlers, Socket, TextSocketHandlers } from '../../../server/http/socket.ts'
-import { isSameHost } from '../../../server/http/upgrade.ts'
 import { RawClient } from '../../kit/raw-client.ts'
 import { ADA, type ServedFront, serveFront } from '../../kit/served-front.ts'
 
@@ -180,7 +180,7 @@ describe('letting sockets in', () => {
     assert.deepEqual([plain.status, plain.headers.get('upgrade')], [426, 'websocket'])
     assert.equal((await dial([], bearer(served.user), '/ws/other')).status, 404)
     const key = 'Sec-WebSocket-Key: x3JJHMbDL1EzLkh9GBhXDw==\r\n'
-    const head = `GET /ws/flows HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${served.user}\r\n`
+    const head = `GET /ws/flows HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${served.user}\r\n`
     const good = `${head}Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n${key}`
     const cases: [string, number][] = [
       [`${head}${key}`, 426],
@@ -202,7 +202,7 @@ describe('letting sockets in', () => {
       const token = await served.tokens.mint('access', ADA.name, served.accounts.find(ADA.name)!.digest, 100 + round)
       const client = await RawClient.open(served.port)
       client.write(
-        `GET /ws/flows HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: x3JJHMbDL1EzLkh9GBhXDw==\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+        `GET /ws/flows HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: x3JJHMbDL1EzLkh9GBhXDw==\r\nAuthorization: Bearer ${token}\r\n\r\n`,
       )
       client.reset()
     }

@@ -56,6 +56,19 @@ describe('the log of the engine', () => {
     assert.equal(linesOf(path).length, 4)
   })
 
+  test('holds no character that a terminal or an editor obeys, and each reads back as itself', t => {
+    const path = join(directoryFor(t), 'serve.log')
+    const log = new ServeLog({ path })
+    const text = '\u007f\u0080\u009b31m\u009f\u2028\u2029\u202eevil\u2066\u200f\u001b[2J é ✓'
+    log.info('node_log', { text, [text]: 1 })
+    log.info('node_log', { text: text.repeat(2000) })
+    log.close()
+    assert.doesNotMatch(readFileSync(path, 'utf8'), /[^\P{Cc}\n]|[\u2028\u2029]|\p{Bidi_Control}/u)
+    const [line] = linesOf(path)
+    assert.deepEqual([line!['text'], line![text]], [text, 1])
+    assert.equal(linesOf(path).length, 2)
+  })
+
   test('takes what JSON cannot and cuts what is too long', t => {
     const path = join(directoryFor(t), 'serve.log')
     const log = new ServeLog({ path })

@@ -39,7 +39,7 @@ const stored = async (body: Buffer | string): Promise<string> =>
 const problem = async (answer: Response): Promise<Problem> => (await answer.json()) as Problem
 const codeOf = async (answer: Response): Promise<[number, string]> => [answer.status, (await problem(answer)).code]
 const raw = (headers: string, body = ''): string =>
-  `PUT /artifacts HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${served.user}\r\n${headers}\r\n${body}`
+  `PUT /artifacts HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${served.user}\r\n${headers}\r\n${body}`
 
 describe('PUT /artifacts', () => {
   test('answers the reference: 201, and 200 when the same bytes were there', async () => {
@@ -303,7 +303,7 @@ describe('GET /artifacts/{digest}', () => {
     const large = randomBytes(BOUND)
     const digest = await stored(large)
     const client = await RawClient.open(served.port)
-    client.write(`GET /artifacts/${digest} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${served.user}\r\n\r\n`)
+    client.write(`GET /artifacts/${digest} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${served.user}\r\n\r\n`)
     await client.until(({ text }) => text.length > 0)
     client.pause()
     chmodSync(files.path(digest), 0o600)

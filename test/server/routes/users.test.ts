@@ -81,6 +81,29 @@ describe('signing in', () => {
     assert.equal((await attempt(ADA.password, '203.0.113.9, 198.51.100.1')).status, 200)
   })
 
+  test('only what says that it is JSON or a form is read', async () => {
+    const fields = { username: ADA.name, password: ADA.password }
+    for (const target of [login, '/password-recovery', '/password-reset'])
+      for (const type of [
+        'text/plain',
+        'text/plain;charset=UTF-8',
+        'multipart/form-data; boundary=x',
+        'application/jsonp',
+        'x',
+      ]) {
+        const asked = { as: 'nobody', text: JSON.stringify(fields), headers: { 'content-type': type } } as const
+        assert.equal(await asking.code('POST', target, asked), 'unsupported_media_type', `${target} ${type}`)
+      }
+    // Without any, as a page may send bytes without being asked for leave.
+    const bare = await fetch(served.url + login, {
+      method: 'POST',
+      body: new TextEncoder().encode(JSON.stringify(fields)),
+    })
+    assert.equal(bare.status, 415)
+    const headers = { 'content-type': 'Application/JSON ; charset=utf-8' }
+    assert.equal(await asking.status('POST', login, { as: 'nobody', text: JSON.stringify(fields), headers }), 200)
+  })
+
   test('what is not a sign-in is refused at its place', async () => {
     const problem = await asking.problem('POST', login, {
       as: 'nobody',
@@ -90,7 +113,7 @@ describe('signing in', () => {
     const text = 'username=a&username=b&password=c'
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
     assert.equal((await asking.problem('POST', login, { as: 'nobody', text, headers })).errors[0]!.loc, 'body.username')
-    assert.equal(await asking.code('POST', login, { as: 'nobody', text: 'x'.repeat(20_000) }), 'too_large')
+    assert.equal(await asking.code('POST', login, { as: 'nobody', text: 'x'.repeat(20_000), headers }), 'too_large')
   })
 })
 
