@@ -202,6 +202,26 @@ const table = {
   starting: { status: 503, title: 'The engine is starting', next: 'Try again in a moment.' },
   rebuilding: { status: 503, title: 'The engine is rebuilding', next: 'Try again in a moment.' },
   disk_full: { status: 507, title: 'The disk is full', next: 'Free space in the data directory, then try again.' },
+  disk_read_only: {
+    status: 500,
+    title: 'The disk is read-only',
+    next: 'Make the data directory writable; the engine goes on by itself.',
+  },
+  disk_failed: {
+    status: 500,
+    title: 'The disk failed',
+    next: 'Check the device and its file system; the engine goes on by itself when writes go through.',
+  },
+  database_damaged: {
+    status: 500,
+    title: 'The database is damaged',
+    next: 'Stop the engine and run "svc verify"; docs/repair.md says how to go on.',
+  },
+  database_lost: {
+    status: 500,
+    title: 'The files of the installation are gone',
+    next: 'Stop the engine, put the files back, start it again; docs/repair.md says how.',
+  },
   store_failed: { status: 500, title: 'The store failed', next: 'Look into serve.log.' },
 
   // starting the engine and using the command line (exit codes, not answers)
@@ -220,6 +240,16 @@ const table = {
     status: 500,
     title: 'The installation cannot be used',
     next: 'Put right what is named, or choose another directory with --data-dir.',
+  },
+  database_missing: {
+    status: 500,
+    title: 'The database is missing',
+    next: 'Put engine.db back from a backup, together with engine.db-wal and redo.log if it has them; to begin without it, move key.pem away.',
+  },
+  bad_database: {
+    status: 500,
+    title: 'engine.db cannot be used',
+    next: 'Run "svc verify" for the whole list; docs/repair.md says how to go on.',
   },
   wrong_database: {
     status: 500,

@@ -174,6 +174,8 @@ export const BODY_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   'artifact_damaged',
   'too_large',
   'disk_full',
+  'disk_read_only',
+  'disk_failed',
   'body_not_loaded',
   'out_of_memory',
   'worker_lost',

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { diskFault, errorName } from '../../protocol/disk-faults.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { NormalNode } from '../../protocol/nouns/flow-document.ts'
@@ -48,7 +49,7 @@ export class Bodies {
     return this.#present.has(digest)
   }
 
-  /** Synced before the flow that needs it is saved. Throws `disk_full`. */
+  /** Synced before the flow that needs it is saved. Throws what the disk refused it for (`DiskFault`). */
   put(digest: string, code: string): void {
     if (this.#present.has(digest)) return
     const path = this.#path(digest)
@@ -63,10 +64,9 @@ export class Bodies {
       }
       renameSync(made, path)
     } catch (error) {
-      const code = (error as NodeJS.ErrnoException).code
-      if (code === 'ENOSPC' || code === 'EDQUOT')
-        throw new ServiceError('disk_full', 'The body of a node could not be written.')
-      throw error
+      const fault = diskFault(errorName(error))
+      if (fault === null) throw error
+      throw new ServiceError(fault.code, `${fault.reason}, so the body of a node could not be written.`)
     }
     this.#present.add(digest)
     this.#put_since_pass++

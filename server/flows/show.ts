@@ -100,11 +100,11 @@ export class Show {
     return [...wiring, ...health.issuesOf(flow.name, ids), ...this.#pressure(flow), ...this.#unkept()]
   }
 
-  /** While the disk is full every flow's values are gone as soon as the next ones come. */
+  /** While the disk takes nothing every flow's values are gone as soon as the next ones come. */
   #unkept(): Issue[] {
-    const { disk_full, dropped } = this.#parts.store.health
-    if (!disk_full) return []
-    const message = `The disk is full: values are not kept (${dropped} of this engine so far). ${errorTable.disk_full.next}`
+    const { fault, dropped } = this.#parts.store.health
+    if (fault === null) return []
+    const message = `${fault.reason}: values are not kept (${dropped} of this engine so far). ${errorTable[fault.code].next}`
     return [{ code: 'history_dropped', advisory: false, message, node: null, since: null }]
   }
 

@@ -1,3 +1,4 @@
+import type { DiskFault } from '../../protocol/disk-faults.ts'
 import type { EngineEvent, EventType } from '../../protocol/nouns/event.ts'
 import { formatTime, nowUs } from '../../protocol/time.ts'
 import type { Fanout } from '../fanout/fanout.ts'
@@ -14,7 +15,7 @@ export interface AnnouncerParts {
 /** Events of the engine itself: kept by the store, and sent to every socket that asked for events. */
 export class Announcer {
   readonly #parts: AnnouncerParts
-  #disk_full = false
+  #fault: DiskFault | null = null
 
   constructor(parts: AnnouncerParts) {
     this.#parts = parts
@@ -27,12 +28,15 @@ export class Announcer {
     this.#parts.fanout.event(event)
   }
 
-  /** Announces a full disk and its end once each. The event `disk_full` is not kept: there is no room for it. */
-  #storeHealth({ disk_full, dropped }: StoreHealth): void {
-    if (disk_full === this.#disk_full) return
-    this.#disk_full = disk_full
-    const type = disk_full ? 'disk_full' : 'disk_recovered'
-    this.#parts.log.warn(type, { dropped })
-    this.announce(type, null, { dropped })
+  /** Announces what the disk refuses and its end once each. The former is not kept, since the disk takes nothing, so the latter says what it was. */
+  #storeHealth({ fault, dropped }: StoreHealth): void {
+    const before = this.#fault
+    if (fault?.code === before?.code) return
+    this.#fault = fault
+    const type = fault === null ? 'disk_recovered' : fault.code === 'disk_full' ? 'disk_full' : 'disk_failed'
+    const { code, reason } = (fault ?? before)!
+    const told = { code, reason, dropped }
+    this.#parts.log.warn(type, told)
+    this.announce(type, null, told)
   }
 }

@@ -91,7 +91,7 @@ export class LiveObserve implements Observe {
     }
     return {
       version: VERSION,
-      status: store.health.disk_full || health.downCount > 0 ? 'degraded' : 'ok',
+      status: store.health.fault !== null || store.health.failure !== null || health.downCount > 0 ? 'degraded' : 'ok',
       started_at: formatTime(this.#started_us),
       uptime_s: (nowUs() - this.#started_us) / 1e6,
       flows: { total: all.length, enabled: all.filter(flow => flow.enabled).length, with_issues },
@@ -184,6 +184,9 @@ export class LiveObserve implements Observe {
   /** The store answers a synced write's flush, and the lanes have not all gone. */
   async health(): Promise<{ status: 'ok' }> {
     const { store, team } = this.#parts
+    const { fault } = store.health
+    // Without room it does its work, less history; a disk that fails is no state to go on in.
+    if (fault !== null && fault.code !== 'disk_full') throw new ServiceError(fault.code, `${fault.reason}.`)
     if (store.health.failure !== null) throw new ServiceError('store_failed', store.health.failure)
     const late = new Promise<'late'>(resolve => setTimeout(resolve, HEALTH_MS, 'late').unref())
     if ((await Promise.race([store.flush(), late])) === 'late')

@@ -122,8 +122,17 @@ export function prometheusText(parts: PrometheusParts): string {
   out.metric('svc_sockets_slow', 'gauge', 'Sockets that get only the newest values.', [[{}, counts.slow]])
   out.metric('svc_socket_values_total', 'counter', 'Values sent to topics.', [[{}, counts.published]])
   out.metric('svc_disk_full', 'gauge', '1 while history is dropped because the disk is full.', [
-    [{}, store.health.disk_full ? 1 : 0],
+    [{}, store.health.fault?.code === 'disk_full' ? 1 : 0],
   ])
+  out.metric(
+    'svc_disk_fault',
+    'gauge',
+    '1 while the disk takes no commits, by what it refuses them for.',
+    (['disk_full', 'disk_read_only', 'disk_failed'] as const).map(code => [
+      { code },
+      store.health.fault?.code === code ? 1 : 0,
+    ]),
+  )
   out.metric('svc_resident_bytes', 'gauge', 'Resident memory of the engine process.', [[{}, process.memoryUsage.rss()]])
   out.metric('svc_arena_bytes', 'gauge', 'Memory of the values that are too large for a slot.', [
     [{}, front.arena.used()],

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { closeSync, existsSync, fstatSync, openSync } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { diskFault, errorName } from '../../protocol/disk-faults.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 
 /** Where artifacts lie, and how large one may be. */
@@ -148,12 +149,10 @@ function openIfThere(path: string): number | null {
   }
 }
 
-/** What the disk refuses for want of room, as a user hears of it; everything else as it is. */
+/** What the disk refuses, as a user hears of it; everything else as it is. */
 export function diskErrorOf(error: unknown): unknown {
-  const { code } = error as NodeJS.ErrnoException
-  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG')
-    return new ServiceError('disk_full', 'The disk took no more of the artifact.')
-  return error
+  const fault = diskFault(errorName(error))
+  return fault === null ? error : new ServiceError(fault.code, `${fault.reason}. Nothing is left of the artifact.`)
 }
 
 export const tooLarge = (max_bytes: number): ServiceError =>

@@ -57,7 +57,7 @@ export class Store {
   readonly #options: StoreOptions
   readonly #exited: Promise<void>
   #closing = false
-  health: StoreHealth = { disk_full: false, dropped: 0, failure: null }
+  health: StoreHealth = { fault: null, dropped: 0, failure: null }
   readonly #followers: ((health: StoreHealth) => void)[] = []
 
   static async start(options: StoreOptions): Promise<{ store: Store; loaded: Loaded }> {

@@ -1,3 +1,4 @@
+import type { DiskFault } from '../../../protocol/disk-faults.ts'
 import type { Problem } from '../../../protocol/errors.ts'
 import type { Flavor } from '../../../protocol/nouns/flavor.ts'
 import type { FlowCommit } from '../../../protocol/nouns/flow.ts'
@@ -71,10 +72,11 @@ export interface Loaded {
 
 /** How the store fares; sent when it changes. */
 export interface StoreHealth {
-  disk_full: boolean
+  /** The disk takes no commits. */
+  fault: DiskFault | null
   /** History points and cascade records that were dropped since the start. */
   dropped: number
-  /** The newest failure that was no full disk; null while all is well. */
+  /** The newest failure that was none of the disk; null while all is well. */
   failure: string | null
 }
 

@@ -1,3 +1,4 @@
+import type { DiskFault } from '../../../protocol/disk-faults.ts'
 import type { ServiceError } from '../../../protocol/errors.ts'
 import { ServiceError as Refusal } from '../../../protocol/errors.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
@@ -9,7 +10,7 @@ import type { EventWriter } from '../catalog/events.ts'
 import type { NodeErrors } from '../catalog/node-errors.ts'
 import type { Samples } from '../catalog/samples.ts'
 import type { Connection, Statement } from '../file/database.ts'
-import { isDiskFull, isSqlite, refusalOf } from '../file/failures.ts'
+import { faultOf, isSqlite, refusalOf } from '../file/faults.ts'
 import type { Answer, StoreHealth } from '../front/replies.ts'
 import type { ControlRequest, Sample } from '../front/requests.ts'
 import type { HistoryWriter } from '../history/writer.ts'
@@ -51,7 +52,7 @@ interface Parts {
  * A refused control write takes nothing along (its own savepoint); a failed transaction is undone whole, history is dropped
  * and counted, and the control writes are tried again one by one, so that each gets its own answer.
  *
- *   well --a commit fails for lack of space--> full --a probe goes through--> well
+ *   well --the disk refuses a commit--> down --a probe goes through--> well
  *
  * Where only run writes wait, they are answered when the redo log has them, and their transaction stays open until the next commit.
  */
@@ -63,7 +64,9 @@ export class GroupCommit {
   readonly #savepoint: Statement
   readonly #release: Statement
   readonly #rollbackTo: Statement
-  #full = false
+  #fault: DiskFault | null = null
+  /** Memory is not what the file holds: reading it back failed, too. */
+  #stale = false
   #dropped = 0
   #failure: string | null = null
 
@@ -75,13 +78,14 @@ export class GroupCommit {
     this.#rollbackTo = parts.db.prepare('ROLLBACK TO control')
   }
 
-  get isFull(): boolean {
-    return this.#full
+  /** The disk takes no commits: history is dropped, and each control write is tried by itself. */
+  get isDown(): boolean {
+    return this.#fault !== null
   }
 
   /** Returns when the redo log has them, or a commit. Null: there is something else among them, nothing was done. */
   keep(waiting: readonly Waiting[]): Answer[] | null {
-    if (this.#full || waiting.some(({ text }) => text === undefined)) return null
+    if (this.isDown || waiting.some(({ text }) => text === undefined)) return null
     const { transaction } = this.#parts
     try {
       transaction.open()
@@ -98,13 +102,14 @@ export class GroupCommit {
 
   /** Returns when it is on disk, and what was kept before it. Empties the intake. */
   run(intake: Intake, waiting: readonly Waiting[]): Answer[] {
-    if (this.#full) {
+    if (this.isDown) {
       this.#drop(intake)
       return waiting.map(one => this.#alone(one))
     }
     const answers: Answer[] = []
     const after: AfterCommit[] = []
     try {
+      if (this.#stale) this.#reload()
       this.#parts.transaction.run(() => {
         this.#write(intake)
         for (const one of waiting) answers.push(this.#apply(one, after))
@@ -135,7 +140,7 @@ export class GroupCommit {
     }
   }
 
-  /** While the disk is full: is there room again? */
+  /** While the disk takes nothing: does it take a commit again? */
   probe(): void {
     const { db } = this.#parts
     try {
@@ -147,10 +152,25 @@ export class GroupCommit {
       this.#parts.transaction.run(() => {
         db.prepare("DELETE FROM settings WHERE name = 'probe'").run()
       })
-    } catch {
+      if (this.#stale) this.#reload()
+    } catch (error) {
+      // What is wrong may be another thing by now.
+      const fault = faultOf(error, this.#parts.data_dir)
+      if (fault === null || fault.code === this.#fault?.code) return
+      this.#fault = fault
+      this.#report()
       return
     }
-    this.#full = false
+    this.#fault = null
+    this.#report()
+  }
+
+  /** What SQLite's log could not be written back for. It grows meanwhile, so a disk that is at fault takes no commits, either. */
+  notWrittenBack(error: unknown): void {
+    const fault = faultOf(error, this.#parts.data_dir)
+    if (fault === null || this.isDown) return
+    this.#parts.log(`engine.db-wal cannot be written back: ${fault.reason}`)
+    this.#fault = fault
     this.#report()
   }
 
@@ -235,7 +255,7 @@ export class GroupCommit {
         answer = this.#apply(one, after)
       })
     } catch (error) {
-      const refusal: ServiceError = refusalOf(error, this.#parts.data_dir)
+      const refusal: ServiceError = refusalOf(error, this.#parts.data_dir, this.#faultOf(error))
       return { id: one.id, problem: refusal.toJSON() }
     }
     for (const follow of after) follow()
@@ -243,11 +263,28 @@ export class GroupCommit {
   }
 
   #failed(error: unknown): void {
-    if (isDiskFull(error, this.#parts.data_dir)) this.#full = true
+    const fault = faultOf(error, this.#parts.data_dir)
+    if (fault !== null) this.#fault = fault
     else this.#failure = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    try {
+      this.#reload()
+    } catch (unread) {
+      this.#stale = true
+      this.#fault ??= faultOf(unread, this.#parts.data_dir)
+      this.#failure ??= String(unread)
+    }
+    this.#report()
+  }
+
+  #reload(): void {
     this.#parts.history.load()
     this.#parts.cascades.load()
-    this.#report()
+    this.#stale = false
+  }
+
+  /** While the disk is down its trial is not made again for each write. */
+  #faultOf(error: unknown): DiskFault | null {
+    return isSqlite(error) && this.#fault !== null ? this.#fault : faultOf(error, this.#parts.data_dir)
   }
 
   #drop(intake: Intake): void {
@@ -278,6 +315,6 @@ export class GroupCommit {
   }
 
   #report(): void {
-    this.#onHealth({ disk_full: this.#full, dropped: this.#dropped, failure: this.#failure })
+    this.#onHealth({ fault: this.#fault, dropped: this.#dropped, failure: this.#failure })
   }
 }

@@ -147,10 +147,10 @@ export class StoreLoop {
 
   #probe(): void {
     const { commit, history } = this.#store
-    if (!commit.isFull || this.#now_ms() < this.#probed_ms + PROBE_MS) return
+    if (!commit.isDown || this.#now_ms() < this.#probed_ms + PROBE_MS) return
     this.#probed_ms = this.#now_ms()
     commit.probe()
-    if (commit.isFull) return
+    if (commit.isDown) return
     if (commit.upkeep(() => history.restate(index => this.#read(index)))) history.restated()
   }
 
@@ -172,7 +172,7 @@ export class StoreLoop {
       this.#sleeper.cancel()
       return
     }
-    await this.#sleeper.sleepAsync(ticket, this.#store.commit.isFull ? PROBE_MS : IDLE_MS)
+    await this.#sleeper.sleepAsync(ticket, this.#store.commit.isDown ? PROBE_MS : IDLE_MS)
   }
 
   /** Deaf to the rings, not to the port. */

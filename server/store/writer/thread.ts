@@ -1,7 +1,7 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { attachMemory } from '../../../core/memory/region.ts'
 import { SLOT, THREAD_KIND, ThreadTable } from '../../../core/memory/threads.ts'
-import { refusalOf } from '../file/failures.ts'
+import { refusalOf } from '../file/faults.ts'
 import type { Answer, StoreReply } from '../front/replies.ts'
 import type { RunWrite, StoreRequest, StoreStart } from '../front/requests.ts'
 import { EngineStore } from './engine-store.ts'

@@ -33,6 +33,8 @@ export class StoreTransaction {
   readonly #mark: Statement
   #kept: ControlRequest[] = []
   #marked: string
+  /** Counts in memory are those of a transaction that was undone. */
+  #stale = false
   /** By `performance.now()`. */
   #opened_ms = 0
 
@@ -64,6 +66,7 @@ export class StoreTransaction {
 
   open(): void {
     if (this.isOpen) return
+    if (this.#stale) this.#reload()
     this.#opened_ms = performance.now()
     this.#begin.run()
     for (const request of this.#kept) this.#parts.controls.apply(request, [])
@@ -91,11 +94,21 @@ export class StoreTransaction {
   }
 
   undo(): void {
-    const { counts, disk } = this.#parts
     // A full disk may have ended the transaction already.
     if (this.isOpen) this.#rollback.run()
-    disk.reload()
-    counts.reload()
+    this.#stale = true
+    try {
+      this.#reload()
+    } catch {
+      // A disk that failed cannot be read, either: what comes next begins with it, and says so.
+    }
+  }
+
+  /** What is counted, again from what is stored. */
+  #reload(): void {
+    this.#parts.disk.reload()
+    this.#parts.counts.reload()
+    this.#stale = false
   }
 
   /** `body` and what is open already, committed. */

@@ -62,7 +62,7 @@ export class Upkeep {
   /** One round; true when there is more to do at once. */
   step(): boolean {
     const { commit, history } = this.#parts
-    if (commit.isFull) return false
+    if (commit.isDown) return false
     this.checkpoint(this.#parts.bounds.wal_bytes / 2)
     if (history.shouldSeal()) commit.upkeep(() => history.seal())
     const more = [
@@ -73,7 +73,7 @@ export class Upkeep {
     ]
     this.#coarsen()
     this.#vacuum()
-    return more.includes(true) && !commit.isFull
+    return more.includes(true) && !commit.isDown
   }
 
   /** Writes SQLite's log back into the file when it passed `bytes`. Readers keep no snapshot open, so it reaches the end. */
@@ -86,8 +86,9 @@ export class Upkeep {
       if (result.checkpointed < result.log && result.log * this.#page_bytes > this.#parts.bounds.wal_bytes) {
         db.pragma('wal_checkpoint(RESTART)')
       }
-    } catch {
-      // Busy or full: the next round tries again, and a commit that lacks room says so itself.
+    } catch (error) {
+      // Busy: the next round tries again.
+      this.#parts.commit.notWrittenBack(error)
     }
   }
 

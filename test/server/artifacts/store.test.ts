@@ -131,7 +131,7 @@ describe('what is not stored', () => {
       cwd: ROOT,
       encoding: 'utf8',
     })
-    assert.equal(stdout, 'disk_full\n', stderr)
+    assert.equal(stdout, 'disk_failed\n', stderr)
     assert.deepEqual(files.all(), [])
   })
 })

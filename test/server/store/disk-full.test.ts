@@ -71,17 +71,17 @@ test('when the file cannot grow, writes are refused one by one, nothing is half 
     ],
   )
   assert.ok('problem' in outcomes[1]! && /Nothing was changed/.test(outcomes[1].problem.detail))
-  assert.deepEqual([health.at(-1)!.disk_full, health.at(-1)!.dropped], [true, 199_000])
+  assert.deepEqual([health.at(-1)!.fault?.code, health.at(-1)!.dropped], ['disk_full', 199_000])
   assert.equal(store.db.pragma('integrity_check', { simple: true }), 'ok')
 
   store.commit.probe()
-  assert.equal(store.commit.isFull, true)
+  assert.equal(store.commit.isDown, true)
   store.db.pragma('max_page_count = 1000000')
   store.commit.probe()
-  assert.equal(store.commit.isFull, false)
+  assert.equal(store.commit.isDown, false)
   publish(200_001, 200_010)
   store.commit.run(store.intake, [])
-  assert.equal(health.at(-1)!.disk_full, false)
+  assert.equal(health.at(-1)!.fault, null)
   store.close()
 
   store = opened(data_dir, health)
@@ -128,7 +128,7 @@ async function fillAndFree(t: TestContext, data_dir: string, mount: (...options:
   }
   await until(() => {
     flood()
-    return health.at(-1)?.disk_full === true
+    return health.at(-1)?.fault?.code === 'disk_full'
   }, 'the disk is full')
   await assert.rejects(
     store.saveFlow(saving('huge', { document: large(2_000_000) })),
@@ -146,7 +146,7 @@ async function fillAndFree(t: TestContext, data_dir: string, mount: (...options:
   await until(() => health.at(-1)!.dropped > dropped, 'the value was dropped')
 
   assert.ok(mount('-o', 'remount,size=64m'))
-  await until(() => health.at(-1)!.disk_full === false, 'room again')
+  await until(() => health.at(-1)!.fault === null, 'room again')
   await store.saveFlow(saving('after'))
   const last = journal.publish('f.raw', 1, 1.9e15)
   await store.flush()

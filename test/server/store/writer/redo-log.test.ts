@@ -142,7 +142,7 @@ test('what was answered survives the failure of its transaction on a full disk, 
   store.db.pragma(`max_page_count = ${pages}`)
   const refused = store.commit.run(store.intake, [create(newRun('boiler', { inputs: { text: 'y'.repeat(100_000) } }))])
   assert.ok('problem' in refused[0]! && refused[0].problem.code === 'disk_full')
-  assert.equal(store.commit.isFull, true)
+  assert.equal(store.commit.isDown, true)
   const killed = temporaryDirectory(t)
   for (const file of ['engine.db', 'engine.db-wal', 'redo.log']) cpSync(join(data_dir, file), join(killed, file))
   store.db.pragma('max_page_count = 1000000')

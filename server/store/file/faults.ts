@@ -1,0 +1,64 @@
+import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { type DiskFault, diskFault, errorName } from '../../../protocol/disk-faults.ts'
+import { ServiceError } from '../../../protocol/errors.ts'
+
+/** As much as the probe of a full disk commits, so that the two agree. */
+const TRIAL_BYTES = 256 * 1024
+
+export const isSqlite = (error: unknown): boolean => errorName(error).startsWith('SQLITE_')
+
+/** The file holds what SQLite cannot read. */
+export const isDamage = (error: unknown): boolean => /^SQLITE_(CORRUPT|NOTADB)/.test(errorName(error))
+
+/**
+ * What the disk did; null for an error that is none of the disk. SQLite keeps the name of the system's error to itself (a quota,
+ * a read-only file system and a broken device are all SQLITE_IOERR), so the disk is asked again with a write of our own.
+ */
+export function faultOf(
+  error: unknown,
+  data_dir: string,
+  ask: (data_dir: string) => unknown = tryToWrite,
+): DiskFault | null {
+  const name = errorName(error)
+  if (!/^SQLITE_(IOERR|CANTOPEN|READONLY)/.test(name)) return diskFault(name)
+  const asked = ask(data_dir)
+  const fault = asked === null ? null : diskFault(errorName(asked))
+  if (fault !== null) return fault
+  if (name.startsWith('SQLITE_READONLY'))
+    return { code: 'disk_read_only', reason: `engine.db cannot be written (${name})` }
+  return { code: 'disk_failed', reason: `The disk failed to read or write engine.db (${name})` }
+}
+
+/** A file as large as a commit, synced and removed. Answers what it failed with. */
+function tryToWrite(data_dir: string): unknown {
+  const path = join(data_dir, 'disk-trial.tmp')
+  try {
+    const file = openSync(path, 'w', 0o600)
+    try {
+      const bytes = Buffer.alloc(TRIAL_BYTES, 1)
+      // A disk that fills up takes a part first, and names the error only at the next write.
+      for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at)
+      fsyncSync(file)
+    } finally {
+      closeSync(file)
+    }
+    return null
+  } catch (error) {
+    return error
+  } finally {
+    try {
+      rmSync(path, { force: true })
+    } catch {
+      // On a read-only disk there is none.
+    }
+  }
+}
+
+/** What the caller of a write, or of a read, is told. */
+export function refusalOf(error: unknown, data_dir: string, fault = faultOf(error, data_dir)): ServiceError {
+  if (error instanceof ServiceError) return error
+  if (fault !== null) return new ServiceError(fault.code, `${fault.reason}. Nothing was changed.`)
+  const text = error instanceof Error ? `${error.message}.` : String(error)
+  return new ServiceError(isDamage(error) ? 'database_damaged' : 'store_failed', text)
+}
