@@ -6,6 +6,7 @@ import type { FlowRun } from './flow-run.ts'
 import type { Failure, Host } from './host.ts'
 import type { OpenWaves } from './open-waves.ts'
 import { asRead, type OutputValues } from './plan-run.ts'
+import type { Emission } from './publish.ts'
 import type { Execution } from './seat.ts'
 import type { Place, Wave } from './wave.ts'
 
@@ -26,6 +27,7 @@ export class Emissions {
   readonly #host: Host
   readonly #waves: OpenWaves
   readonly #out: OutputValues = { value: [], keys: 0 }
+  readonly #emission: Emission = { count: 0, routes: [], values: [], versions: [] }
   /** Outputs are being read: their getters may run code of the body's. */
   #taking = false
 
@@ -63,18 +65,58 @@ export class Emissions {
     const values = this.#out.value
     const wave = execution.contributed ? this.#furtherWave(execution) : execution.wave
     const ports = run.plan.nodes[execution.position]!.outputs
-    for (let at = 0; at < ports.length; at++) {
-      if (values[at] === undefined) continue
-      const port = ports[at]!
-      const encoded = this.#host.scratch(at)
-      if (port.rate_hz !== null && !this.#host.passes(run, port, encoded, ts)) continue
-      const version = this.#host.publish(run, port.message, encoded, ts, wave.depth, execution.cascade)
-      run.apply(port.message, asRead(encoded, values[at]), version, wave, this.#waves.mixed)
-      const { forward } = port
-      for (let reader = 0; reader < forward.length; reader++) wave.activate(forward[reader]!)
-      if (port.back.length > 0) this.#goBack(execution, wave, port)
+    const together = run.together[execution.position]!
+    if (together !== null) this.#publishTogether(execution, ports, together, wave, ts)
+    else {
+      for (let at = 0; at < ports.length; at++) {
+        if (values[at] === undefined) continue
+        const port = ports[at]!
+        const encoded = this.#host.scratch(at)
+        if (port.rate_hz !== null && !this.#host.passes(run, port, encoded, ts)) continue
+        const version = this.#host.publish(run, port.message, encoded, ts, wave.depth, execution.cascade)
+        this.#goOn(execution, wave, port, asRead(encoded, values[at]), version)
+      }
     }
     if (!execution.contributed) this.contribute(execution)
+  }
+
+  /** The same when another flow reads several of the ports: it gets all that this emission has for it at once. */
+  #publishTogether(
+    execution: Execution,
+    ports: readonly PlanOutputPort[],
+    flows: readonly number[],
+    wave: Wave,
+    ts: number,
+  ): void {
+    const { run } = execution
+    const emission = this.#emission
+    const passed: number[] = []
+    for (let at = 0; at < ports.length; at++) {
+      if (this.#out.value[at] === undefined) continue
+      const port = ports[at]!
+      const encoded = this.#host.scratch(at)
+      // What is held back is published later, by itself.
+      if (port.rate_hz !== null && !this.#host.passes(run, port, encoded, ts)) continue
+      emission.routes[passed.length] = run.routes[port.message]!
+      emission.values[passed.length] = encoded
+      passed.push(at)
+    }
+    if (passed.length === 0) return
+    emission.count = passed.length
+    this.#host.publishEmission(run, emission, flows, ts, wave.depth, execution.cascade)
+    for (const [place, at] of passed.entries()) {
+      const value = asRead(emission.values[place]!, this.#out.value[at])
+      this.#goOn(execution, wave, ports[at]!, value, emission.versions[place]!)
+    }
+  }
+
+  /** What was published reaches the readers in the flow itself. */
+  #goOn(execution: Execution, wave: Wave, port: PlanOutputPort, value: unknown, version: number): void {
+    const { run } = execution
+    run.apply(port.message, value, version, wave, this.#waves.mixed)
+    const { forward } = port
+    for (let reader = 0; reader < forward.length; reader++) wave.activate(forward[reader]!)
+    if (port.back.length > 0) this.#goBack(execution, wave, port)
   }
 
   /** The execution has given its wave what it will ever give it. */

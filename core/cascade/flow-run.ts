@@ -8,7 +8,7 @@ import { Lines } from './lines.ts'
 import type { Mailbox } from './mailbox.ts'
 import { OpenWaves } from './open-waves.ts'
 import { asTaken, PlanRun } from './plan-run.ts'
-import type { TakenItem } from './queue.ts'
+import { GROUP, type TakenItem } from './queue.ts'
 import { type Arrival, Arrived, Execution, type Seat } from './seat.ts'
 import { Seats } from './seats.ts'
 import { Cascade, type Wave } from './wave.ts'
@@ -118,8 +118,7 @@ export class FlowRun {
       } else if (this.#arrivals.size > 0) {
         this.#arrive(this.#arrivals.shift()!)
       } else if (items < limits.TURN_ITEMS && this.#host.mayBegin(this) && ingress.take(this.index, this.#item)) {
-        items++
-        this.#begin(this.#item)
+        items += this.#begin(this.#item, ingress)
       } else if (this.#mayPull() && this.#pulls < limits.GENERATOR_PULLS_PER_TURN) {
         this.#stack.push(this.#generators.shift()!)
       } else {
@@ -145,10 +144,9 @@ export class FlowRun {
 
   // ---- cascades and waves
 
-  #begin(item: TakenItem): void {
+  /** With the item, and those that were published for this flow with it. Answers how many that were. */
+  #begin(item: TakenItem, ingress: Ingress): number {
     const run = this.run
-    const position = run.plan.by_message.get(item.message)
-    if (position !== undefined && run.plan.messages[position]!.own) this.taken++
     const cascade = new Cascade()
     cascade.seq = this.#host.nextSeq()
     cascade.message = item.message
@@ -160,27 +158,41 @@ export class FlowRun {
     this.#host.begun(this, cascade)
     this.#waves.tick()
     const wave = this.#waves.begin(run, cascade, item.depth, run.newBackEdgeCount())
-    if (position === undefined || !run.plan.messages[position]!.queued) {
-      cascade.errors++
-      this.#host.planChanged(this, null, cascade)
-      this.#waves.close(wave)
-      this.#waves.settle(cascade, this.#now)
-      return
-    }
-    run.apply(position, asTaken(item.value, this.#host.codec), item.version, wave, this.#waves.mixed)
-    const readers = run.plan.messages[position]!.readers
-    if (item.depth > limits.WAVE_DEPTH) {
-      this.#host.cycle(this, run, readers[0] ?? 0, `deeper than ${limits.WAVE_DEPTH} through other flows`)
-      cascade.errors++
-    } else {
-      const waited_us = cascade.started_us - item.ts
-      for (let at = 0; at < readers.length; at++) {
-        wave.activate(readers[at]!)
-        this.#host.queueWait(run.seats[readers[at]!]!, waited_us)
-      }
+    this.#enter(item, wave)
+    let items = 1
+    while ((item.group & GROUP.goes_on) !== 0 && ingress.takeJoined(this.index, item)) {
+      items++
+      this.#enter(item, wave)
     }
     wave.queued = true
     this.#stack.push(wave)
+    return items
+  }
+
+  /** The item's value, and its readers, in the first wave of its cascade. */
+  #enter(item: TakenItem, wave: Wave): void {
+    const { run, cascade } = wave
+    const position = run.plan.by_message.get(item.message)
+    const message = position === undefined ? null : run.plan.messages[position]!
+    if (message?.own) this.taken++
+    if (position === undefined || !message!.queued) {
+      cascade.errors++
+      this.#host.planChanged(this, null, cascade)
+      return
+    }
+    run.apply(position, asTaken(item.value, this.#host.codec), item.version, wave, this.#waves.mixed)
+    const { readers } = message!
+    if (item.depth > limits.WAVE_DEPTH) {
+      // All of a group are equally deep: it is told once.
+      if ((item.group & GROUP.joins) !== 0) return
+      this.#host.cycle(this, run, readers[0] ?? 0, `deeper than ${limits.WAVE_DEPTH} through other flows`)
+      cascade.errors++
+      return
+    }
+    const waited_us = cascade.started_us - item.ts
+    for (let at = 0; at < readers.length; at++) {
+      if (wave.activate(readers[at]!)) this.#host.queueWait(run.seats[readers[at]!]!, waited_us)
+    }
   }
 
   /**

@@ -22,6 +22,7 @@ export const FLOW_ROW = layout(
     ['first', 'i32', 'position of the first item after the queue had no segment'],
     ['before', 'i32', 'appended as the publisher inside found it'],
     ['room', 'i32', 'where its item goes'],
+    ['group', 'i32', 'GROUP of its item'],
     ['dropped', 'f64', 'items dropped because the flow stood at its hard cap'],
     ['publisher_line', 'bytes:16', 'fills the cache line'],
     ['owner', 'i32', 'owner word of the thread that claimed the flow, 0: free'],

@@ -5,6 +5,7 @@ import type { PlanNode, PlanOutputPort } from '../flow/plan.ts'
 import type { FlowRun } from './flow-run.ts'
 import type { Mailbox } from './mailbox.ts'
 import type { PlanRun, Values } from './plan-run.ts'
+import type { Emission } from './publish.ts'
 import type { TakenItem } from './queue.ts'
 import type { Execution, Seat } from './seat.ts'
 import type { Cascade } from './wave.ts'
@@ -46,6 +47,18 @@ export interface Host extends Values {
   failed(flow: FlowRun, seat: Seat, failure: Failure, inputs: unknown, cascade: Cascade): void
   /** Publishes inside a cascade; answers the version. */
   publish(run: PlanRun, message: number, value: EncodedValue, ts_us: number, depth: number, cascade: Cascade): number
+  /**
+   * The same for an emission of which other flows read several messages: they get them together. Fills in the versions.
+   * `flows`: those words that it takes, see `PlanRun.together`.
+   */
+  publishEmission(
+    run: PlanRun,
+    emission: Emission,
+    flows: readonly number[],
+    ts_us: number,
+    depth: number,
+    cascade: Cascade,
+  ): void
   /** True when a rate-limited port may publish now; else the value is held. */
   passes(run: PlanRun, output: PlanOutputPort, value: EncodedValue, ts_us: number): boolean
   cycle(flow: FlowRun, run: PlanRun, position: number, reason: string): void
@@ -64,4 +77,6 @@ export interface Host extends Values {
 /** Where a turn takes items from: the flow's queue, or nothing. */
 export interface Ingress {
   take(flow: number, out: TakenItem): boolean
+  /** After an item that says `goes_on`: the next one, if it belongs to the same group. */
+  takeJoined(flow: number, out: TakenItem): boolean
 }

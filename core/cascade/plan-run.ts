@@ -4,6 +4,7 @@ import { type EncodedValue, isNumeric, KIND } from '../../protocol/values/encode
 import type { Plan, PlanInputPort, PlanNode } from '../flow/plan.ts'
 import type { Route } from './publish.ts'
 import type { Seat } from './seat.ts'
+import { sharedReaders } from './together.ts'
 import type { BackEdgeCount, Wave } from './wave.ts'
 
 const NO_LOOPS: BackEdgeCount = { waves: 0 }
@@ -71,6 +72,11 @@ export class PlanRun {
   readonly value_version: Float64Array
   readonly makeInputs: readonly MakeInputs[]
   readonly readOutputs: readonly ReadOutputs[]
+  /**
+   * By node: the flows of its outputs and their readers, ascending, when another flow reads more than one of its outputs;
+   * null: its outputs are published one by one.
+   */
+  readonly together: readonly (readonly number[] | null)[]
   /** By node: ports whose message, another flow's, has a dtype that does not agree with theirs; null: none. */
   readonly mismatches: readonly (readonly PlanInputPort[] | null)[]
   /** The plan that replaced this one; what this one's last cascades publish is seen there too. */
@@ -97,6 +103,7 @@ export class PlanRun {
     this.#loops = compiled.loops
     this.makeInputs = compiled.makeInputs
     this.readOutputs = compiled.readOutputs
+    this.together = compiled.together
     this.mismatches = compiled.mismatches
     this.value = values.standing(plan)
     this.value_wave = new Float64Array(plan.messages.length)
@@ -257,6 +264,7 @@ interface Compiled {
   readonly loops: boolean
   readonly makeInputs: readonly MakeInputs[]
   readonly readOutputs: readonly ReadOutputs[]
+  readonly together: readonly (readonly number[] | null)[]
   readonly mismatches: readonly (readonly PlanInputPort[] | null)[]
 }
 
@@ -267,18 +275,20 @@ function compiledOf(plan: Plan): Compiled {
   const known = compiled_plans.get(plan)
   if (known !== undefined) return known
   const direct = plan.messages.map(message => !message.own && message.readers.length === 0)
+  const routes = plan.messages.map(message => ({
+    message: message.index,
+    flow: plan.flow_index,
+    queued: message.queued,
+    foreign: message.foreign,
+    downstream: message.downstream,
+  }))
   const compiled: Compiled = {
-    routes: plan.messages.map(message => ({
-      message: message.index,
-      flow: plan.flow_index,
-      queued: message.queued,
-      foreign: message.foreign,
-      downstream: message.downstream,
-    })),
+    routes,
     direct,
     loops: plan.nodes.some(node => node.outputs.some(output => output.back.length > 0)),
     makeInputs: plan.nodes.map(node => compileInputs(node, direct)),
     readOutputs: plan.nodes.map(compileOutputs),
+    together: plan.nodes.map(node => sharedReaders(node.outputs.map(output => routes[output.message]!))),
     mismatches: plan.nodes.map(node => {
       const ports = node.inputs.filter(input => !agrees(plan.messages[input.message]!.dtype, input.dtype))
       return ports.length > 0 ? ports : null

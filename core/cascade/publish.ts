@@ -16,8 +16,9 @@ import type { Memory } from '../memory/region.ts'
 import { slotOf } from '../memory/threads.ts'
 import { FLOW_ROW, type FlowTable } from './flows.ts'
 import { DOING, INTENT_ROW, intentWord, RECORD_BIT } from './intent.ts'
-import type { IngressQueue } from './queue.ts'
+import { GROUP, type IngressQueue, itemBytes } from './queue.ts'
 import type { ReadySet } from './ready.ts'
+import { flowsOf, Together } from './together.ts'
 
 /** Where a message goes. Flow indexes are engine-wide. */
 export interface Route {
@@ -72,6 +73,15 @@ const NO_FLOWS: readonly number[] = []
 const { word } = FLOW_ROW
 const intent = INTENT_ROW.word
 
+/** What one emission publishes when other flows read several of its messages. `count` of each; `versions` are the answer. */
+export interface Emission {
+  count: number
+  readonly routes: Route[]
+  readonly values: EncodedValue[]
+  /** Or `REFUSED.arena_full`: that value was not published. */
+  readonly versions: number[]
+}
+
 export interface PublisherParts {
   memory: Memory
   owner: number
@@ -108,6 +118,10 @@ export class Publisher {
   readonly #messages: MessageTable
   readonly #dropped: (flow: number, message: number) => void
   readonly #bounds: Bounds
+  readonly #together = new Together()
+  readonly #refs: number[] = []
+  /** Place in its list of the value for which there was no room, when `publishList` was refused last. */
+  refused_at = 0
 
   constructor(parts: PublisherParts) {
     this.#memory = parts.memory
@@ -128,18 +142,17 @@ export class Publisher {
 
   /**
    * By the front and the timer: the value starts a cascade. Returns the version, or one of `REFUSED`.
-   * `journal.mark()` is the caller's, once for all that belongs together. `checked`: the caller has looked at the bounds for a
-   * whole list, of which no part may be refused for them.
+   * `journal.mark()` is the caller's, once for all that belongs together.
    */
-  publish(route: Route, value: EncodedValue, ts: number, checked = false): number {
+  publish(route: Route, value: EncodedValue, ts: number): number {
     if (!this.#journal.hasRoom(journalBytes(value))) return REFUSED.journal_full
     // A look before a long value is copied; the one that counts is below.
-    if (value.length > limits.SLOT_INLINE_BYTES && !checked && this.#backlogged(route)) return REFUSED.backlogged
+    if (value.length > limits.SLOT_INLINE_BYTES && this.#backlogged(route)) return REFUSED.backlogged
     const ref = this.#slab(value, INGRESS_SHARE)
     if (ref < 0) return ref
     if (!this.#lock(route, PATIENCE_MS)) return this.#refuse(ref, REFUSED.held)
     // Nobody else can append here now: the flow's own bound is exact, those further down are soft.
-    const refused = !checked && this.#backlogged(route) ? REFUSED.backlogged : this.#reserveAll(route, value, ref)
+    const refused = this.#backlogged(route) ? REFUSED.backlogged : this.#reserveAll(route, value, ref)
     if (refused < 0) {
       this.#unlock(route)
       return this.#refuse(ref, refused)
@@ -178,6 +191,90 @@ export class Publisher {
     if (children) this.#unlockAndTell(route, false)
     else this.#unlock(route)
     return version
+  }
+
+  /**
+   * By the front: all of the list, one cascade each, or nothing of it. Everything that one of its values needs is had before
+   * the first one is committed. Fills in the versions and returns 0, or returns one of `REFUSED`. `values` may be longer.
+   */
+  publishList(routes: readonly Route[], values: readonly EncodedValue[], ts: number, versions: number[]): number {
+    let bytes = 0
+    for (let i = 0; i < routes.length; i++) bytes += (journalBytes(values[i]!) + 7) & ~7
+    this.refused_at = 0
+    if (!this.#journal.hasRoom(bytes)) return REFUSED.journal_full
+    for (let i = 0; i < routes.length; i++) {
+      const ref = this.#slab(values[i]!, INGRESS_SHARE)
+      if (ref < 0) return this.#refuseList(i, i, ref)
+      this.#refs[i] = ref
+    }
+    const flows = flowsOf(routes)
+    if (!this.#lockAll(flows, PATIENCE_MS)) return this.#refuseList(routes.length, 0, REFUSED.held)
+    const refused = this.#planList(flows, routes, values)
+    if (refused < 0) {
+      this.#together.begin(flows)
+      for (let place = 0; place < flows.length; place++) this.#queue.giveAhead(flows[place]!)
+      this.#unlockAll(flows)
+      return this.#refuseList(routes.length, this.refused_at, refused)
+    }
+    for (let i = 0; i < routes.length; i++) {
+      const route = routes[i]!
+      const value = values[i]!
+      const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? this.#refs[i]! : 0
+      if (route.queued) this.#reserve(route.flow, value, queue_ref, 0)
+      for (const flow of route.foreign) this.#reserve(flow, value, queue_ref, 0)
+      this.#say(ts, 0, 0, 0)
+      const record = route.queued ? RECORD.queued : RECORD.inner
+      versions[i] = this.#commit(route, 0, value, this.#refs[i]!, route.queued, record)
+    }
+    versions.length = routes.length
+    this.#unlockAll(flows)
+    return 0
+  }
+
+  /**
+   * By a lane, inside a cascade: what one emission publishes when another flow reads several of its messages. Its items lie
+   * side by side there, so that flow takes all of them into one cascade. `flows`: of all its messages and their readers,
+   * ascending. What holds for `publishInner` holds here; a flow that has no room for all of its items gets none of them.
+   */
+  publishEmission(
+    emission: Emission,
+    flows: readonly number[],
+    ts: number,
+    depth: number,
+    parent_seq: number,
+    parent_ts: number,
+  ): void {
+    const { count, routes, values, versions } = emission
+    const together = this.#together
+    if (!this.#journal.hasRoom(emissionBytes(emission)))
+      throw new RangeError('a lane publishes without room in its journal')
+    for (let i = 0; i < count; i++) versions[i] = this.#refs[i] = this.#slab(values[i]!, 1)
+    this.#lockAll(flows, Number.POSITIVE_INFINITY)
+    together.begin(flows)
+    for (let place = 0; place < flows.length; place++) {
+      this.#forgetReserved(flows[place]!)
+      if (!this.#planGroup(emission, place)) {
+        together.items[place] = 0
+        this.#queue.giveAhead(flows[place]!)
+      }
+      together.left[place] = together.items[place]!
+    }
+    for (let i = 0; i < count; i++) {
+      const ref = this.#refs[i]!
+      if (ref < 0) continue
+      const value = values[i]!
+      const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
+      for (const flow of routes[i]!.foreign) {
+        const place = together.place(flow)
+        const items = together.items[place]!
+        if (items === 0) continue
+        const left = --together.left[place]!
+        this.#reserve(flow, value, queue_ref, (left < items - 1 ? GROUP.joins : 0) | (left > 0 ? GROUP.goes_on : 0))
+      }
+      this.#say(ts, depth + 1, parent_seq, parent_ts)
+      versions[i] = this.#commit(routes[i]!, 0, value, ref, false, RECORD.inner)
+    }
+    this.#unlockAll(flows)
   }
 
   /**
@@ -310,12 +407,76 @@ export class Publisher {
     return this.#flows.isOver(flow, factor * this.#bounds.items, factor * this.#bounds.bytes)
   }
 
+  /** Of the first `slabs` values. */
+  #refuseList(slabs: number, at: number, code: number): number {
+    for (let i = 0; i < slabs; i++) this.#refuse(this.#refs[i]!, code)
+    this.refused_at = at
+    return code
+  }
+
+  /**
+   * Under the words of `flows`: bounds and room for every value as if those before it stood already. A flow that no value
+   * goes to is looked at once.
+   */
+  #planList(flows: readonly number[], routes: readonly Route[], values: readonly EncodedValue[]): number {
+    const together = this.#together
+    const looked = new Set<number>()
+    const { items, bytes } = this.#bounds
+    together.begin(flows)
+    for (let place = 0; place < flows.length; place++) this.#forgetReserved(flows[place]!)
+    for (let i = 0; i < routes.length; i++) {
+      const { flow, queued, foreign, downstream } = routes[i]!
+      this.refused_at = i
+      for (const reached of downstream) {
+        const place = together.place(reached)
+        if (place < 0 && looked.has(reached)) continue
+        if (place < 0) looked.add(reached)
+        const planned_items = place < 0 ? 0 : together.items[place]!
+        const planned_bytes = place < 0 ? 0 : together.bytes[place]!
+        if (this.#flows.isOver(reached, items - planned_items, bytes - planned_bytes)) return REFUSED.backlogged
+      }
+      const ref = this.#refs[i]!
+      if (queued && !this.#plan(together.place(flow), flow, values[i]!, ref)) return REFUSED.queue_full
+      for (const other of foreign) {
+        if (!this.#plan(together.place(other), other, values[i]!, ref)) return REFUSED.queue_full
+      }
+    }
+    return 0
+  }
+
+  /** Room in one flow for what it reads of the emission, or all of that is dropped and counted. */
+  #planGroup({ count, routes, values }: Emission, place: number): boolean {
+    const flow = this.#together.flows[place]!
+    const over = this.#isOver(flow, this.#bounds.hard_factor)
+    let room = !over
+    for (let i = 0; room && i < count; i++) {
+      if (this.#refs[i]! < 0 || !routes[i]!.foreign.includes(flow)) continue
+      room = this.#plan(place, flow, values[i]!, this.#refs[i]!)
+    }
+    if (room) return true
+    for (let i = 0; i < count; i++) {
+      if (this.#refs[i]! < 0 || !routes[i]!.foreign.includes(flow)) continue
+      this.#flows.countDropped(flow)
+      this.#dropped(flow, routes[i]!.message)
+    }
+    return false
+  }
+
+  #plan(place: number, flow: number, value: EncodedValue, ref: number): boolean {
+    const together = this.#together
+    const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
+    const position = this.#queue.plan(flow, together.position[place]!, value, queue_ref)
+    if (position === 0) return false
+    together.add(place, position, itemBytes(value, queue_ref))
+    return true
+  }
+
   /** Room in every queue that the value goes to, or a refusal. */
   #reserveAll(route: Route, value: EncodedValue, ref: number): number {
     const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
-    if (route.queued && !this.#reserve(route.flow, value, queue_ref)) return REFUSED.queue_full
+    if (route.queued && !this.#reserve(route.flow, value, queue_ref, 0)) return REFUSED.queue_full
     for (let i = 0; i < route.foreign.length; i++) {
-      if (!this.#reserve(route.foreign[i]!, value, queue_ref)) return REFUSED.queue_full
+      if (!this.#reserve(route.foreign[i]!, value, queue_ref, 0)) return REFUSED.queue_full
     }
     return 0
   }
@@ -324,21 +485,27 @@ export class Publisher {
     const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
     for (let i = 0; i < route.foreign.length; i++) {
       const flow = route.foreign[i]!
-      if (!this.#isOver(flow, this.#bounds.hard_factor) && this.#reserve(flow, value, queue_ref)) continue
-      const row = this.#flows.row(flow)
-      this.#i32[row + word.before] = this.#i32[row + word.appended]! - 1
+      if (!this.#isOver(flow, this.#bounds.hard_factor) && this.#reserve(flow, value, queue_ref, 0)) continue
+      this.#forgetReserved(flow)
       this.#flows.countDropped(flow)
       this.#dropped(flow, route.message)
     }
   }
 
-  #reserve(flow: number, value: EncodedValue, ref: number): boolean {
+  #reserve(flow: number, value: EncodedValue, ref: number, group: number): boolean {
     const room = this.#queue.room(flow, value, ref)
     if (room === 0) return false
     const row = this.#flows.row(flow)
     this.#i32[row + word.before] = this.#i32[row + word.appended]!
     this.#i32[row + word.room] = room
+    this.#i32[row + word.group] = group
     return true
+  }
+
+  /** Nothing of the publish at hand goes there, or not yet: a refused one may have left its reservation. */
+  #forgetReserved(flow: number): void {
+    const row = this.#flows.row(flow)
+    this.#i32[row + word.before] = this.#i32[row + word.appended]! - 1
   }
 
   /** True until the item of the publish at hand is appended; never for a child that is dropped. */
@@ -367,6 +534,28 @@ export class Publisher {
     return true
   }
 
+  /** `flows` ascending. Each word that is not to be had at once halves what is left of the patience. */
+  #lockAll(flows: readonly number[], patience_ms: number): boolean {
+    for (let place = 0; place < flows.length; place++) {
+      if (this.#flows.tryLockPublish(flows[place]!, this.#owner)) continue
+      patience_ms /= 2
+      if (this.#flows.lockPublish(flows[place]!, this.#owner, patience_ms)) continue
+      for (let held = 0; held < place; held++) this.#flows.unlockPublish(flows[held]!, this.#owner)
+      return false
+    }
+    return true
+  }
+
+  /** As `#unlockAndTell`, for the flows that got an item. */
+  #unlockAll(flows: readonly number[]): void {
+    const last = flows.length - 1
+    for (let place = 0; place < last; place++) this.#flows.unlockPublish(flows[place]!, this.#owner)
+    this.#flows.unlockPublishWithBarrier(flows[last]!, this.#owner)
+    for (let place = 0; place <= last; place++) {
+      if (this.#together.items[place]! > 0) this.#ready.markReady(flows[place]!)
+    }
+  }
+
   #unlock(route: Route): void {
     for (let i = 0; i < route.foreign.length; i++) this.#flows.unlockPublish(route.foreign[i]!, this.#owner)
     this.#flows.unlockPublish(route.flow, this.#owner)
@@ -379,6 +568,13 @@ export class Publisher {
     if (queued) this.#ready.markReady(route.flow)
     for (let i = 0; i < route.foreign.length; i++) this.#ready.markReady(route.foreign[i]!)
   }
+}
+
+/** Bytes that the records of an emission take in the journal together: what the lane makes sure of before it publishes. */
+export function emissionBytes({ count, values }: Emission): number {
+  let bytes = 0
+  for (let i = 0; i < count; i++) bytes += (journalBytes(values[i]!) + 7) & ~7
+  return bytes
 }
 
 /** Bytes of a value's record in the journal, never too few. */

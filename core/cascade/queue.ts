@@ -20,7 +20,20 @@ export const QUEUE_ITEM = layout('QUEUE_ITEM', [
   ['parent_ts', 'f64', 'its start'],
   ['length', 'i32', 'payload bytes'],
   ['ref', 'i32', 'arena slab with the payload, 0: it follows here'],
+  ['group', 'i32', 'GROUP: which of its neighbours one emission published with it'],
+  ['spare', 'i32', ''],
 ])
+
+/**
+ * Bits of an item's `group`. What one emission publishes for a flow lies together in its queue and is taken into one
+ * cascade. A group that lost its publisher half way ends where the next item does not say `joins`.
+ */
+export const GROUP = {
+  /** It belongs to the item before it. */
+  joins: 1,
+  /** Its publisher had more of its group to append. */
+  goes_on: 2,
+} as const
 
 const HEAD_UNITS = QUEUE_ITEM.size >> 3
 const SEGMENT_MASK = ~(SEGMENT_UNITS - 1)
@@ -42,6 +55,8 @@ export interface TakenItem {
   ts: number
   parent_seq: number
   parent_ts: number
+  /** Bits of GROUP. */
+  group: number
   /** `bytes` is replaced by a larger buffer when the payload asks for it. */
   value: EncodedValue
 }
@@ -54,12 +69,17 @@ export const newItem = (): TakenItem => ({
   ts: 0,
   parent_seq: 0,
   parent_ts: 0,
+  group: 0,
   value: { kind: 0, number: 0, bytes: Buffer.alloc(4096), length: 0 },
 })
 
 /** Units that an item with this payload takes in a queue. */
 const unitsOf = (value: EncodedValue, ref: number): number =>
   HEAD_UNITS + (ref !== 0 ? 0 : isNumeric(value.kind) ? 1 : (value.length + 7) >> 3)
+
+/** Bytes that an item with this payload counts for. */
+export const itemBytes = (value: EncodedValue, ref: number): number =>
+  (unitsOf(value, ref) << 3) + (ref !== 0 ? value.length : 0)
 
 /**
  * The queue of a flow: a chain of segments. Publishers append under the flow's publish word, the thread that has claimed
@@ -106,6 +126,7 @@ export class IngressQueue {
     parent_ts: number,
     value: EncodedValue,
     ref: number,
+    group = 0,
   ): boolean {
     const room = this.room(flow, value, ref)
     if (room === 0) return false
@@ -113,6 +134,7 @@ export class IngressQueue {
     const f64 = this.#f64
     const said = this.#intent
     i32[this.#flows.row(flow) + word.room] = room
+    i32[this.#flows.row(flow) + word.group] = group
     i32[said + intent.depth] = depth
     f64[(said >> 1) + intent.version] = version
     f64[(said >> 1) + intent.ts] = ts
@@ -131,6 +153,52 @@ export class IngressQueue {
   }
 
   /**
+   * For several items in one go: links segments until there is room for this value at `position`, where the items planned
+   * before it end, and answers where it ends itself. 0 as `position`: it is the first. Answers 0 when no segment is free;
+   * `giveAhead` then gives back what was linked.
+   */
+  plan(flow: number, position: number, value: EncodedValue, ref: number): number {
+    const units = unitsOf(value, ref)
+    if (position === 0) position = this.#tail(flow)
+    if (position === 0) {
+      const first = this.#room(flow, units)
+      return first === 0 ? 0 : first + units
+    }
+    const segment = position & SEGMENT_MASK
+    if (position + units <= segment + FIRST_UNIT + SEGMENT_ITEM_UNITS) return position + units
+    const next = this.#i32[this.#start_i32 + (segment << 1) + NEXT]! || this.#link(flow, segment)
+    return next === 0 ? 0 : next + units
+  }
+
+  /**
+   * Under the flow's publish word: gives back the segments that are linked and that no item reached, all of them when the
+   * queue had none before. Each is loose before it is unlinked, so a recovery finds out which of the two holds.
+   */
+  giveAhead(flow: number): void {
+    const tail = this.#tail(flow)
+    if (tail === 0) return
+    const row = this.#flows.row(flow)
+    const appended = this.#i32[row + word.appended]!
+    const taken = atomics.acquire(this.#i32, row + word.taken)
+    // Nothing was ever taken from this chain, so its owner has no position in it.
+    const untouched = appended === taken && this.#i32[row + word.head_even + (taken & 1)] === 0
+    const last = this.#start_i32 + ((tail & SEGMENT_MASK) << 1)
+    const ahead = untouched ? tail : this.#i32[last + NEXT]!
+    if (ahead === 0) return
+    for (let at = ahead; at !== 0; at = this.#nextOf(at)) this.pool.loosen((at & SEGMENT_MASK) >> SEGMENT_SHIFT, flow)
+    if (untouched) atomics.release(this.#i32, row + word.tail_even + (appended & 1), 0)
+    else {
+      this.#i32[last + END] = 0
+      atomics.release(this.#i32, last + NEXT, 0)
+    }
+    for (let at = ahead; at !== 0; ) {
+      const next = this.#nextOf(at)
+      this.pool.give((at & SEGMENT_MASK) >> SEGMENT_SHIFT)
+      at = next
+    }
+  }
+
+  /**
    * The append itself, at the `room` that the flow's row says, of what the thread's intent row says of version, times and
    * depth: they are there anyhow, and a double that crosses a call would become an object.
    */
@@ -139,7 +207,7 @@ export class IngressQueue {
     const row = this.#flows.row(flow)
     const position = i32[row + word.room]!
     const units = unitsOf(value, ref)
-    this.#write(position, units, message, value, ref)
+    this.#write(position, units, message, value, ref, i32[row + word.group]!)
     const appended = i32[row + word.appended]!
     const now = appended & 1
     const then = now ^ 1
@@ -189,6 +257,26 @@ export class IngressQueue {
     }
     if (emptied >= 0) this.pool.give(emptied)
     return true
+  }
+
+  /**
+   * After a take whose item says `goes_on`: takes the next item if it belongs to the same group. A publisher that is still
+   * appending holds the publish word until the last item of the group stands; a dead one's word is freed by its recovery.
+   */
+  takeJoined(flow: number, out: TakenItem): boolean {
+    const i32 = this.#i32
+    const row = this.#flows.row(flow)
+    const taken = i32[row + word.taken]!
+    if (atomics.acquire(i32, row + word.appended) === taken) {
+      this.#flows.lockPublish(flow, this.#owner)
+      this.#flows.unlockPublish(flow, this.#owner)
+      if (atomics.acquire(i32, row + word.appended) === taken) return false
+    }
+    let position = i32[row + word.head_even + (taken & 1)]!
+    const segment = position & SEGMENT_MASK
+    const head = this.#start_i32 + (segment << 1)
+    if (i32[head + END]! === position - segment) position = i32[head + NEXT]!
+    return (i32[this.#start_i32 + (position << 1) + item.group]! & GROUP.joins) !== 0 && this.take(flow, out)
   }
 
   /** Time of the oldest item in microseconds since 1970, 0: empty. Anyone may ask; the answer may be one take old. */
@@ -295,12 +383,21 @@ export class IngressQueue {
 
   /** Under the publish word. True when `segment` is where the flow appends or will append next. */
   isLinked(flow: number, segment: number): boolean {
+    for (let at = this.#tail(flow); at !== 0; at = this.#nextOf(at)) {
+      if ((at & SEGMENT_MASK) >> SEGMENT_SHIFT === segment) return true
+    }
+    return false
+  }
+
+  /** Under the publish word: where the next item goes if it fits in there, 0: the queue has no segment. */
+  #tail(flow: number): number {
     const row = this.#flows.row(flow)
-    const tail = this.#i32[row + word.tail_even + (this.#i32[row + word.appended]! & 1)]!
-    if (tail === 0) return false
-    const last = tail & SEGMENT_MASK
-    const next = this.#i32[this.#start_i32 + (last << 1) + NEXT]!
-    return last >> SEGMENT_SHIFT === segment || (next !== 0 && next >> SEGMENT_SHIFT === segment)
+    return this.#i32[row + word.tail_even + (this.#i32[row + word.appended]! & 1)]!
+  }
+
+  /** Of the segment that the position lies in. */
+  #nextOf(position: number): number {
+    return this.#i32[this.#start_i32 + ((position & SEGMENT_MASK) << 1) + NEXT]!
   }
 
   /** A guess for a flow that others use. */
@@ -325,18 +422,24 @@ export class IngressQueue {
     }
     const segment = position & SEGMENT_MASK
     const head = this.#start_i32 + (segment << 1)
-    // A segment that an earlier publisher linked and did not use.
-    const next = this.#i32[head + NEXT]!
-    if (next !== 0) return next
-    // Its publisher died between the end and the link: the segment is open again.
-    if (this.#i32[head + END] !== 0) this.#i32[head + END] = 0
-    if (position + units <= segment + FIRST_UNIT + SEGMENT_ITEM_UNITS) return position
+    if (position + units <= segment + FIRST_UNIT + SEGMENT_ITEM_UNITS) {
+      // An earlier publisher wanted more room and then put nothing there: the segment is open again.
+      if (this.#i32[head + END] !== 0) this.#i32[head + END] = 0
+      return position
+    }
+    // One that is linked already is used first.
+    const next = this.#i32[head + NEXT]! || this.#link(flow, segment)
+    // The end is read only when an item lies beyond it.
+    if (next !== 0) this.#i32[head + END] = position - segment
+    return next
+  }
+
+  /** Another segment behind this one; answers the position of its first item, 0: none is free. */
+  #link(flow: number, segment: number): number {
     const fresh = this.#fresh(flow)
     if (fresh < 0) return 0
     const first = (fresh << SEGMENT_SHIFT) + FIRST_UNIT
-    // The end is read only when an item lies beyond it.
-    this.#i32[head + END] = position - segment
-    atomics.release(this.#i32, head + NEXT, first)
+    atomics.release(this.#i32, this.#start_i32 + (segment << 1) + NEXT, first)
     this.pool.settle(fresh, flow)
     return first
   }
@@ -355,7 +458,7 @@ export class IngressQueue {
     return segment
   }
 
-  #write(position: number, units: number, message: number, value: EncodedValue, ref: number): void {
+  #write(position: number, units: number, message: number, value: EncodedValue, ref: number, group: number): void {
     const i32 = this.#i32
     const f64 = this.#f64
     const at = this.#start_i32 + (position << 1)
@@ -366,6 +469,7 @@ export class IngressQueue {
     i32[at + item.message] = message
     i32[at + item.kind] = value.kind
     i32[at + item.depth] = i32[said + intent.depth]!
+    i32[at + item.group] = group
     f64[at_f64 + item.version] = f64[said_f64 + intent.version]!
     f64[at_f64 + item.ts] = f64[said_f64 + intent.ts]!
     f64[at_f64 + item.parent_seq] = f64[said_f64 + intent.parent_seq]!
@@ -387,6 +491,7 @@ export class IngressQueue {
     const ref = this.#i32[at + item.ref]!
     out.message = this.#i32[at + item.message]!
     out.depth = this.#i32[at + item.depth]!
+    out.group = this.#i32[at + item.group]!
     out.version = this.#f64[at_f64 + item.version]!
     out.ts = this.#f64[at_f64 + item.ts]!
     out.parent_seq = this.#f64[at_f64 + item.parent_seq]!

@@ -67,6 +67,8 @@ export function recoverThread(dead_owner: number, parts: RecoverParts): Recovere
   // With what the publish was finished with; the store hears of it even when the dead thread had no time to tell it.
   if (slot < memory.sizes.rings && recoverJournal(memory, slot)) parts.wakes.store()
   settleSegments(held, parts)
+  // What a publisher of several values had linked for those that it did not come to.
+  for (const flow of held) if (!owned.includes(flow)) queue.giveAhead(flow)
   // A flow that the thread was trimming is whole again only when its chain was gone through, below.
   for (const flow of held) if (!owned.includes(flow)) recoverWord(memory, flows.row(flow) + word.publish, dead_owner)
 
@@ -138,7 +140,18 @@ function finishPublish(
     const at = flows.row(flow)
     if (i32[at + word.before] !== i32[at + word.appended]) continue
     if (flow === own && (record & RECORD_BIT.queued) === 0) continue
-    queue.append(flow, message, depth, value.version, value.ts, parent_seq, parent_ts, value, queue_ref)
+    queue.append(
+      flow,
+      message,
+      depth,
+      value.version,
+      value.ts,
+      parent_seq,
+      parent_ts,
+      value,
+      queue_ref,
+      i32[at + word.group]!,
+    )
   }
   if ((record & RECORD_BIT.none) !== 0) return
   const slot = slotOf(dead_owner)

@@ -17,8 +17,8 @@ const HEAD_UNITS = SEGMENT_HEAD.size / UNIT_BYTES
 export const SEGMENT_ITEM_UNITS = SEGMENT_UNITS - HEAD_UNITS - 1
 
 /**
- * The pool that all queues share. A segment's owner word is the truth: 0 free, -(flow + 1) on its way into the flow's chain,
- * flow + 1 in it. The bitmap of *used* segments is a hint that says where to look first; a fresh region of zeros is a pool of
+ * The pool that all queues share. A segment's owner word is the truth: 0 free, -(flow + 1) on its way into the flow's chain
+ * or out of it, flow + 1 in it. The bitmap of *used* segments is a hint that says where to look first; a fresh region of zeros is a pool of
  * free segments.
  */
 export class SegmentPool {
@@ -72,6 +72,11 @@ export class SegmentPool {
     atomics.release(this.#i32, this.#owners + segment, flow + 1)
   }
 
+  /** The segment is about to leave the chain of its flow, under the flow's publish word. */
+  loosen(segment: number, flow: number): void {
+    atomics.release(this.#i32, this.#owners + segment, -flow - 1)
+  }
+
   /** The segment is out of its flow's chain. */
   give(segment: number): void {
     atomics.store(this.#i32, this.#owners + segment, 0)
@@ -84,7 +89,7 @@ export class SegmentPool {
     return Math.abs(atomics.acquire(this.#i32, this.#owners + segment)) - 1
   }
 
-  /** True between `take` and `settle`. */
+  /** True between `take` and `settle`, and between `loosen` and `give`. */
   isLoose(segment: number): boolean {
     return atomics.acquire(this.#i32, this.#owners + segment) < 0
   }

@@ -1,7 +1,6 @@
 import { type Publisher, REFUSED } from '../../core/cascade/publish.ts'
 import type { ReadValue } from '../../core/memory/messages.ts'
 import { ServiceError } from '../../protocol/errors.ts'
-import { limits } from '../../protocol/limits.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
 import type { Message, MessageHistory, Published } from '../../protocol/nouns/message.ts'
 import { formatTime, nowUs } from '../../protocol/time.ts'
@@ -14,6 +13,8 @@ import type { MessageMap } from './message-map.ts'
 import type { Names } from './names.ts'
 
 const RETRY_S = 1
+/** For the next list; the buffers of a longer one are let go. */
+const SCRATCHES_KEPT = 64
 
 export interface HistoryQuery {
   /** Microseconds since 1970, inclusive. */
@@ -92,7 +93,7 @@ export class LiveMessages implements Messages {
     return { name, version }
   }
 
-  /** Everything that can be refused is looked at before the first value is published. */
+  /** All of it or nothing: the publisher has everything that the list needs before the first value stands. */
   #publishList(items: readonly { name: string; value: unknown }[]): Published[] {
     const messages = items.map(({ name, value }, at) => {
       const message = this.#map.get(name)
@@ -104,33 +105,15 @@ export class LiveMessages implements Messages {
       this.#encode(message, value, (this.#scratch[at] ??= newEncoded()), `body[${at}].value`)
       return message
     })
-    this.#assertRoom(messages)
-    const ts = nowUs()
-    const published = messages.map((message, at) => {
-      const version = this.#front.publisher.publish(message.route, this.#scratch[at]!, ts, true)
-      if (version < 0) throw this.#refusal(message, version)
-      return { name: message.name, version }
-    })
-    this.#front.journal.mark()
-    this.published += published.length
-    this.#scratch.length = Math.min(this.#scratch.length, 64)
-    return published
-  }
-
-  #assertRoom(messages: readonly LiveMessage[]): void {
-    const { flows, journal } = this.#front
-    const items = new Map<number, number>()
-    let bytes = 0
-    for (const [at, message] of messages.entries()) {
-      bytes += Math.min(this.#scratch[at]!.length, limits.JOURNAL_INLINE_BYTES) + 128
-      if (message.route.queued) items.set(message.route.flow, (items.get(message.route.flow) ?? 0) + 1)
-      for (const flow of message.route.downstream) {
-        const more = flow === message.route.flow ? (items.get(flow) ?? 0) : 0
-        if (flows.share(flow) >= 1 || flows.waiting(flow) + more > limits.FLOW_WAITING_ITEMS)
-          throw this.#refusal(message, REFUSED.backlogged)
-      }
-    }
-    if (!journal.hasRoom(bytes)) throw this.#refusal(messages[0]!, REFUSED.journal_full)
+    const { publisher, journal } = this.#front
+    const versions: number[] = []
+    const routes = messages.map(({ route }) => route)
+    const refused = publisher.publishList(routes, this.#scratch, nowUs(), versions)
+    this.#scratch.length = Math.min(this.#scratch.length, SCRATCHES_KEPT)
+    if (refused < 0) throw this.#refusal(messages[publisher.refused_at]!, refused)
+    journal.mark()
+    this.published += messages.length
+    return messages.map(({ name }, at) => ({ name, version: versions[at]! }))
   }
 
   #encode(message: LiveMessage, value: unknown, out: EncodedValue, loc: string): void {

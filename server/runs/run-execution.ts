@@ -57,7 +57,7 @@ export interface RunExecutionParts {
 }
 
 /** A queue that never has anything: what comes into a run comes at its start. */
-const NO_INGRESS: Ingress = { take: () => false }
+const NO_INGRESS: Ingress = { take: () => false, takeJoined: () => false }
 const TURN_MS = 2
 
 /**

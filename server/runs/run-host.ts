@@ -2,6 +2,7 @@ import type { FlowRun } from '../../core/cascade/flow-run.ts'
 import type { Failure, Host } from '../../core/cascade/host.ts'
 import type { Mailbox } from '../../core/cascade/mailbox.ts'
 import type { Packed, PlanRun } from '../../core/cascade/plan-run.ts'
+import type { Emission } from '../../core/cascade/publish.ts'
 import { type Execution, Seat } from '../../core/cascade/seat.ts'
 import type { Plan, PlanNode } from '../../core/flow/plan.ts'
 import type { Codec } from '../../protocol/values/codec.ts'
@@ -109,6 +110,11 @@ export class RunHost implements Host {
 
   publish(_run: PlanRun, position: number, value: EncodedValue): number {
     return this.#parts.publish(position, value)
+  }
+
+  publishEmission(run: PlanRun, { count, routes, values, versions }: Emission): void {
+    for (let at = 0; at < count; at++)
+      versions[at] = this.#parts.publish(run.plan.by_message.get(routes[at]!.message)!, values[at]!)
   }
 
   passes(): boolean {

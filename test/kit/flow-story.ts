@@ -1,7 +1,7 @@
 import { FlowRun } from '../../core/cascade/flow-run.ts'
 import { type Failure, type Host, THREW } from '../../core/cascade/host.ts'
 import { Packed, type PlanRun } from '../../core/cascade/plan-run.ts'
-import { newItem, type TakenItem } from '../../core/cascade/queue.ts'
+import { GROUP, newItem, type TakenItem } from '../../core/cascade/queue.ts'
 import { type Body, type Execution, Seat } from '../../core/cascade/seat.ts'
 import type { Cascade } from '../../core/cascade/wave.ts'
 import { compilePlan, type Plan, type PlanOutputPort } from '../../core/flow/plan.ts'
@@ -188,10 +188,26 @@ export class FlowStory {
     return version
   }
 
+  /** By another flow, as one emission. */
+  publishGroup(values: Record<string, unknown>): void {
+    const before = this.#queue.length
+    for (const [name, value] of Object.entries(values)) this.publish(name, value, 1)
+    const group = this.#queue.slice(before)
+    group.forEach((item, at) => {
+      item.group = (at > 0 ? GROUP.joins : 0) | (at < group.length - 1 ? GROUP.goes_on : 0)
+    })
+  }
+
+  /** What waits has come through so many flows. */
+  deepens(depth: number): void {
+    for (const item of this.#queue) item.depth = depth
+  }
+
   /** One turn of at most `ms`; true when there is more to do at once. */
   turn(ms = Number.POSITIVE_INFINITY): boolean {
     this.wanted = false
-    const more = this.flow.turn({ take: (_flow, out) => this.#take(out) }, this.now_ms + ms)
+    const take = (_flow: number, out: TakenItem): boolean => this.#take(out)
+    const more = this.flow.turn({ take, takeJoined: take }, this.now_ms + ms)
     if (this.present !== null) throw new RangeError('a cascade outlived its turn and is not in flight')
     return more
   }
@@ -371,6 +387,12 @@ export class FlowStory {
       waitedForInput: seat => this.waited.push(seat.node.id),
       failed: (_flow, seat, failure) => this.failures.push(`${seat.node.id} ${failure.code}`),
       publish: (run, position, value, _ts, depth, cascade) => this.#publishes(run, position, value, depth, cascade),
+      publishEmission: (run, { count, routes, values, versions }, _flows, _ts, depth, cascade) => {
+        for (let at = 0; at < count; at++) {
+          const position = run.plan.by_message.get(routes[at]!.message)!
+          versions[at] = this.#publishes(run, position, values[at]!, depth, cascade)
+        }
+      },
       passes: (run, output, value) => this.#passes(run, output, value),
       cycle: (_flow, run, position, reason) => this.cycles.push(`${run.plan.nodes[position]?.id ?? '-'} ${reason}`),
       begun: (_flow, cascade) => {

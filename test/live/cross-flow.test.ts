@@ -7,6 +7,8 @@ const live = sharedEngine()
 
 const int = (message: string) => ({ message, dtype: 'int' as const })
 
+const float_in = (message: string) => ({ message, dtype: 'float' as const })
+
 /** A flow of one node that reads `from` and publishes it as `y`, one higher. */
 const plusOne = (from: string, ...inputs: ReturnType<typeof int>[]) =>
   flow(
@@ -47,6 +49,56 @@ test('what another flow reads starts a child cascade there, linked to its parent
     second!.map(one => one.id),
   )
   assert.deepEqual(await live.engine.observe.cascade(third![0]!.id), third![0])
+})
+
+test('messages that one emission publishes wake a node of another flow once, with both values', async () => {
+  const story = new Story(live.engine)
+  const halves = `export default function* ({ x }) { yield { a: x, b: -x }; yield { a: x + 0.5, b: -x - 0.5 } }`
+  const float = (name: string) => output(name, 'float')
+  await story.save(
+    'split',
+    flow([code('split', halves, [input('x', 'float')], [float('a'), float('b')])], float_in('x')),
+  )
+  await story.save(
+    'joined',
+    flow([
+      code(
+        'join',
+        'export default ({ a, b }) => ({ sum: a + b })',
+        [input('a', 'float', { message: 'split.a' }), input('b', 'float', { message: 'split.b' })],
+        [float('sum')],
+      ),
+    ]),
+  )
+  for (let x = 1; x <= 50; x++) story.publish('split.x', x)
+  assert.deepEqual(await story.values('joined.sum', 100), new Array(100).fill(0))
+  const cascades = await story.cascades('joined')
+  assert.deepEqual([cascades.length, new Set(cascades.map(one => one.executions))], [100, new Set([1])])
+})
+
+test('a value that a rate limit holds back leaves the emission: the other flow gets the rest of it', async () => {
+  const story = new Story(live.engine)
+  const float = (name: string, more = {}) => output(name, 'float', more)
+  const both = 'export default ({ x }) => ({ a: x, b: -x })'
+  const outputs = [float('a'), float('b', { rate_hz: 0.001 })]
+  await story.save('limited', flow([code('both', both, [input('x', 'float')], outputs)], float_in('x')))
+  await story.save(
+    'unlimited',
+    flow([
+      code(
+        'join',
+        'export default ({ a, b }) => ({ pair: [a, b] })',
+        [input('a', 'float', { message: 'limited.a' }), input('b', 'float', { message: 'limited.b' })],
+        [output('pair')],
+      ),
+    ]),
+  )
+  for (const x of [1, 2, 3]) story.publish('limited.x', x)
+  assert.deepEqual(await story.values('unlimited.pair', 3), [
+    [1, -1],
+    [2, -1],
+    [3, -1],
+  ])
 })
 
 test('a parent does not wait for its children', async () => {

@@ -3,6 +3,7 @@ import { FlowRun } from '../../core/cascade/flow-run.ts'
 import type { Failure, Host } from '../../core/cascade/host.ts'
 import type { Mailbox } from '../../core/cascade/mailbox.ts'
 import type { Packed, PlanRun } from '../../core/cascade/plan-run.ts'
+import { type Emission, emissionBytes } from '../../core/cascade/publish.ts'
 import { newItem } from '../../core/cascade/queue.ts'
 import { SHARED_SET, setOf } from '../../core/cascade/ready.ts'
 import type { Execution, Seat } from '../../core/cascade/seat.ts'
@@ -41,7 +42,7 @@ const PUBLISH_ROOM_BYTES = limits.JOURNAL_INLINE_BYTES + 128
 const OPEN_RECORD_AFTER_US = 1_000_000
 /** Sleep while the bound on cascades in flight holds the ingress back. */
 const CAPPED_SLEEP_MS = 2
-const NO_INGRESS = { take: () => false }
+const NO_INGRESS = { take: () => false, takeJoined: () => false }
 
 class Lane implements Host {
   readonly codec: Codec = createCodec()
@@ -447,6 +448,24 @@ class Lane implements Host {
     if (version > 0) this.#memory.countPublished()
     else this.#notes.dropped(run.plan.flow, 'arena_full')
     return version
+  }
+
+  publishEmission(
+    run: PlanRun,
+    emission: Emission,
+    flows: readonly number[],
+    ts_us: number,
+    depth: number,
+    cascade: Cascade,
+  ): void {
+    const { journal, publisher } = this.#memory
+    // Before the words are taken: whoever waits for them must not wait for the store.
+    journal.waitForRoom(emissionBytes(emission), this.#memory.isStopping)
+    publisher.publishEmission(emission, flows, ts_us, depth, cascade.seq, cascade.started_us)
+    for (let at = 0; at < emission.count; at++) {
+      if (emission.versions[at]! > 0) this.#memory.countPublished()
+      else this.#notes.dropped(run.plan.flow, 'arena_full')
+    }
   }
 
   passes(run: PlanRun, output: PlanOutputPort, value: EncodedValue, ts_us: number): boolean {

@@ -87,6 +87,13 @@ export class LaneMemory implements Ingress {
     return false
   }
 
+  takeJoined(flow: number, out: TakenItem): boolean {
+    this.flows.countInner(flow, 1)
+    if (this.queue.takeJoined(flow, out)) return true
+    this.flows.countInner(flow, -1)
+    return false
+  }
+
   /** Each time round the lane's loop, asleep or not at least twice a second: else the watch takes the lane for hung. */
   beat(now_ms: number): void {
     this.shared.f64[this.#heartbeat] = now_ms

@@ -443,6 +443,42 @@ describe('a turn', () => {
   })
 })
 
+describe('a group of items that one emission of another flow brought', () => {
+  test('is one cascade and one wave: a join of them runs once, with all of their values', () => {
+    const story = new FlowStory([
+      node('join', 'other.a other.b', 'sum', ({ a, b }) => ({ sum: a + b })),
+      node('alone', 'other.b', 'c', pass('b', 'c')),
+      node('both', 'sum c', '', nothing),
+    ])
+    for (const n of [1, 2]) story.publishGroup({ 'other.a': n, 'other.b': n * 10 })
+    story.publish('other.a', 3)
+    story.runs()
+    assert.deepEqual(starts(story, 'join'), ['join a=1 b=10', 'join a=2 b=20', 'join a=3 b=20'])
+    assert.deepEqual(starts(story, 'both'), ['both sum=11 c=10', 'both sum=22 c=20', 'both sum=23 c=20'])
+    assert.deepEqual(story.ended, ['other.a@1 succeeded', 'other.a@2 succeeded', 'other.a@3 succeeded'])
+    assert.deepEqual(story.open(), [])
+  })
+
+  test('of which a deploy took one message away goes on with the others, and its cascade has failed', () => {
+    const story = new FlowStory([node('join', 'other.a other.b', '', nothing)])
+    story.publishGroup({ 'other.a': 1, 'other.b': 2 })
+    story.deploys([node('left', 'other.b', '', nothing)])
+    story.runs()
+    assert.deepEqual([story.started, story.plan_changed], [['left b=2'], ['-']])
+    assert.deepEqual(story.ended, ['other.a@1 failed'])
+    assert.deepEqual(story.open(), [])
+  })
+
+  test('that is too deep is told once as a loop', () => {
+    const story = new FlowStory([node('join', 'other.a other.b', '', nothing)])
+    story.publishGroup({ 'other.a': 1, 'other.b': 2 })
+    story.deepens(limits.WAVE_DEPTH + 1)
+    story.runs()
+    assert.deepEqual([story.started, story.cycles.length], [[], 1])
+    assert.deepEqual(story.open(), [])
+  })
+})
+
 describe('an item', () => {
   test('that nobody reads any more fails its cascade, counted', () => {
     const story = new FlowStory([node('a', 'x', '', nothing)])

@@ -48,6 +48,13 @@ describe('in every schedule of two threads with up to three preemptions', () => 
   })
 })
 
+describe('in every schedule of an emission of which another flow reads two messages', () => {
+  test('the owner of that flow gets both in one cascade', async () => {
+    const { outcomes } = await explore(scenario('group'), long)
+    assert.deepEqual([...outcomes.keys()].sort(), ['0', '1'])
+  })
+})
+
 describe('in every schedule of a whole recovery, hand-over or publish', () => {
   test('an item that is appended while its owner is recovered is marked for any lane', async () => {
     assert.ok((await explore(scenario('told-while-recovered'), long)).schedules > 1000)

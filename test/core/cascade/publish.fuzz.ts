@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { auditMemory } from '../../../core/cascade/audit.ts'
-import { REFUSED } from '../../../core/cascade/publish.ts'
+import { REFUSED, type Route } from '../../../core/cascade/publish.ts'
+import { GROUP, itemBytes } from '../../../core/cascade/queue.ts'
 import { SHARED_SET, setOf } from '../../../core/cascade/ready.ts'
+import { flowsOf } from '../../../core/cascade/together.ts'
 import type { EncodedValue } from '../../../core/memory/encoded.ts'
+import { limits } from '../../../protocol/limits.ts'
 import { smallMemory } from '../../kit/memory.ts'
 import { randomFrom, seed } from '../../kit/random.ts'
 import { recoverAfterDeath } from './kit/recovered.ts'
-import { emptyItem, float, refusal, route, Station, Store, text, told } from './kit/station.ts'
+import { emission, emptyItem, float, refusal, route, Station, Store, text, told } from './kit/station.ts'
 
 const ROUNDS = process.env['LONG'] === undefined ? 6 : 200
 const STEPS = 3_000
@@ -18,20 +21,32 @@ const SIZES = [0, 8, 79, 80, 81, 500, 1023, 1024, 1025, 3000, 4096, 4097, 20_000
 class Model {
   readonly versions = new Map<number, number>()
   readonly values = new Map<number, string>()
-  readonly queues = new Map<number, string[]>()
+  /** By flow what its next cascades start with: one item, or what one emission published for it. */
+  readonly queues = new Map<number, string[][]>()
   readonly journal = new Map<number, string[]>()
 
-  published(message: number, version: number, value: EncodedValue, readers: readonly number[]): void {
+  /** `together`: by flow the cascade that the other items of the same emission are in. */
+  published(
+    message: number,
+    version: number,
+    value: EncodedValue,
+    readers: readonly number[],
+    together = new Map<number, string[]>(),
+  ): void {
     assert.equal(version, (this.versions.get(message) ?? 0) + 1, 'versions are contiguous')
     const line = `${message}@${version}=${told(value)}`
     this.versions.set(message, version)
     this.values.set(message, told(value))
     of(this.journal, message).push(line)
-    for (const reader of readers) of(this.queues, reader).push(line)
+    for (const reader of readers) {
+      const group = together.get(reader)
+      if (group === undefined) of(this.queues, reader).push([line])
+      else if (group.push(line) === 1) of(this.queues, reader).push(group)
+    }
   }
 }
 
-const of = (lists: Map<number, string[]>, key: number): string[] => {
+const of = <Item>(lists: Map<number, Item[]>, key: number): Item[] => {
   const list = lists.get(key) ?? []
   lists.set(key, list)
   return list
@@ -69,6 +84,7 @@ function fuzz(start: number, meet: (what: string) => void): void {
   const item = emptyItem()
   const owned = new Map<Station, number>()
 
+  const readersOf = ({ flow, queued, foreign }: Route): readonly number[] => (queued ? [flow, ...foreign] : foreign)
   const anyValue = (): EncodedValue =>
     below(2) === 0 ? float(random()) : text(below(256), SIZES[below(SIZES.length)]!)
   const publish = (): void => {
@@ -85,7 +101,7 @@ function fuzz(start: number, meet: (what: string) => void): void {
       assert.equal(version === REFUSED.backlogged, full)
       return
     }
-    model.published(where.message, version, value, where.queued ? [where.flow, ...where.foreign] : where.foreign)
+    model.published(where.message, version, value, readersOf(where))
   }
   const publishInner = (): void => {
     const lane = lanes[below(2)]!
@@ -108,6 +124,79 @@ function fuzz(start: number, meet: (what: string) => void): void {
       where.foreign.filter(flow => !missed.includes(flow)),
     )
   }
+  const publishList = (): void => {
+    const routed = Array.from({ length: 1 + below(12) }, () => routes[below(messages)]!)
+    const values = routed.map(anyValue)
+    const before = auditMemory(memory)
+    const versions: number[] = []
+    const full = wouldPassABound(routed, values)
+    const refused = front.publisher.publishList(routed, values, 100, versions)
+    meet(`list ${refusal(refused) ?? 'published'}`)
+    assert.notEqual(refused, REFUSED.held)
+    if (refused === 0) {
+      assert.equal(full, -1, 'a list that would pass a bound was published')
+      routed.forEach((where, at) => {
+        model.published(where.message, versions[at]!, values[at]!, readersOf(where))
+      })
+      return
+    }
+    if (refused === REFUSED.backlogged) assert.equal(front.publisher.refused_at, full)
+    const after = auditMemory(memory)
+    assert.deepEqual(
+      [after.problems, after.items, after.segments.held <= before.segments.held, after.slabs.held],
+      [[], before.items, true, before.slabs.held],
+      'a refused list leaves nothing behind',
+    )
+    for (const { message } of routed) assert.equal(front.messages.version(message), model.versions.get(message) ?? 0)
+  }
+  /** The first value of a list that finds a flow at its bound, as if those before it waited already; -1: none does. */
+  const wouldPassABound = (routed: readonly Route[], values: readonly EncodedValue[]): number => {
+    const items = new Map<number, number>()
+    const bytes = new Map<number, number>()
+    return routed.findIndex((where, at) => {
+      const value = values[at]!
+      const full = where.downstream.some(
+        flow =>
+          front.flows.waiting(flow) + (items.get(flow) ?? 0) >= BOUNDS.items ||
+          front.flows.waitingBytes(flow) + (bytes.get(flow) ?? 0) >= BOUNDS.bytes,
+      )
+      for (const flow of readersOf(where)) {
+        items.set(flow, (items.get(flow) ?? 0) + 1)
+        bytes.set(flow, (bytes.get(flow) ?? 0) + itemBytes(value, value.length > limits.QUEUE_INLINE_BYTES ? 1 : 0))
+      }
+      return full
+    })
+  }
+  const publishEmission = (): void => {
+    const lane = lanes[below(2)]!
+    const own = below(flows)
+    const parts = routes.filter(where => where.flow === own && below(3) > 0).map(where => [where, anyValue()] as const)
+    if (parts.length === 0 || !lane.journal.hasRoom(60_000)) return
+    const given = emission(parts)
+    const dropped = lane.dropped.length
+    lane.publisher.publishEmission(given, flowsOf(given.routes), 100, 0, 1, 1)
+    const missed = lane.dropped.slice(dropped)
+    const together = new Map<number, string[]>()
+    for (const [where] of parts) for (const flow of where.foreign) together.set(flow, [])
+    for (const { flow, message } of missed) {
+      meet('child of an emission dropped')
+      for (const [at, [where]] of parts.entries()) {
+        if (where.foreign.includes(flow) && given.versions[at]! > 0)
+          assert.ok(
+            missed.some(one => one.flow === flow && one.message === where.message),
+            'all of a group or none',
+          )
+      }
+      assert.ok(parts.some(([where]) => where.message === message && where.foreign.includes(flow)))
+    }
+    parts.forEach(([where, value], at) => {
+      const version = given.versions[at]!
+      meet(`emitted ${refusal(version) ?? 'published'}`)
+      if (version < 0) return
+      const readers = where.foreign.filter(flow => !missed.some(drop => drop.flow === flow))
+      model.published(where.message, version, value, readers, together)
+    })
+  }
   /** A lane goes on with the flow it owns, or looks for one. */
   const turn = (): void => {
     const lane = lanes[below(2)]!
@@ -123,13 +212,17 @@ function fuzz(start: number, meet: (what: string) => void): void {
       owned.set(lane, flow)
     }
     for (let left = below(40); left > 0; left--) {
-      const expected = of(model.queues, flow)[0]
+      const expected = of(model.queues, flow).shift()
       if (expected !== undefined) assert.ok(lane.queue.oldest(flow) === 100)
       if (!lane.queue.take(flow, item)) {
         assert.equal(expected, undefined, 'nothing is lost')
         break
       }
-      assert.equal(`${item.message}@${item.version}=${told(item.value)}`, of(model.queues, flow).shift())
+      const cascade = [`${item.message}@${item.version}=${told(item.value)}`]
+      while ((item.group & GROUP.goes_on) !== 0 && lane.queue.takeJoined(flow, item))
+        cascade.push(`${item.message}@${item.version}=${told(item.value)}`)
+      assert.deepEqual(cascade, expected)
+      if (cascade.length > 1) meet('joined')
     }
     if (below(3) === 0) return
     owned.delete(lane)
@@ -150,13 +243,16 @@ function fuzz(start: number, meet: (what: string) => void): void {
   }
   const audit = (): void => {
     assert.deepEqual(auditMemory(memory).problems, [])
-    for (let flow = 0; flow < flows; flow++) assert.equal(front.flows.queued(flow), of(model.queues, flow).length)
+    for (let flow = 0; flow < flows; flow++)
+      assert.equal(front.flows.queued(flow), of(model.queues, flow).flat().length)
   }
 
   for (let step = 0; step < STEPS; step++) {
     const choice = below(100)
-    if (choice < 45) publish()
-    else if (choice < 60) publishInner()
+    if (choice < 35) publish()
+    else if (choice < 45) publishList()
+    else if (choice < 52) publishInner()
+    else if (choice < 60) publishEmission()
     else if (choice < 92) turn()
     else if (choice < 98) drain()
     else if (choice === 98) die()

@@ -3,8 +3,8 @@ import { describe, test } from 'node:test'
 import { auditMemory } from '../../../core/cascade/audit.ts'
 import type { REFUSED } from '../../../core/cascade/publish.ts'
 import { smallMemory } from '../../kit/memory.ts'
-import { takeAll } from './kit/recovered.ts'
-import { emptyItem, float, refusal, route, Station, Store, text, told } from './kit/station.ts'
+import { takeAll, takeCascades } from './kit/recovered.ts'
+import { emission, emptyItem, float, refusal, route, Station, Store, text, told } from './kit/station.ts'
 
 const FRONT = 1
 const LANE = 8
@@ -225,6 +225,128 @@ describe('a publish of a lane is never refused for back pressure', () => {
     const version = lane.messages.version(3)
     assert.throws(() => lane.publisher.publishInner(route(3, 5), text(1, 4000), 100, 0, 1, 1), RangeError)
     assert.equal(lane.messages.version(3), version)
+    assert.deepEqual(auditMemory(memory).problems, [])
+  })
+})
+
+describe('a list', () => {
+  const routes = [route(3, 5, [2]), route(4, 6), route(3, 5, [2])]
+  const values = [float(1), text(1, 2000), float(2)]
+
+  test('is published whole: one cascade each, versions and order those of the list', () => {
+    const { memory, front, lane, store } = engine()
+    const versions: number[] = []
+    assert.equal(front.publisher.publishList(routes, values, 100, versions), 0)
+    assert.deepEqual(versions, [1, 1, 2])
+    for (const flow of [5, 2]) assert.deepEqual(takeCascades(lane, flow), [['3@1=1'], ['3@2=2']])
+    assert.deepEqual(takeAll(lane, 6), [`4@1=${told(values[1]!)}`])
+    front.journal.mark()
+    store.drain()
+    assert.deepEqual(store.lines, ['3@1=1', `4@1=${told(values[1]!)}`, '3@2=2'])
+    assert.deepEqual(auditMemory(memory).problems, [])
+  })
+
+  test('of which one value would pass a bound is refused, and says which one', () => {
+    const { memory, front } = engine({}, { items: 10, bytes: 1 << 20, hard_factor: 4 })
+    const versions: number[] = []
+    for (let i = 0; i < 9; i++) front.publisher.publish(route(3, 5), float(i), 100)
+    assert.equal(refusal(front.publisher.publishList(routes, values, 100, versions)), 'backlogged')
+    assert.equal(front.publisher.refused_at, 2)
+    assert.deepEqual([front.messages.version(3), front.messages.version(4)], [9, 0])
+    assert.equal(front.publisher.publishList(routes.slice(0, 2), values, 100, versions), 0)
+    assert.deepEqual(versions, [10, 1])
+    assert.deepEqual(auditMemory(memory).problems, [])
+  })
+
+  test('waits for a thread that stands still in one of its flows no longer than the patience, and lets go of the others', () => {
+    const { memory, front, lane } = engine()
+    assert.ok(lane.flows.lockPublish(6, lane.owner))
+    assert.equal(refusal(front.publisher.publishList(routes, values, 100, [])), 'held')
+    assert.deepEqual(
+      [2, 5].map(flow => front.flows.publisherOf(flow)),
+      [0, 0],
+    )
+    lane.flows.unlockPublish(6, lane.owner)
+    assert.equal(front.publisher.publishList(routes, values, 100, []), 0)
+    assert.deepEqual(auditMemory(memory).problems, [])
+  })
+})
+
+describe('an emission of which another flow reads several messages', () => {
+  const a = route(3, 5, [2, 9])
+  const b = route(4, 5, [9])
+  const c = route(5, 5, [])
+  const flows = [2, 5, 9]
+
+  test('is one cascade there, and one in each flow that reads one of them', () => {
+    const { memory, lane } = engine()
+    for (const n of [1, 2]) {
+      const given = emission([
+        [a, float(n)],
+        [b, text(n, 3000)],
+        [c, float(n)],
+      ])
+      lane.publisher.publishEmission(given, flows, 100, 4, 77, 99)
+      assert.deepEqual(given.versions, [n, n, n])
+    }
+    lane.publisher.publishInner(a, float(3), 100, 4, 77, 99)
+    const child = (n: number) => [`3@${n}=${n}`, `4@${n}=${told(text(n, 3000))}`]
+    assert.deepEqual(takeCascades(lane, 9), [child(1), child(2), ['3@3=3']])
+    assert.deepEqual(takeCascades(lane, 2), [['3@1=1'], ['3@2=2'], ['3@3=3']])
+    assert.equal(lane.flows.queued(5), 0)
+    assert.deepEqual(auditMemory(memory).problems, [])
+  })
+
+  test('gives a flow at its hard cap none of its items, each counted, and the others theirs', () => {
+    const { memory, lane } = engine({}, { items: 10, bytes: 1 << 20, hard_factor: 4 })
+    lane.flows.setInner(9, 40, 0)
+    const given = emission([
+      [a, float(1)],
+      [b, float(2)],
+    ])
+    lane.publisher.publishEmission(given, flows, 100, 0, 1, 1)
+    assert.deepEqual(given.versions, [1, 1])
+    assert.deepEqual(lane.dropped, [
+      { flow: 9, message: 3 },
+      { flow: 9, message: 4 },
+    ])
+    assert.equal(lane.flows.dropped(9), 2)
+    assert.deepEqual([lane.flows.queued(9), takeCascades(lane, 2)], [0, [['3@1=1']]])
+    assert.deepEqual(auditMemory(memory).problems, [])
+  })
+
+  test('gives a flow all of its items or none when segments run out', () => {
+    const { memory, lane } = engine({ queue_segments: 3 })
+    for (let n = 0; n < 3; n++) lane.publisher.publishInner(route(7, 5, [9]), text(1, 1000), 100, 0, 1, 1)
+    for (let n = 0; n < 3; n++) lane.publisher.publishInner(route(8, 5, [2]), text(1, 1000), 100, 0, 1, 1)
+    const given = emission([
+      [a, text(1, 1000)],
+      [b, text(2, 1000)],
+      [b, text(3, 1000)],
+      [b, text(4, 1000)],
+    ])
+    lane.publisher.publishEmission(given, flows, 100, 0, 1, 1)
+    assert.deepEqual(
+      lane.dropped.map(drop => drop.flow),
+      [9, 9, 9, 9],
+      'the third segment goes to the flow that needs no more, since it comes first',
+    )
+    assert.deepEqual([lane.flows.queued(9), lane.flows.queued(2)], [3, 4])
+    assert.deepEqual(auditMemory(memory).problems, [])
+  })
+
+  test('leaves out a value that finds no slab; the rest of it stays together', () => {
+    const { memory, lane } = engine({ arena_bytes: 1 << 20, ring_bytes: 1 << 18 })
+    const big = text(1, 200_000)
+    while (lane.publisher.publishInner(route(8, 1, [7]), big, 100, 0, 1, 1) > 0);
+    const given = emission([
+      [a, float(1)],
+      [c, big],
+      [b, float(2)],
+    ])
+    lane.publisher.publishEmission(given, flows, 100, 0, 1, 1)
+    assert.deepEqual([given.versions[0], refusal(given.versions[1]!), given.versions[2]], [1, 'arena_full', 1])
+    assert.deepEqual(takeCascades(lane, 9), [['3@1=1', '4@1=2']])
     assert.deepEqual(auditMemory(memory).problems, [])
   })
 })

@@ -15,6 +15,14 @@ describe('a thread that dies at any step', () => {
     assert.ok((await dieAtEachStep(scenario('publish-dies'))) > 100)
   })
 
+  test('of a list leaves its first values whole or none, and no segment linked ahead', async () => {
+    assert.ok((await dieAtEachStep(scenario('list-dies'))) > 100)
+  })
+
+  test('of an emission that another flow reads leaves a group that is short, runs as one cascade, and ends where it ends', async () => {
+    assert.ok((await dieAtEachStep(scenario('group-dies'))) > 100)
+  })
+
   test('of telling a lane leaves the owner of each flow, or any lane, told', async () => {
     assert.ok((await dieAtEachStep(scenario('mark-dies'))) > 100)
   })

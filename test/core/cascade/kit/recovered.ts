@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { auditMemory } from '../../../../core/cascade/audit.ts'
+import { GROUP } from '../../../../core/cascade/queue.ts'
 import { recoverThread } from '../../../../core/cascade/recover.ts'
 import type { Memory } from '../../../../core/memory/region.ts'
 import { SLOT, ThreadTable } from '../../../../core/memory/threads.ts'
@@ -25,4 +26,19 @@ export function takeAll(lane: Station, flow: number): string[] {
   while (lane.queue.take(flow, item)) items.push(`${item.message}@${item.version}=${told(item.value)}`)
   lane.flows.release(flow, lane.owner)
   return items
+}
+
+/** The same, by the cascades that it starts: what one emission published for the flow is taken together. */
+export function takeCascades(lane: Station, flow: number): string[][] {
+  assert.ok(lane.flows.claim(flow, lane.owner))
+  const cascades: string[][] = []
+  const item = emptyItem()
+  while (lane.queue.take(flow, item)) {
+    const cascade = [`${item.message}@${item.version}=${told(item.value)}`]
+    while ((item.group & GROUP.goes_on) !== 0 && lane.queue.takeJoined(flow, item))
+      cascade.push(`${item.message}@${item.version}=${told(item.value)}`)
+    cascades.push(cascade)
+  }
+  lane.flows.release(flow, lane.owner)
+  return cascades
 }

@@ -1,5 +1,5 @@
 import { FlowTable } from '../../../../core/cascade/flows.ts'
-import { type Bounds, Publisher, REFUSED, type Route } from '../../../../core/cascade/publish.ts'
+import { type Bounds, type Emission, Publisher, REFUSED, type Route } from '../../../../core/cascade/publish.ts'
 import { IngressQueue, type TakenItem } from '../../../../core/cascade/queue.ts'
 import { ReadySet } from '../../../../core/cascade/ready.ts'
 import { Arena } from '../../../../core/memory/arena.ts'
@@ -59,6 +59,14 @@ export const route = (message: number, flow: number, foreign: number[] = [], que
   downstream: [flow, ...foreign],
 })
 
+/** What one emission publishes: values by route. */
+export const emission = (parts: readonly (readonly [Route, EncodedValue])[]): Emission => ({
+  count: parts.length,
+  routes: parts.map(([where]) => where),
+  values: parts.map(([, value]) => value),
+  versions: [],
+})
+
 export const float = (number: number): EncodedValue => ({ kind: KIND.float, number, bytes: Buffer.alloc(0), length: 8 })
 
 /** A text of so many bytes whose every byte tells its seed. */
@@ -79,6 +87,7 @@ export const emptyItem = (): TakenItem => ({
   ts: 0,
   parent_seq: 0,
   parent_ts: 0,
+  group: 0,
   value: { kind: KIND.none, number: 0, bytes: Buffer.alloc(256), length: 0 },
 })
 
