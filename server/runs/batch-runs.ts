@@ -31,6 +31,7 @@ import type {
 } from '../store/front/runs.ts'
 import type { Coordinator } from './coordinator.ts'
 import { eventOf, queuedRun, shownNode, shownRun } from './run-view.ts'
+import { isDiskRefusal } from './run-writes.ts'
 
 export type RunsPage = Page & RunSelection
 
@@ -182,7 +183,7 @@ export class BatchRuns implements Runs {
   }
 
   async cancel(id: string, by: string): Promise<Run> {
-    const marked = await this.#parts.store.requestCancel(id, nowUs())
+    const marked = await this.#markCancelled(id)
     if (marked === null) {
       const run = await this.#existing(id)
       throw new ServiceError('run_ended', `Run ${id} is ${run.status}.`)
@@ -191,6 +192,18 @@ export class BatchRuns implements Runs {
     this.#parts.announce('run_cancel_requested', marked.flow, { run: id, by })
     if (!isLive(marked.status)) this.#parts.announce('run_finished', marked.flow, { run: id, status: marked.status })
     return shownRun(marked, nowUs())
+  }
+
+  /** A run that executes is ended also when the disk refuses the mark: it would not outlive a restart, marked or not. */
+  async #markCancelled(id: string): Promise<StoredRun | null> {
+    const now = nowUs()
+    try {
+      return await this.#parts.store.requestCancel(id, now)
+    } catch (error) {
+      if (!isDiskRefusal(error) || !this.#parts.coordinator.isExecuting(id)) throw error
+      const run = await this.#existing(id)
+      return { ...run, cancel_requested_at: run.cancel_requested_at ?? now }
+    }
   }
 
   async why(id: string, node: string): Promise<RunNodeWhy> {

@@ -13,11 +13,21 @@ import { createCodec, newEncoded } from '../../protocol/values/codec.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import type { Note } from '../../threads/lane/messages.ts'
 import type { CallDesk } from '../calls/call-desk.ts'
-import type { ClaimedRun, ClaimRun, LoadedRuns, RunStore, StoredRun, StoredRunNode } from '../store/front/runs.ts'
+import type {
+  ClaimedRun,
+  ClaimRun,
+  FinishRun,
+  LoadedRuns,
+  RunProgress,
+  RunStore,
+  StoredRun,
+  StoredRunNode,
+} from '../store/front/runs.ts'
 import type { NodeRecord } from './node-record.ts'
 import { type Resources, RunExecution } from './run-execution.ts'
 import { type RunPlan, runPlanOf } from './run-plan.ts'
 import { eventOf } from './run-view.ts'
+import { isDiskRefusal, RunWrites } from './run-writes.ts'
 import type { StageCache } from './stage-cache.ts'
 
 export interface CoordinatorParts {
@@ -43,7 +53,7 @@ export interface CoordinatorParts {
 
 interface Queued {
   readonly id: string
-  readonly flow: string
+  flow: string
   /** Null of those that are far back in a long line: the claim answers them. */
   readonly run: StoredRun | null
 }
@@ -54,12 +64,25 @@ interface Running {
   readonly execution: RunExecution
   limit: NodeJS.Timeout | null
   flush: NodeJS.Timeout | null
-  /** The writes of its progress, in order. */
-  written: Promise<unknown>
+  /** The write of its progress that is on its way. One at a time, since what is refused is written again with the next. */
+  writing: Promise<void> | null
+  /** More came meanwhile. */
+  again: boolean
+  /** What the store refused. */
+  unwritten: RunProgress | null
+}
+
+/** A claim on its way. */
+interface Claiming {
+  readonly queued: Queued
+  /** Its cancellation was asked for meanwhile. */
+  cancelled_by: string | null
 }
 
 /** A run's progress is written this often; with its end in any case. */
 const PROGRESS_MS = 500
+/** An end that the store refused so often, and not for the disk, cannot be written as it is. */
+const END_FAILURES = 3
 /** Queued runs that are held in memory whole. */
 const RUNS_HELD = 1_000
 const sha256 = (text: string): string => hash('sha256', text, 'hex')
@@ -68,6 +91,9 @@ const sha256 = (text: string): string => hash('sha256', text, 'hex')
  * Takes queued runs, oldest first, runs at most `max_runs` of them at once, and writes what becomes of them.
  *
  *   queued --claim (synced)--> executing --over--> finish, and the next claim, in one write
+ *
+ * A claim or an end that the store refuses is repeated until it is taken: meanwhile the run keeps its place, and what came of it stays
+ * in memory. Progress that is refused goes with the next.
  *
  * What is claimed under this engine's epoch is run by this engine, once; the store turns what a dead engine left `running`
  * into failures at the next start.
@@ -78,14 +104,15 @@ export class Coordinator {
   readonly #scratch: EncodedValue[] = []
   readonly #queue = new Map<string, Queued>()
   readonly #running = new Map<string, Running>()
-  /** Claims on their way, and those whose cancellation was asked for meanwhile. */
-  readonly #claiming = new Map<string, { cancelled_by: string | null }>()
+  readonly #claiming = new Map<string, Claiming>()
+  readonly #writes: RunWrites
   readonly #run_plans = new WeakMap<Plan, RunPlan>()
   #closing = false
   #idle: (() => void) | null = null
 
   constructor(parts: CoordinatorParts) {
     this.#parts = parts
+    this.#writes = new RunWrites(parts)
   }
 
   /** What the engine before left. */
@@ -103,12 +130,14 @@ export class Coordinator {
 
   hasLive(flow: string): boolean {
     for (const queued of this.#queue.values()) if (queued.flow === flow) return true
+    for (const { queued } of this.#claiming.values()) if (queued.flow === flow) return true
     for (const { run } of this.#running.values()) if (run.flow === flow) return true
     return false
   }
 
   renamed(from: string, to: string): void {
     for (const [id, { flow }] of this.#queue) if (flow === from) this.#queue.set(id, { id, flow: to, run: null })
+    for (const { queued } of this.#claiming.values()) if (queued.flow === from) queued.flow = to
     for (const { run } of this.#running.values()) if (run.flow === from) run.flow = to
   }
 
@@ -125,7 +154,11 @@ export class Coordinator {
     return running?.execution.records.map(record => record.stored(running.run.attempt)) ?? null
   }
 
-  /** The store has marked it. */
+  isExecuting(id: string): boolean {
+    return this.#running.has(id)
+  }
+
+  /** The store has marked it; or refused to, and it executes: then it ends all the same. */
   cancel(run: StoredRun, by: string): void {
     this.#queue.delete(run.id)
     const claiming = this.#claiming.get(run.id)
@@ -136,6 +169,7 @@ export class Coordinator {
   /** Nothing more is claimed; what runs is told to end and recorded as interrupted by the engine's end. */
   async close(): Promise<void> {
     this.#closing = true
+    this.#writes.close()
     for (const { execution } of this.#running.values())
       execution.end('engine_restarted', 'The engine ended while it ran.')
     while (this.inFlight > 0) await new Promise<void>(resolve => (this.#idle = resolve))
@@ -154,22 +188,20 @@ export class Coordinator {
   #takeNext(): Queued | null {
     for (const queued of this.#queue.values()) {
       this.#queue.delete(queued.id)
-      this.#claiming.set(queued.id, { cancelled_by: null })
+      this.#claiming.set(queued.id, { queued, cancelled_by: null })
       return queued
     }
     return null
   }
 
   async #claim(queued: Queued): Promise<void> {
-    try {
-      const claim = await this.#claimOf(queued)
-      await this.#claimed(queued, claim, await this.#parts.store.claim(claim))
-    } catch (error) {
-      // The store refused the write: the run stays queued, for the next start.
-      this.#claiming.delete(queued.id)
-      this.#parts.onDefect(error)
-      this.#told()
-    }
+    let claim: ClaimRun | null = null
+    const taken = await this.#writes.untilTaken(async () => {
+      claim = await this.#claimOf(queued)
+      return this.#closing ? null : this.#parts.store.claim(claim)
+    })
+    // Given up, or not asked for any more: the run stays queued, for the next start.
+    await this.#claimed(queued, claim!, taken?.result ?? null)
   }
 
   async #claimOf({ id, flow, run }: Queued): Promise<ClaimRun> {
@@ -192,7 +224,8 @@ export class Coordinator {
       this.#claimNext()
       return this.#told()
     }
-    const run = claimed.run ?? startedRun(queued.run!, claim)
+    // Its flow may have been renamed since.
+    const run = { ...(claimed.run ?? startedRun(queued.run!, claim)), flow: queued.flow }
     let execution: RunExecution
     let run_plan: RunPlan
     try {
@@ -208,7 +241,16 @@ export class Coordinator {
     const cancelled = this.#claiming.get(id)?.cancelled_by ?? null
     this.#claiming.delete(id)
     const { terminal } = run_plan
-    const running: Running = { run, terminal, execution, limit: null, flush: null, written: Promise.resolve() }
+    const running: Running = {
+      run,
+      terminal,
+      execution,
+      limit: null,
+      flush: null,
+      writing: null,
+      again: false,
+      unwritten: null,
+    }
     this.#running.set(id, running)
     this.#parts.tell(claim.event!)
     if (run.timeout !== null) {
@@ -264,25 +306,47 @@ export class Coordinator {
   #progressed(id: string): void {
     const running = this.#running.get(id)
     if (running === undefined || running.execution.isOver) return
-    if (running.execution.waitingMetrics >= limits.METRIC_BATCH_POINTS) return this.#flush(running)
+    // What was refused waits its time.
+    if (running.unwritten === null && running.execution.waitingMetrics >= limits.METRIC_BATCH_POINTS)
+      return this.#flush(running)
     running.flush ??= setTimeout(() => this.#flush(running), PROGRESS_MS)
   }
 
   #flush(running: Running): void {
     if (running.flush !== null) clearTimeout(running.flush)
     running.flush = null
+    if (running.execution.isOver) return
+    if (running.writing !== null) {
+      running.again = true
+      return
+    }
+    running.writing = this.#write(running, this.#taken(running)).then(() => {
+      running.writing = null
+      if (running.again || running.unwritten !== null) this.#progressed(running.run.id)
+      running.again = false
+    })
+  }
+
+  /** What the store refused comes first. */
+  #taken(running: Running): RunProgress {
+    const before = running.unwritten
+    running.unwritten = null
+    const progress = running.execution.takeProgress()
+    return before === null ? progress : joined(before, progress)
+  }
+
+  async #write(running: Running, progress: RunProgress): Promise<void> {
     const { run, execution } = running
-    if (execution.isOver) return
-    const progress = execution.takeProgress()
-    const names = [...new Set(progress.metrics.map(point => `${run.flow}.${point.name}`))]
-    const write = this.#parts.store.progress(progress).then(
-      () => {
-        execution.written(progress)
-        if (names.length > 0) this.#parts.announce('run_metric', run.flow, { run: run.id, names })
-      },
-      error => this.#parts.onDefect(error),
-    )
-    running.written = Promise.all([running.written, write])
+    try {
+      await this.#parts.store.progress(progress)
+    } catch (error) {
+      running.unwritten = progress
+      if (!isDiskRefusal(error)) this.#parts.onDefect(error)
+      return
+    }
+    execution.written(progress)
+    const names = curvesOf(run, progress)
+    if (names.length > 0) this.#parts.announce('run_metric', run.flow, { run: run.id, names })
   }
 
   // ---- ends
@@ -297,45 +361,50 @@ export class Coordinator {
 
   async #finish(run: StoredRun, running: Running | null, error: RunError | null): Promise<void> {
     const finished_at = nowUs()
-    const execution = running?.execution ?? null
-    const progress = execution?.takeProgress() ?? null
-    const result = execution?.result() ?? null
+    if (running?.writing) await running.writing
+    const progress = running === null ? null : this.#taken(running)
+    const result = running?.execution.result() ?? null
+    const names = progress === null ? [] : curvesOf(run, progress)
+    const events = names.length === 0 ? [] : [eventOf('run_metric', run.flow, { run: run.id, names })]
+    const finish = this.#finishOf(run, error, result, finished_at, events)
+    finish.terminal = (running?.terminal ?? []).filter(message => result !== null && Object.hasOwn(result, message))
+    const next = this.#closing ? null : this.#takeNext()
+    let claim: ClaimRun | null = null
+    let written = finish
+    const taken = await this.#writes.untilTaken(async failures => {
+      claim = next === null || this.#closing ? null : await this.#claimOf(next)
+      if (failures < END_FAILURES) return this.#parts.store.finish(finish, progress, claim)
+      const message = 'What came of the run could not be written. Look into serve.log.'
+      written = this.#finishOf(run, { code: 'store_failed', message, node: null, stack: null }, null, finished_at, [])
+      return this.#parts.store.finish(written, null, claim)
+    })
+    // Given up: the next start finds the run interrupted.
+    if (taken?.result.finished) for (const event of written.events) this.#parts.tell(event)
+    if (next !== null) void this.#claimed(next, claim!, taken?.result.claimed ?? null)
+    this.#running.delete(run.id)
+    this.#claiming.delete(run.id)
+    this.#claimNext()
+    this.#told()
+  }
+
+  #finishOf(
+    run: StoredRun,
+    error: RunError | null,
+    result: Record<string, unknown> | null,
+    finished_at: number,
+    before: EngineEvent[],
+  ): FinishRun {
     const status = error === null ? 'succeeded' : error.code === 'cancelled' ? 'cancelled' : 'failed'
     const why = error === null ? {} : { error: error.code, node: error.node }
-    const names = [...new Set((progress?.metrics ?? []).map(point => `${run.flow}.${point.name}`))]
-    const events = names.length === 0 ? [] : [eventOf('run_metric', run.flow, { run: run.id, names })]
-    events.push(eventOf('run_finished', run.flow, { run: run.id, status, ...why }))
-    const next = this.#closing ? null : this.#takeNext()
-    const claim = next === null ? null : await this.#claimOf(next)
-    try {
-      const { finished, claimed } = await this.#parts.store.finish(
-        {
-          id: run.id,
-          epoch: this.#parts.epoch,
-          status: moveRun(run.status, status) as typeof status,
-          result,
-          terminal: (running?.terminal ?? []).filter(message => result !== null && Object.hasOwn(result, message)),
-          error,
-          finished_at,
-          events,
-        },
-        progress,
-        claim,
-      )
-      if (finished) for (const event of events) this.#parts.tell(event)
-      if (next !== null && claim !== null) void this.#claimed(next, claim, claimed)
-    } catch (failed) {
-      // The end could not be written: the next start finds the run interrupted.
-      this.#parts.onDefect(failed)
-      if (next !== null) {
-        this.#claiming.delete(next.id)
-        this.#queue.set(next.id, next)
-      }
-    } finally {
-      this.#running.delete(run.id)
-      this.#claiming.delete(run.id)
-      this.#claimNext()
-      this.#told()
+    return {
+      id: run.id,
+      epoch: this.#parts.epoch,
+      status: moveRun(run.status, status) as typeof status,
+      result,
+      terminal: [],
+      error,
+      finished_at,
+      events: [...before, eventOf('run_finished', run.flow, { run: run.id, status, ...why })],
     }
   }
 
@@ -345,6 +414,19 @@ export class Coordinator {
     idle?.()
   }
 }
+
+/** `<flow>.<node>.<name>` of each curve that it has points of. */
+const curvesOf = (run: StoredRun, { metrics }: RunProgress): string[] => [
+  ...new Set(metrics.map(point => `${run.flow}.${point.name}`)),
+]
+
+/** Rows of the same node replace each other in this order; points go on. */
+const joined = (before: RunProgress, after: RunProgress): RunProgress => ({
+  id: after.id,
+  nodes: [...before.nodes, ...after.nodes],
+  metrics: [...before.metrics, ...after.metrics],
+  artifacts: [...before.artifacts, ...after.artifacts],
+})
 
 const startedRun = (run: StoredRun, claim: ClaimRun): StoredRun => ({
   ...run,
