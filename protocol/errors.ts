@@ -37,6 +37,7 @@ const table = {
   // who may
   unauthenticated: { status: 401, title: 'Not signed in', next: 'Send "Authorization: Bearer <token>".' },
   wrong_credentials: { status: 401, title: 'Wrong user name or password', next: 'Check both and try again.' },
+  wrong_password: { status: 403, title: 'Wrong password', next: 'Check the old password and try again.' },
   token_expired: { status: 401, title: 'The token has expired', next: 'Sign in again with POST /login/access-token.' },
   host_refused: {
     status: 421,

@@ -170,7 +170,17 @@ export const limits = {
   // signing in
   LOGIN_FAILURES: 10,
   LOGIN_WINDOW_MS: 300_000,
+  /** Of one account, from addresses that are new to it. */
+  LOGIN_ACCOUNT_FAILURES: 100,
+  LOGIN_ACCOUNT_WINDOW_MS: 24 * 3_600_000,
   LOGIN_BUCKETS: 10_000,
+  /** Of one user. */
+  KNOWN_ADDRESSES: 16,
+  KNOWN_ADDRESS_WRITTEN_MS: 24 * 3_600_000,
+  /** Of one user; with one more, all tokens of the user end. */
+  REVOKED_TOKENS: 16,
+  /** Audit events that anybody can cause. */
+  AUDIT_OPEN_PER_MIN: 60,
   LOGIN_AT_ONCE: 32,
   TOKEN_LIFETIME_S: 8 * 3_600,
   TOKEN_BYTES: 4 * KIB,

@@ -2,11 +2,15 @@ import { limits } from '../protocol/limits.ts'
 import { WORKER_PATH } from '../protocol/worker/wire.ts'
 import { Accounts } from './auth/accounts.ts'
 import { Attempts } from './auth/attempts.ts'
+import { Audit } from './auth/audit.ts'
 import { TrustedProxies } from './auth/client-address.ts'
 import { Gatekeeper } from './auth/gatekeeper.ts'
+import { KnownAddresses } from './auth/known-addresses.ts'
 import { Passwords } from './auth/passwords.ts'
+import { Revocations } from './auth/revocations.ts'
+import { byAddress, SignIn } from './auth/sign-in.ts'
 import { signingKeyOf } from './auth/signing-key.ts'
-import { Tokens } from './auth/tokens.ts'
+import { type Claims, Tokens } from './auth/tokens.ts'
 import type { Users } from './auth/users.ts'
 import { WorkerDoor } from './calls/processes/worker-door.ts'
 import { WorkersSocket } from './calls/processes/worker-hub.ts'
@@ -18,6 +22,7 @@ import { limitReceiveBuffers } from './http/receive-buffer.ts'
 import { allRoutes } from './routes/all-routes.ts'
 import type { MintedToken, RunningEngine, StartOptions } from './running-engine.ts'
 import type { Store } from './store/front/client.ts'
+import type { KnownAddress } from './store/front/requests.ts'
 
 /** Puts the service together: the live engine, the accounts, the front. The only place where anything is wired. */
 export async function startEngine(options: StartOptions): Promise<RunningEngine> {
@@ -30,22 +35,32 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   }
   const key = await signingKeyOf(installation.signing_key_pem)
   const tokens = new Tokens(key, Date.now)
-  const attempts = new Attempts(bounds(limits.LOGIN_FAILURES, limits.LOGIN_WINDOW_MS), Date.now)
-  const recoveries = new Attempts(bounds(limits.LOGIN_FAILURES, limits.LOGIN_WINDOW_MS), Date.now)
+  const { known, revoked } = engine.sign_ins
+  const revocations = new Revocations(revoked, rows => engine.store.sign_ins.revoke(rows), Date.now)
+  const keepAddress = (address: KnownAddress): void => {
+    engine.store.sign_ins.know(address).catch(error => log.warn('address_not_kept', { user: address.user, error }))
+  }
+  const addresses = new KnownAddresses(known, keepAddress, Date.now)
+  const audit = new Audit(entry => engine.announce('audit', null, entry), Date.now)
   const routes = allRoutes({
     engine,
     flavors: engine.flavors,
     workers: engine.workers,
     accounts,
     tokens,
-    attempts,
-    recoveries,
+    sign_in: new SignIn({ accounts, addresses, audit, now: Date.now }),
+    revocations,
+    addresses,
+    audit,
+    recoveries: new Attempts(byAddress, Date.now),
+    resets: new Attempts(byAddress, Date.now),
+    changes: new Attempts(byUser, Date.now),
     log,
     // No mail server is configured yet: an administrator finds the way to a new password beside the log, never in it.
     deliverReset: (name, token) => log.info('reset_written', { user: name, path: installation.keepReset(name, token) }),
   })
   const onDefect = (error: unknown): void => log.error('defect', { error })
-  const gatekeeper = new Gatekeeper(tokens, accounts, Date.now)
+  const gatekeeper = new Gatekeeper(tokens, accounts, revocations, Date.now)
   const door = new WorkerDoor(tokens, gatekeeper, Date.now)
   const front = await createFront({
     routes,
@@ -59,11 +74,15 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     log,
   })
   engine.fanout.attach(front)
+  accounts.onChange(() => front.endStale())
+  revocations.onChange(() => front.endStale())
   const port = await front.listen(config.host, config.port).catch(async error => {
     front.close()
     await engine.close()
     throw error
   })
+  /** The token that lies in the file. */
+  let in_file: Claims | null = null
   engine.openDoor({
     url: `ws://${dialled(config.host)}:${port}${WORKER_PATH}`,
     mint: id => door.mint(id),
@@ -78,8 +97,17 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
         if (bytes === null) log.warn('receive_buffers_not_limited')
       })
     },
-    mintToken: () => adminToken(accounts, tokens),
-    onTokenEnded: handler => accounts.onChange(handler),
+    mintToken: async () => {
+      const minted = await adminToken(accounts, tokens)
+      in_file = await tokens.verify('access', minted.token)
+      return minted
+    },
+    onTokenEnded: handler => {
+      accounts.onChange(handler)
+      revocations.onChange(() => {
+        if (in_file !== null && revocations.isRevoked(in_file)) handler()
+      })
+    },
     close: async () => {
       engine.prepareClose()
       front.close()
@@ -92,7 +120,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
 const dialled = (host: string): string =>
   host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host
 
-const bounds = (failures: number, window_ms: number) => ({ failures, window_ms, buckets: limits.LOGIN_BUCKETS })
+const byUser = { ...byAddress, whom: 'one user' }
 
 const usersOf = (store: Store): Users => ({
   find: name => store.users.get(name),

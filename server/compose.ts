@@ -317,6 +317,9 @@ export class LiveEngine implements Engine {
   readonly map: MessageMap
   readonly store: OpenedStore['store']
   readonly front: OpenedStore['front']
+  readonly announce: Announcer['announce']
+  /** Who had signed in and out before this start. */
+  readonly sign_ins: OpenedStore['loaded']['sign_ins']
   readonly #parts: ReturnType<typeof compose>
   #watch: NodeJS.Timeout | null = null
   #closing = false
@@ -339,6 +342,8 @@ export class LiveEngine implements Engine {
     this.map = parts.map
     this.store = parts.store
     this.front = parts.front
+    this.announce = parts.announce
+    this.sign_ins = parts.loaded.sign_ins
   }
 
   /** Threads that the first answer does not need. Resolves when live flows run. */

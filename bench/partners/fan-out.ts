@@ -54,7 +54,11 @@ class CountedSockets extends FlowsSocket {
   }
 }
 const handlers = new CountedSockets({ fanout, directory, messages: { publish: () => [] }, onDefect: fail })
-const admission = { principal: { kind: 'user', name: 'bench', superuser: false } as const, expires_ms: 1e15 }
+const admission = {
+  principal: { kind: 'user', name: 'bench', superuser: false } as const,
+  expires_ms: 1e15,
+  holds: () => true,
+}
 
 const store = new JournalReader(memory, SLOT.front, 'store')
 const nothing = { value() {}, cascade() {}, blob() {}, held() {}, taken() {} }

@@ -33,13 +33,25 @@ export class KeptLogins {
   }
 
   keep(login: KeptLogin): void {
-    const others = this.list().filter(({ url }) => url !== login.url)
+    this.#write([login, ...this.#others(login.url)])
+  }
+
+  /** The token for the address. */
+  forget(url: string): void {
+    this.#write(this.#others(url))
+  }
+
+  #others(url: string): KeptLogin[] {
+    return this.list().filter(login => login.url !== url)
+  }
+
+  #write(logins: readonly KeptLogin[]): void {
     const directory = join(this.path, '..')
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     chmodSync(directory, 0o700)
     const temporary = `${this.path}.${process.pid}`
     rmSync(temporary, { force: true })
-    writeFileSync(temporary, `${JSON.stringify([login, ...others], null, 2)}\n`, { mode: 0o600, flag: 'wx' })
+    writeFileSync(temporary, `${JSON.stringify(logins, null, 2)}\n`, { mode: 0o600, flag: 'wx' })
     renameSync(temporary, this.path)
   }
 }

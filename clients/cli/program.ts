@@ -7,6 +7,7 @@ import { addExport } from './commands/export.ts'
 import { addFlavors } from './commands/flavors.ts'
 import { addFlows } from './commands/flows.ts'
 import { addLogin } from './commands/login.ts'
+import { addLogout } from './commands/logout.ts'
 import { addMessages } from './commands/messages.ts'
 import { addPublish } from './commands/publish.ts'
 import { addRetry } from './commands/retry.ts'
@@ -26,6 +27,7 @@ import { Output } from './output/output.ts'
 const COMMANDS = [
   addServe,
   addLogin,
+  addLogout,
   addStatus,
   addFlows,
   addPublish,

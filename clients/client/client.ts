@@ -77,6 +77,11 @@ export class Client {
     return (await this.#calls.json<AccessToken>({ method: 'POST', path: '/login/access-token', form })).body
   }
 
+  /** The token of this client ends. Sent twice it may be refused the second time as signed out. */
+  async logout(): Promise<void> {
+    await this.#calls.json({ method: 'POST', path: '/logout' })
+  }
+
   /** Ends the connections that are kept for later calls; they keep no process alive. */
   close(): void {
     this.#calls.close()

@@ -33,6 +33,7 @@ export const EVENT_TYPES = [
   'node_queued',
   'flavor_changed',
   'artifacts_swept',
+  'audit',
 ] as const
 export type EventType = (typeof EVENT_TYPES)[number]
 

@@ -45,6 +45,11 @@ export const AccessToken = Type.Object({
 })
 export type AccessToken = Static<typeof AccessToken>
 
+export const ChangePassword = Type.Object(
+  { old: Type.String({ minLength: 1, maxLength: limits.PASSWORD_CHARACTERS }), new: Password },
+  { additionalProperties: false },
+)
+
 export const RecoverPassword = Type.Object(
   { username: Type.String({ minLength: 1, maxLength: 256 }) },
   { additionalProperties: false },

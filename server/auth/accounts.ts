@@ -32,7 +32,7 @@ export class Accounts {
   readonly #passwords: Passwords
   readonly #held = new Map<string, Account>()
   #last_write: Promise<unknown> = Promise.resolve()
-  #changed: (name: string) => void = () => {}
+  readonly #handlers: ((name: string) => void)[] = []
 
   private constructor(users: Users, passwords: Passwords) {
     this.#users = users
@@ -59,8 +59,12 @@ export class Accounts {
   }
 
   /** Called with the name after a password changed or a user went: whoever keeps a token for that user mints a new one. */
-  onChange(changed: (name: string) => void): void {
-    this.#changed = changed
+  onChange(handler: (name: string) => void): void {
+    this.#handlers.push(handler)
+  }
+
+  #changed(name: string): void {
+    for (const handler of this.#handlers) handler(name)
   }
 
   /** The user whose name and password these are, or null, after the same time for unknown names. */
@@ -87,6 +91,19 @@ export class Accounts {
     await this.#write(async () => {
       await this.#put({ name, superuser: this.#mustBe(name, digest).superuser, password_hash })
       this.#changed(name)
+    })
+  }
+
+  /** Throws `wrong_password` when the old one is another, or another by now. */
+  async changePassword(name: string, old: string, password: string): Promise<Account> {
+    const found = await this.signIn(name, old)
+    if (found === null) throw new ServiceError('wrong_password')
+    const password_hash = await this.#passwords.hash(password)
+    return this.#write(async () => {
+      if (this.find(name)?.digest !== found.digest) throw new ServiceError('wrong_password')
+      const changed = await this.#put({ name, superuser: found.superuser, password_hash })
+      this.#changed(name)
+      return changed
     })
   }
 

@@ -3,6 +3,8 @@ import { ServiceError } from '../../protocol/errors.ts'
 interface Bucket {
   /** When the failures happened, in milliseconds, oldest first; never more than the bound. */
   readonly failures: number[]
+  /** The last one was refused already. */
+  is_blocked: boolean
   /** Attempts whose outcome is not known yet; they count as failures until they are. */
   pending: number
 }
@@ -11,20 +13,25 @@ export interface AttemptBounds {
   readonly failures: number
   readonly window_ms: number
   readonly buckets: number
+  /** For the text of the refusal: to whom so many are allowed. */
+  readonly whom: string
 }
 
 /**
- * Counts failed attempts by client address in a sliding window. An attempt is `begin` and then `failed` or `succeeded`; a
+ * Counts failed attempts by client address, or by another key, in a sliding window. An attempt is `begin` and then `failed` or `succeeded`; a
  * success spends nothing. The table is capped: when it is full the address with the fewest failures goes (of those, the one
  * whose newest is oldest), so that pushing a blocked address out costs as many failures as the table is large.
  */
 export class Attempts {
   readonly #bounds: AttemptBounds
   readonly #now: () => number
+  readonly #blocked: (key: string) => void
   readonly #buckets = new Map<string, Bucket>()
 
-  constructor(bounds: AttemptBounds, now: () => number) {
+  /** `blocked` hears of the first refusal after an attempt that was let through. */
+  constructor(bounds: AttemptBounds, now: () => number, blocked: (key: string) => void = () => {}) {
     this.#bounds = bounds
+    this.#blocked = blocked
     this.#now = now
   }
 
@@ -37,20 +44,23 @@ export class Attempts {
     let bucket = this.#buckets.get(address)
     if (bucket === undefined) {
       if (this.#buckets.size >= this.#bounds.buckets) this.#makeRoom()
-      bucket = { failures: [], pending: 0 }
+      bucket = { failures: [], is_blocked: false, pending: 0 }
       this.#buckets.set(address, bucket)
     }
     this.#forgetOld(bucket)
     if (bucket.failures.length + bucket.pending >= this.#bounds.failures) {
       const oldest = bucket.failures[0]
       const wait_ms = oldest === undefined ? 1000 : oldest + this.#bounds.window_ms - this.#now()
-      const { failures, window_ms } = this.#bounds
+      if (!bucket.is_blocked) this.#blocked(address)
+      bucket.is_blocked = true
+      const { failures, window_ms, whom } = this.#bounds
       throw new ServiceError(
         'rate_limited',
-        `${failures} attempts in ${window_ms / 60_000} minutes are allowed to one address.`,
+        `${failures} failed attempts in ${window_ms / 60_000} minutes are allowed to ${whom}.`,
         { retry_after_s: Math.max(1, Math.ceil(wait_ms / 1000)) },
       )
     }
+    bucket.is_blocked = false
     bucket.pending++
   }
 

@@ -1,6 +1,8 @@
 import { BlockList, isIP, SocketAddress } from 'node:net'
 import { ServiceError } from '../../protocol/errors.ts'
 
+const LOOPBACK = /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/
+
 /** Addresses in one spelling: IPv4 dotted (also for IPv4-mapped IPv6), IPv6 compressed. */
 export function normalizeAddress(text: string): string | null {
   const trimmed = text.trim()
@@ -24,9 +26,10 @@ export function addressOfBytes(bytes: Uint8Array): string {
 
 /**
  * The name under which an address's failures are counted: IPv4 whole, IPv6 by its first 64 bits, since whoever has one such
- * address has all of them.
+ * address has all of them; the loopback addresses of both, which every program of this machine has, together.
  */
 export function bucketOf(address: string): string {
+  if (address === '::1' || LOOPBACK.test(address)) return 'loopback'
   if (isIP(address) !== 6) return address
   const [head = '', tail] = address.split('::')
   const left = head === '' ? [] : head.split(':')

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { errors, jwtVerify, SignJWT } from 'jose'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
@@ -7,10 +8,13 @@ import type { SigningKey } from './signing-key.ts'
 export type TokenKind = 'access' | 'reset' | 'worker'
 
 export interface Claims {
+  /** Of this token alone: sign-out revokes it. */
+  readonly id: string
   readonly subject: string
   /** Digest of the password hash that the token was minted against; it stops verifying when the password changes. Empty for a worker. */
   readonly password_digest: string
   /** Milliseconds since 1970. */
+  readonly issued_ms: number
   readonly expires_ms: number
 }
 
@@ -28,13 +32,14 @@ export class Tokens {
   }
 
   mint(kind: TokenKind, subject: string, password_digest: string, lifetime_s: number): Promise<string> {
-    const now_s = Math.floor(this.#now() / 1000)
+    const now_ms = this.#now()
     return new SignJWT({ pwd: password_digest })
       .setProtectedHeader({ alg: ALGORITHM, typ: typeOf(kind) })
+      .setJti(randomBytes(16).toString('base64url'))
       .setSubject(subject)
       .setAudience(kind)
-      .setIssuedAt(now_s)
-      .setExpirationTime(now_s + lifetime_s)
+      .setIssuedAt(now_ms / 1000)
+      .setExpirationTime(Math.floor(now_ms / 1000) + lifetime_s)
       .sign(this.#key.sign)
   }
 
@@ -46,12 +51,19 @@ export class Tokens {
         algorithms: [ALGORITHM],
         audience: kind,
         typ: typeOf(kind),
-        requiredClaims: ['sub', 'exp', 'iat', 'pwd'],
+        requiredClaims: ['jti', 'sub', 'exp', 'iat', 'pwd'],
         currentDate: new Date(this.#now()),
       })
-      const { sub, exp, pwd } = payload
-      if (typeof sub === 'string' && typeof exp === 'number' && typeof pwd === 'string')
-        return { subject: sub, password_digest: pwd, expires_ms: exp * 1000 }
+      const { jti, sub, iat, exp, pwd } = payload
+      const isComplete = typeof jti === 'string' && typeof sub === 'string' && typeof pwd === 'string'
+      if (isComplete && typeof iat === 'number' && typeof exp === 'number')
+        return {
+          id: jti,
+          subject: sub,
+          password_digest: pwd,
+          issued_ms: Math.round(iat * 1000),
+          expires_ms: exp * 1000,
+        }
     } catch (error) {
       if (error instanceof errors.JWTExpired) throw new ServiceError('token_expired')
       if (!(error instanceof errors.JOSEError)) throw error

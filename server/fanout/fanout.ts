@@ -116,7 +116,9 @@ export class Fanout {
   readonly #byFlow = new Map<string, Set<Follower>>()
   readonly #catchingUp: Follower[] = []
   #scheduled = false
-  readonly #events = new EventFanout()
+  readonly #events = new EventFanout('events', () => true)
+  /** Who signed in, and what was done to accounts: for superusers. */
+  readonly #audit = new EventFanout('audit', ({ socket: { user } }) => user.kind === 'user' && user.superuser)
 
   #batch = 0
   #published = 0
@@ -295,17 +297,22 @@ export class Fanout {
 
   followEvents(follower: Follower): void {
     this.#events.join(follower)
+    this.#audit.join(follower)
+    follower.events = true
   }
 
   unfollowEvents(follower: Follower): void {
     this.#events.leave(follower)
+    this.#audit.leave(follower)
+    follower.events = false
   }
 
   // ---------------------------------------------------------------- changes of the engine
 
   /** An engine event for those that asked for events. Values of messages never come this way. */
   event(event: EngineEvent): void {
-    const bytes = this.#events.publish(this.#front, event)
+    const fanout = event.type === 'audit' ? this.#audit : this.#events
+    const bytes = fanout.publish(this.#front, event)
     if (bytes > 0) this.#slow.published(bytes)
   }
 
@@ -370,6 +377,7 @@ export class Fanout {
     }
     follower.ahead.clear()
     this.#events.takeOff(follower)
+    this.#audit.takeOff(follower)
   }
 
   // ---------------------------------------------------------------- bringing a socket up to date
@@ -412,7 +420,9 @@ export class Fanout {
   }
 
   #serve(follower: Follower, until: number): void {
-    this.#events.bringBack(follower, text => this.#send(follower, text))
+    const send = (text: string): void => this.#send(follower, text)
+    this.#events.bringBack(follower, send)
+    this.#audit.bringBack(follower, send)
     let served = 0
     for (const [message, has] of follower.behind) {
       if (++served % LOOK_EVERY === 0 && this.#now() >= until) return

@@ -33,8 +33,6 @@ export class Follower {
   readonly ahead = new Map<number, number>()
   /** Message index -> how far the socket is. In the order in which they are served. */
   readonly behind = new Map<number, number>()
-  /** Sequence of the next engine event that it is owed; -1 while it is on the topic of events. */
-  next_event = -1
 
   /**
    * ready   gets what is published, or is being brought up to date

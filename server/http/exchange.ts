@@ -207,7 +207,7 @@ export class Exchange {
   #proceed(): void {
     if (!this.#admitted || this.#body === null || this.#handled || this.#channel === null) return
     this.#handled = true
-    const { served, params, address, path, content_type, headers } = this.#opening
+    const { served, params, address, path, content_type, headers, token } = this.#opening
     const { route } = served
     const body = route.body === null ? undefined : served.readBody(this.#body, content_type)
     this.#forgetBody()
@@ -219,6 +219,7 @@ export class Exchange {
       body,
       user,
       address,
+      token: route.token ? (token ?? '') : '',
       path,
       content_type,
       headers,

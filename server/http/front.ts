@@ -41,11 +41,12 @@ export interface FrontCounts {
   readonly sockets: number
 }
 
-/** How often the tokens of open sockets are looked at again. */
+/** How often the tokens of open sockets are looked at besides: with each frame, and when an account or a token ends. */
 const TOKEN_SWEEP_MS = 15_000
 /** A socket that answers no ping for this long is closed; the library allows 8..960. */
 const SOCKET_IDLE_S = 120
 const TOKEN_ENDED = 4401
+const TOKEN_ENDED_WHY = 'the token has ended; sign in again'
 const GOING_AWAY = 1001
 const INTERNAL_ERROR = 1011
 const UNSUPPORTED_DATA = 1003
@@ -100,7 +101,7 @@ export class Front implements Publisher {
     })
     for (const handlers of options.sockets) this.#serveSockets(handlers)
     if (options.sockets.length > 0) {
-      this.#sweep = setInterval(() => this.#endStale(), options.token_sweep_ms ?? TOKEN_SWEEP_MS)
+      this.#sweep = setInterval(() => this.endStale(), options.token_sweep_ms ?? TOKEN_SWEEP_MS)
       this.#sweep.unref()
     }
     this.#app.any('/*', (res, req) => {
@@ -262,7 +263,9 @@ export class Front implements Publisher {
       },
       message: (ws, message, isBinary) => {
         const { live } = ws.getUserData()
-        if (isBinary !== (handlers.frames === 'binary')) live.end(UNSUPPORTED_DATA, `frames are ${handlers.frames}`)
+        if (!live.isAdmitted) live.end(TOKEN_ENDED, TOKEN_ENDED_WHY)
+        else if (isBinary !== (handlers.frames === 'binary'))
+          live.end(UNSUPPORTED_DATA, `frames are ${handlers.frames}`)
         else if (handlers.frames === 'binary') call(live, () => handlers.message(live, Buffer.from(message)))
         else call(live, () => handlers.message(live, Buffer.from(message).toString('utf8')))
       },
@@ -322,26 +325,22 @@ export class Front implements Publisher {
 
   #letIn(
     handlers: SocketHandlers,
-    { principal }: Admission<Principal | WorkerPrincipal>,
+    admission: Admission<Principal | WorkerPrincipal>,
     asked: UpgradeRequest,
     res: HttpResponse,
     context: us_socket_context_t,
   ): void {
-    if (!mayOpen(handlers.who, principal)) throw new ServiceError('forbidden')
+    if (!mayOpen(handlers.who, admission.principal)) throw new ServiceError('forbidden')
     if (this.#sockets.size >= (this.#options.most_sockets ?? limits.SOCKETS))
       throw new ServiceError('too_many_connections', 'Every place for a websocket is taken.', { retry_after_s: 5 })
-    const live = new LiveSocket(++this.#socket_ids, principal, principal.kind === 'user' ? asked.token : null)
+    const live = new LiveSocket(++this.#socket_ids, admission)
     // Opens the socket before it returns.
     res.upgrade<Attached>({ live }, asked.key, asked.protocol, asked.extensions, context)
   }
 
-  /** Ends the sockets whose token ran out, whose user is gone or whose password changed. */
-  #endStale(): void {
-    const { admissions } = this.#options
-    for (const live of this.#sockets) {
-      if (live.token === null || admissions.known(live.token) !== null) continue
-      admissions.admit(live.token).catch(() => live.end(TOKEN_ENDED, 'the token has ended; sign in again'))
-    }
+  /** Ends the sockets whose token ran out or was signed out, whose user is gone or whose password changed. */
+  endStale(): void {
+    for (const live of this.#sockets) if (!live.isAdmitted) live.end(TOKEN_ENDED, TOKEN_ENDED_WHY)
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Admission } from '../auth/gatekeeper.ts'
 import type { Principal, WorkerPrincipal } from '../auth/principal.ts'
 import type { Socket } from './socket.ts'
 
@@ -18,14 +19,18 @@ const QUEUED = 0
 export class LiveSocket implements Socket {
   readonly id: number
   readonly user: Principal | WorkerPrincipal
-  /** The token it was opened with; the front looks at it again while the socket lives. Null: no more. */
-  readonly token: string | null
+  readonly #admission: Admission<Principal | WorkerPrincipal>
   #channel: SocketChannel | null = null
 
-  constructor(id: number, user: Principal | WorkerPrincipal, token: string | null) {
+  constructor(id: number, admission: Admission<Principal | WorkerPrincipal>) {
     this.id = id
-    this.user = user
-    this.token = token
+    this.user = admission.principal
+    this.#admission = admission
+  }
+
+  /** Does the token that it was opened with still stand? */
+  get isAdmitted(): boolean {
+    return this.#admission.holds()
   }
 
   /** The library opened it. */

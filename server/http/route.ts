@@ -60,6 +60,8 @@ export interface RouteRequest<Params = Record<string, string>, Query = unknown, 
   readonly head_only: boolean
   /** The client's address as the trusted proxies tell it; only for routes with `address: true`, else empty. */
   readonly address: string
+  /** The access token that the request came with; only for routes with `token: true`, else empty. */
+  readonly token: string
   /** The path as it came, without the query. */
   readonly path: string
 }
@@ -93,6 +95,8 @@ interface Declaration<P extends Record<string, Parameter>, Q extends TObject, B 
   readonly headers?: readonly string[]
   /** Does the handler need the client's address? */
   readonly address?: boolean
+  /** Does the handler need the token itself? */
+  readonly token?: boolean
   /** Left out of OpenAPI: files that belong to a page. */
   readonly hidden?: boolean
   readonly answers: Readonly<Record<number, AnswerShape>>
@@ -123,6 +127,7 @@ export interface Route {
   readonly upload: boolean
   readonly headers: readonly string[]
   readonly address: boolean
+  readonly token: boolean
   readonly hidden: boolean
   readonly answers: Readonly<Record<number, AnswerShape>>
   readonly refuses: readonly ErrorCode[]
@@ -149,6 +154,7 @@ export function route<
     upload: declaration.upload ?? false,
     headers: declaration.headers ?? [],
     address: declaration.address ?? false,
+    token: declaration.token ?? false,
     hidden: declaration.hidden ?? false,
     answers: declaration.answers,
     refuses: declaration.refuses ?? [],

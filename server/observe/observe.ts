@@ -34,6 +34,8 @@ export interface Observe {
       flow: string | null
       run?: string | null
       type: string | null
+      /** Those of type `audit`, too: for superusers. */
+      audit?: boolean
       since_us: number | null
       until_us: number | null
     },
@@ -168,8 +170,8 @@ export class LiveObserve implements Observe {
   }
 
   events(query: Parameters<Observe['events']>[0]): Promise<List<EngineEvent>> {
-    const { limit, offset, flow, run = null, type, since_us, until_us } = query
-    return this.#parts.store.events({ limit, offset, flow, run, type, since: since_us, until: until_us })
+    const { limit, offset, flow, run = null, type, audit = false, since_us, until_us } = query
+    return this.#parts.store.events({ limit, offset, flow, run, type, since: since_us, until: until_us, audit })
   }
 
   cascades(query: Parameters<Observe['cascades']>[0]): Promise<List<Cascade>> {

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { ServiceError } from '../../protocol/errors.ts'
 import { EngineEvent, EVENT_TYPES } from '../../protocol/nouns/event.ts'
 import { FlowName } from '../../protocol/nouns/flow.ts'
 import type { Engine } from '../engine.ts'
@@ -12,7 +13,7 @@ export function eventRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): Ro
       path: '/events',
       who: 'user',
       tag: 'observability',
-      summary: 'Engine events, newest first.',
+      summary: 'Engine events, newest first; those of type `audit` for superusers only.',
       query: Type.Object(
         {
           ...pageQuery,
@@ -24,8 +25,11 @@ export function eventRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): Ro
         closed,
       ),
       answers: { 200: listOf(EngineEvent) },
-      handle: async ({ query }) =>
-        ok(
+      refuses: ['forbidden'],
+      handle: async ({ query, user }) => {
+        if (query.type === 'audit' && !user.superuser)
+          throw new ServiceError('forbidden', 'Events of type "audit" are for a superuser.')
+        return ok(
           await engine.observe.events({
             limit: query.limit,
             offset: query.offset,
@@ -33,8 +37,10 @@ export function eventRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): Ro
             type: (query.type as string | undefined) ?? null,
             since_us: microseconds('since', query.since),
             until_us: microseconds('until', query.until),
+            audit: user.superuser,
           }),
-        ),
+        )
+      },
     }),
   ]
 }

@@ -1,19 +1,19 @@
-import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { AccessToken, Credentials } from '../../protocol/nouns/user.ts'
-import type { Accounts } from '../auth/accounts.ts'
-import type { Attempts } from '../auth/attempts.ts'
-import { bucketOf } from '../auth/client-address.ts'
+import type { Audit } from '../auth/audit.ts'
+import type { Revocations } from '../auth/revocations.ts'
+import type { SignIn } from '../auth/sign-in.ts'
 import type { Tokens } from '../auth/tokens.ts'
-import { ok, type Route, route } from '../http/route.ts'
+import { nothing, ok, type Route, route } from '../http/route.ts'
 
 export interface LoginServices {
-  readonly accounts: Accounts
+  readonly sign_in: SignIn
   readonly tokens: Tokens
-  readonly attempts: Attempts
+  readonly revocations: Revocations
+  readonly audit: Audit
 }
 
-export function loginRoutes({ accounts, tokens, attempts }: LoginServices): Route[] {
+export function loginRoutes({ sign_in, tokens, revocations, audit }: LoginServices): Route[] {
   return [
     route({
       method: 'POST',
@@ -28,20 +28,26 @@ export function loginRoutes({ accounts, tokens, attempts }: LoginServices): Rout
       answers: { 200: AccessToken },
       refuses: ['wrong_credentials', 'rate_limited'],
       handle: async ({ body, address }) => {
-        const bucket = bucketOf(address)
-        attempts.begin(bucket)
-        const account = await accounts.signIn(body.username, body.password).catch(error => {
-          attempts.succeeded(bucket)
-          throw error
-        })
-        if (account === null) {
-          attempts.failed(bucket)
-          throw new ServiceError('wrong_credentials')
-        }
-        attempts.succeeded(bucket)
+        const { name, digest } = await sign_in.attempt(body.username, body.password, address)
         const lifetime_s = limits.TOKEN_LIFETIME_S
-        const access_token = await tokens.mint('access', account.name, account.digest, lifetime_s)
+        const access_token = await tokens.mint('access', name, digest, lifetime_s)
         return ok({ access_token, token_type: 'bearer', expires_in: lifetime_s })
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/logout',
+      who: 'user',
+      tag: 'users',
+      summary: 'Signs out: the token of this request ends, and the websockets that were opened with it.',
+      token: true,
+      address: true,
+      answers: { 204: null },
+      refuses: ['disk_full'],
+      handle: async ({ user, token, address }) => {
+        await revocations.revoke(await tokens.verify('access', token))
+        audit.done({ action: 'sign_out', user: user.name, by: user.name, address, result: 'ok' })
+        return nothing
       },
     }),
   ]

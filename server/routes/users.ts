@@ -1,10 +1,20 @@
 import Type from 'typebox'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import { CreateUser, RecoverPassword, ResetPassword, User, UserName } from '../../protocol/nouns/user.ts'
+import {
+  AccessToken,
+  ChangePassword,
+  CreateUser,
+  RecoverPassword,
+  ResetPassword,
+  User,
+  UserName,
+} from '../../protocol/nouns/user.ts'
 import { type Accounts, shown } from '../auth/accounts.ts'
 import type { Attempts } from '../auth/attempts.ts'
+import type { Audit } from '../auth/audit.ts'
 import { bucketOf } from '../auth/client-address.ts'
+import type { KnownAddresses } from '../auth/known-addresses.ts'
 import type { Tokens } from '../auth/tokens.ts'
 import { accepted, existing, nothing, ok, type Route, route } from '../http/route.ts'
 import type { Log } from '../observe/serve-log.ts'
@@ -15,6 +25,12 @@ export interface UserServices {
   readonly tokens: Tokens
   /** Counts requests for a reset, all of them. */
   readonly recoveries: Attempts
+  /** Counts reset tokens that do not verify. */
+  readonly resets: Attempts
+  /** Counts wrong old passwords, by user. */
+  readonly changes: Attempts
+  readonly addresses: KnownAddresses
+  readonly audit: Audit
   /** Brings a reset token to whoever may have it; runs after the answer and reports its own failures. */
   readonly deliverReset: (name: string, token: string) => void
   readonly log: Log
@@ -23,7 +39,8 @@ export interface UserServices {
 const tag = 'users'
 const SAME_ANSWER = accepted({ detail: 'If there is such a user, the way to a new password is on its way.' })
 
-export function userRoutes({ accounts, tokens, recoveries, deliverReset, log }: UserServices): Route[] {
+export function userRoutes(services: UserServices): Route[] {
+  const { accounts, tokens, recoveries, resets, changes, addresses, audit, deliverReset, log } = services
   return [
     route({
       method: 'GET',
@@ -58,12 +75,43 @@ export function userRoutes({ accounts, tokens, recoveries, deliverReset, log }: 
       tag,
       summary: 'Adds a user.',
       body: CreateUser,
+      address: true,
       answers: { 201: User },
       refuses: ['user_exists', 'too_many_users', 'disk_full'],
-      handle: async ({ body }) => ({
-        status: 201,
-        body: shown(await accounts.create(body.name, body.password, body.superuser ?? false)),
-      }),
+      handle: async ({ body, user, address }) => {
+        const account = await accounts.create(body.name, body.password, body.superuser ?? false)
+        audit.done({ action: 'user_created', user: account.name, by: user.name, address, result: 'ok' })
+        return { status: 201, body: shown(account) }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/users/me/password',
+      who: 'user',
+      tag,
+      summary: 'Changes your password. Every token of yours ends; the answer is a new one.',
+      body: ChangePassword,
+      body_limit: 16 * 1024,
+      address: true,
+      answers: { 200: AccessToken },
+      refuses: ['wrong_password', 'rate_limited', 'disk_full'],
+      handle: async ({ body, user, address }) => {
+        const { name } = user
+        const told = { action: 'password_changed', user: name, by: name, address } as const
+        changes.begin(name)
+        const account = await accounts.changePassword(name, body.old, body.new).catch(error => {
+          const isWrong = error instanceof ServiceError && error.code === 'wrong_password'
+          if (isWrong) changes.failed(name)
+          else changes.succeeded(name)
+          if (isWrong) audit.tried({ ...told, result: 'wrong_password' })
+          throw error
+        })
+        changes.succeeded(name)
+        audit.done({ ...told, result: 'ok' })
+        const lifetime_s = limits.TOKEN_LIFETIME_S
+        const access_token = await tokens.mint('access', name, account.digest, lifetime_s)
+        return ok({ access_token, token_type: 'bearer', expires_in: lifetime_s })
+      },
     }),
     route({
       method: 'DELETE',
@@ -72,10 +120,13 @@ export function userRoutes({ accounts, tokens, recoveries, deliverReset, log }: 
       tag,
       summary: 'Removes a user; every token of theirs ends at once.',
       params: { name: existing(UserName, 'user_not_found') },
+      address: true,
       answers: { 204: null },
       refuses: ['last_superuser', 'disk_full'],
-      handle: async ({ params }) => {
+      handle: async ({ params, user, address }) => {
         await accounts.remove(params.name)
+        addresses.forget(params.name)
+        audit.done({ action: 'user_removed', user: params.name, by: user.name, address, result: 'ok' })
         return nothing
       },
     }),
@@ -98,6 +149,8 @@ export function userRoutes({ accounts, tokens, recoveries, deliverReset, log }: 
         // After the answer, so that its time tells nothing either.
         setImmediate(() => {
           const account = accounts.find(body.username)
+          const user = account?.name ?? null
+          audit.tried({ action: 'password_recovery', user, by: null, address, result: 'ok' })
           if (account === null) return
           tokens.mint('reset', account.name, account.digest, limits.RESET_LIFETIME_S).then(
             token => deliverReset(account.name, token),
@@ -121,16 +174,24 @@ export function userRoutes({ accounts, tokens, recoveries, deliverReset, log }: 
       refuses: ['reset_refused', 'rate_limited', 'disk_full'],
       handle: async ({ body, address }) => {
         const bucket = bucketOf(address)
-        recoveries.begin(bucket)
+        resets.begin(bucket)
+        let user: string | null = null
         try {
           const claims = await tokens.verify('reset', body.token)
-          await accounts.setPassword(claims.subject, claims.password_digest, body.password)
+          user = claims.subject
+          await accounts.setPassword(user, claims.password_digest, body.password)
         } catch (error) {
-          recoveries.failed(bucket)
           const isToken = error instanceof ServiceError && error.status === 401
-          throw isToken ? new ServiceError('reset_refused') : error
+          const refusal = isToken ? new ServiceError('reset_refused') : error
+          const isRefused = refusal instanceof ServiceError && refusal.code === 'reset_refused'
+          if (isRefused) resets.failed(bucket)
+          else resets.succeeded(bucket)
+          if (isRefused) audit.tried({ action: 'password_reset', user, by: null, address, result: 'reset_refused' })
+          throw refusal
         }
-        recoveries.succeeded(bucket)
+        resets.succeeded(bucket)
+        addresses.add(user, bucket)
+        audit.done({ action: 'password_reset', user, by: null, address, result: 'ok' })
         return nothing
       },
     }),

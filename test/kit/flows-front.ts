@@ -6,7 +6,11 @@ import type { SocketHandlers } from '../../server/http/socket.ts'
 import type { Log } from '../../server/observe/serve-log.ts'
 
 export const TOKEN = 'token-of-ada'
-const ADMISSION: Admission = { principal: { kind: 'user', name: 'ada', superuser: false }, expires_ms: 1e15 }
+const ADMISSION: Admission = {
+  principal: { kind: 'user', name: 'ada', superuser: false },
+  expires_ms: 1e15,
+  holds: () => true,
+}
 const SILENT: Log = { info: () => {}, warn: () => {}, error: () => {} }
 
 /** A real front that serves nothing but one websocket path, and lets anybody in. */

@@ -2,9 +2,13 @@ import { generateKeyPairSync } from 'node:crypto'
 import { limits } from '../../protocol/limits.ts'
 import { Accounts } from '../../server/auth/accounts.ts'
 import { Attempts } from '../../server/auth/attempts.ts'
+import { Audit } from '../../server/auth/audit.ts'
 import { TrustedProxies } from '../../server/auth/client-address.ts'
 import { Gatekeeper } from '../../server/auth/gatekeeper.ts'
+import { KnownAddresses } from '../../server/auth/known-addresses.ts'
 import { Passwords } from '../../server/auth/passwords.ts'
+import { Revocations } from '../../server/auth/revocations.ts'
+import { byAddress, SignIn } from '../../server/auth/sign-in.ts'
 import { type SigningKey, signingKeyOf } from '../../server/auth/signing-key.ts'
 import { Tokens } from '../../server/auth/tokens.ts'
 import { WorkerDoor } from '../../server/calls/processes/worker-door.ts'
@@ -61,6 +65,8 @@ export interface ServedFront {
   readonly clock: Clock
   readonly log: LogDouble
   readonly routes: readonly Route[]
+  /** What the events of type `audit` carried, oldest first. */
+  readonly audited: Record<string, unknown>[]
   /** Reset tokens that were delivered. */
   readonly resets: { name: string; token: string }[]
   /** Access tokens of a plain user and of a superuser. */
@@ -100,24 +106,28 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
   const { privateKey } = generateKeyPairSync('ed25519')
   const key = await signingKeyOf(privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
   const tokens = new Tokens(key, clock.now)
-  const bounds = {
-    failures: limits.LOGIN_FAILURES,
-    window_ms: limits.LOGIN_WINDOW_MS,
-    buckets: limits.LOGIN_BUCKETS,
-  }
+  const audited: Record<string, unknown>[] = []
+  const audit = new Audit(entry => audited.push(entry), clock.now)
+  const addresses = new KnownAddresses([], () => {}, clock.now)
+  const revocations = new Revocations([], rows => users.revoke(rows), clock.now)
   const services: Services = {
     engine,
     flavors: flavorsOver(engine),
     workers,
     accounts,
     tokens,
-    attempts: new Attempts(bounds, clock.now),
-    recoveries: new Attempts(bounds, clock.now),
+    sign_in: new SignIn({ accounts, addresses, audit, now: clock.now }),
+    revocations,
+    addresses,
+    audit,
+    recoveries: new Attempts(byAddress, clock.now),
+    resets: new Attempts(byAddress, clock.now),
+    changes: new Attempts(byAddress, clock.now),
     deliverReset: (name, token) => resets.push({ name, token }),
     log,
   }
   const routes = (setup.routes ?? allRoutes)(services)
-  const gatekeeper = new Gatekeeper(tokens, accounts, clock.now)
+  const gatekeeper = new Gatekeeper(tokens, accounts, revocations, clock.now)
   const door = new WorkerDoor(tokens, gatekeeper, clock.now)
   const hub = new WorkerHub({
     welcome: {
@@ -140,6 +150,8 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     most_sockets: setup.most_sockets,
     token_sweep_ms: setup.token_sweep_ms,
   })
+  accounts.onChange(() => front.endStale())
+  revocations.onChange(() => front.endStale())
   const port = await front.listen('127.0.0.1', 0)
   const mint = (name: string): Promise<string> =>
     tokens.mint('access', name, accounts.find(name)!.digest, limits.TOKEN_LIFETIME_S)
@@ -156,6 +168,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     clock,
     log,
     routes,
+    audited,
     resets,
     user: await mint(ADA.name),
     superuser: await mint(ROOT.name),

@@ -1,3 +1,4 @@
+import type { Principal } from '../../server/auth/principal.ts'
 import type { Publisher, Socket } from '../../server/http/socket.ts'
 
 /** A front in memory: topics, and sockets whose client can stop reading. */
@@ -5,8 +6,8 @@ export class FrontDouble implements Publisher {
   readonly #sockets = new Set<SocketDouble>()
   #ids = 0
 
-  connect(): SocketDouble {
-    const socket = new SocketDouble(++this.#ids, () => this.#sockets.delete(socket))
+  connect(superuser = false): SocketDouble {
+    const socket = new SocketDouble(++this.#ids, () => this.#sockets.delete(socket), superuser)
     this.#sockets.add(socket)
     return socket
   }
@@ -32,7 +33,7 @@ export class FrontDouble implements Publisher {
 
 export class SocketDouble implements Socket {
   readonly id: number
-  readonly user = { kind: 'user', name: 'ada', superuser: false } as const
+  readonly user: Principal
   readonly topics = new Set<string>()
   /** Frames that the client has read. */
   readonly received: Record<string, unknown>[] = []
@@ -43,8 +44,9 @@ export class SocketDouble implements Socket {
   reads = true
   ended: { code: number; reason: string } | null = null
 
-  constructor(id: number, left: () => void) {
+  constructor(id: number, left: () => void, superuser: boolean) {
     this.id = id
+    this.user = { kind: 'user', name: 'ada', superuser }
     this.#left = left
   }
 

@@ -24,7 +24,8 @@ export class WorkerDoor implements Admissions<Principal | WorkerPrincipal> {
   async mint(id: string): Promise<string> {
     const expires_ms = this.#now() + limits.WORKER_TOKEN_LIFETIME_S * 1000
     const token = await this.#tokens.mint('worker', id, '', limits.WORKER_TOKEN_LIFETIME_S)
-    this.#expected.set(token, { principal: { kind: 'worker', id }, expires_ms })
+    // One that has attached is ended by whoever waits for it.
+    this.#expected.set(token, { principal: { kind: 'worker', id }, expires_ms, holds: () => true })
     return token
   }
 

@@ -67,6 +67,7 @@ export function readEvents(db: Connection, query: EventsRequest): List<EngineEve
   where('flow = ?', query.flow)
   where('run = ?', query.run ?? null)
   where('type = ?', query.type)
+  if (query.audit !== true) where('type <> ?', 'audit')
   where('ts >= ?', query.since)
   where('ts < ?', query.until)
   const clause = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`

@@ -18,12 +18,14 @@ import type {
   EnableFlow,
   EventsRequest,
   HistoryRequest,
+  KnownAddress,
   PageQuery,
   PutUser,
   ReadRequest,
   Registration,
   RemoveFlow,
   RenameFlow,
+  RevokedToken,
   Sample,
   SaveFlow,
   StoredUser,
@@ -151,6 +153,11 @@ export class Store {
     /** Was there one? */
     delete: (name: string): Promise<boolean> => this.#control({ type: 'delete_user', name }),
     count: async (): Promise<number> => (await this.users.list()).length,
+  }
+
+  readonly sign_ins = {
+    know: (known: KnownAddress): Promise<null> => this.#control({ type: 'know_address', known }),
+    revoke: (revoked: readonly RevokedToken[]): Promise<null> => this.#control({ type: 'revoke_tokens', revoked }),
   }
 
   readonly runs: RunStore = new RunClient({

@@ -4,7 +4,7 @@ import type { Flavor } from '../../../protocol/nouns/flavor.ts'
 import type { FlowCommit } from '../../../protocol/nouns/flow.ts'
 import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
 import type { NodeError } from '../../../protocol/nouns/node-error.ts'
-import type { FlowOrigin } from './requests.ts'
+import type { FlowOrigin, StoredSignIns } from './requests.ts'
 import type { LoadedRuns } from './runs.ts'
 
 /** What the store thread and the reader thread answer. Times are microseconds since 1970 unless the shape is one of protocol/. */
@@ -64,6 +64,7 @@ export interface Loaded {
   node_errors: NodeError[]
   settings: Record<string, string>
   users: number
+  sign_ins: StoredSignIns
   flavors: Flavor[]
   /** Cascades that an earlier engine had begun and not ended; they are recorded `interrupted`. */
   interrupted: number

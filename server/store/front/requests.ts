@@ -64,6 +64,28 @@ export interface StoredUser {
   updated_at: number
 }
 
+/** An address from which a user has signed in. */
+export interface KnownAddress {
+  user: string
+  address: string
+  /** Milliseconds since 1970. */
+  seen_at: number
+}
+
+/** A token that was ended before its time; '' stands for every token of the user that was issued before `issued_at`. */
+export interface RevokedToken {
+  user: string
+  token: string
+  /** Milliseconds since 1970. */
+  issued_at: number
+  expires_at: number
+}
+
+export interface StoredSignIns {
+  known: KnownAddress[]
+  revoked: RevokedToken[]
+}
+
 export interface PutUser {
   name: string
   password_hash: string
@@ -108,6 +130,8 @@ export type ControlRequest =
   | { type: 'enable_flow'; enable: EnableFlow }
   | { type: 'put_user'; user: PutUser }
   | { type: 'delete_user'; name: string }
+  | { type: 'know_address'; known: KnownAddress }
+  | { type: 'revoke_tokens'; revoked: readonly RevokedToken[] }
   | { type: 'put_setting'; name: string; value: string }
   | { type: 'put_flavor'; flavor: Flavor }
   | { type: 'delete_flavor'; name: string }
@@ -161,6 +185,8 @@ export interface EventsRequest extends PageQuery {
   /** Absent or null: whatever the run. */
   run?: string | null
   type: string | null
+  /** Those of type `audit`, too; without it they are left out. */
+  audit?: boolean
   since: number | null
   until: number | null
 }

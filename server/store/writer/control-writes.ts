@@ -1,6 +1,7 @@
 import type { Flavors } from '../catalog/flavors.ts'
 import type { FlowStore } from '../catalog/flow-store.ts'
 import type { NodeErrors } from '../catalog/node-errors.ts'
+import type { SignIns } from '../catalog/sign-ins.ts'
 import type { Users } from '../catalog/users.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import type { ControlRequest } from '../front/requests.ts'
@@ -14,6 +15,7 @@ interface Parts {
   flows: FlowStore
   flavors: Flavors
   users: Users
+  sign_ins: SignIns
   errors: NodeErrors
   history: HistoryWriter
   live: LiveState
@@ -58,7 +60,7 @@ export class ControlWrites {
   }
 
   apply(request: ControlRequest, after: AfterCommit[]): unknown {
-    const { flows, flavors, users, errors, live, runs } = this.#parts
+    const { flows, flavors, users, sign_ins, errors, live, runs } = this.#parts
     switch (request.type) {
       case 'save_flow':
         return flows.save(request.save)
@@ -79,7 +81,12 @@ export class ControlWrites {
       case 'put_user':
         return users.put(request.user)
       case 'delete_user':
+        sign_ins.forget(request.name)
         return users.delete(request.name)
+      case 'know_address':
+        return sign_ins.know(request.known)
+      case 'revoke_tokens':
+        return sign_ins.revoke(request.revoked)
       case 'put_setting':
         this.#setting.run(request.name, request.value)
         return null

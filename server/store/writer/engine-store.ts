@@ -7,6 +7,7 @@ import { Flavors } from '../catalog/flavors.ts'
 import { FlowStore } from '../catalog/flow-store.ts'
 import { NodeErrors } from '../catalog/node-errors.ts'
 import { Samples } from '../catalog/samples.ts'
+import { SignIns } from '../catalog/sign-ins.ts'
 import { Users } from '../catalog/users.ts'
 import type { StoreBounds } from '../file/bounds.ts'
 import { type Connection, databaseFile, openWriter } from '../file/database.ts'
@@ -66,6 +67,7 @@ export class EngineStore {
       const flows = new FlowStore(db, blobs, clock)
       const flavors = new Flavors(db)
       const users = new Users(db, clock)
+      const sign_ins = new SignIns(db, clock)
       const registry = new Registry(db)
       const history = new HistoryWriter(db, registry, disk, bounds)
       const cascades = new CascadeWriter(db, registry, disk, bounds, epoch)
@@ -75,7 +77,7 @@ export class EngineStore {
       const samples = new Samples(db)
       const counts = new RunCounts(db)
       const runs = new RunWriter(db, events, counts, bounds.runs_queued)
-      const controls = new ControlWrites({ db, flows, flavors, users, errors, history, live, registry, runs })
+      const controls = new ControlWrites({ db, flows, flavors, users, sign_ins, errors, history, live, registry, runs })
       const redo = new RedoLog(data_dir, lastEpoch(db) + 1, bounds.redo_bytes, options.log)
       const transaction = new StoreTransaction({ db, controls, redo, disk, counts })
       const parts = {
@@ -118,7 +120,7 @@ export class EngineStore {
         errors.dropOlderThan(now_us - limits.NODE_ERROR_KEPT_MS * 1000)
         loaded = readLoaded(
           db,
-          { flows, flavors, users, registry, runs, codec },
+          { flows, flavors, users, sign_ins, registry, runs, codec },
           { engine_epoch, interrupted, interrupted_runs, now_us },
         )
         db.prepare('UPDATE flows SET not_run = 0 WHERE not_run <> 0').run()

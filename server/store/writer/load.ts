@@ -3,6 +3,7 @@ import type { Codec } from '../../../protocol/values/codec.ts'
 import { type Flavors, SEEDED } from '../catalog/flavors.ts'
 import type { FlowStore } from '../catalog/flow-store.ts'
 import { newestNodeErrors } from '../catalog/node-errors.ts'
+import type { SignIns } from '../catalog/sign-ins.ts'
 import type { Users } from '../catalog/users.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import type { Loaded, StoredValue } from '../front/replies.ts'
@@ -54,7 +55,15 @@ function valuesOf(db: Connection, registry: Registry, flows: ReadonlySet<string>
 /** What the front needs to go on where the engine ended. The history must be loaded. */
 export function readLoaded(
   db: Connection,
-  parts: { flows: FlowStore; flavors: Flavors; users: Users; registry: Registry; runs: RunWriter; codec: Codec },
+  parts: {
+    flows: FlowStore
+    flavors: Flavors
+    users: Users
+    sign_ins: SignIns
+    registry: Registry
+    runs: RunWriter
+    codec: Codec
+  },
   start: { engine_epoch: number; interrupted: number; interrupted_runs: number; now_us: number },
 ): Loaded {
   const flows = parts.flows.list()
@@ -68,6 +77,7 @@ export function readLoaded(
     node_errors: newestNodeErrors(db, parts.codec, start.now_us - limits.NODE_ERROR_KEPT_MS * 1000),
     settings: Object.fromEntries(settings.filter(({ name }) => !OWN.has(name)).map(({ name, value }) => [name, value])),
     users: parts.users.count(),
+    sign_ins: parts.sign_ins.list(),
     flavors: parts.flavors.list(),
     interrupted: start.interrupted,
     runs: parts.runs.loaded(start.interrupted_runs),

@@ -441,6 +441,38 @@ describe('svc login', () => {
     assert.equal((await run(t, ['flows', 'list'], { cwd })).code, 0)
   })
 
+  test('is undone by svc logout: the token ends at its engine and is forgotten here', async t => {
+    const api = await ApiDouble.start(t, { ...LOGIN, 'POST /logout': { answer: null } }, 'tok')
+    const cwd = directoryFor(t)
+    const argv = ['login', api.url, '--username', 'ada', '--password-file', '-']
+    assert.equal((await run(t, argv, { cwd, stdin: 'hunter2\n' })).code, 0)
+    const logout = await run(t, ['logout'], { cwd })
+    assert.deepEqual([logout.code, logout.stdout], [0, ''], logout.stderr)
+    const asked = api.requests.filter(({ path }) => path === '/logout')
+    assert.deepEqual(
+      asked.map(({ authorization }) => authorization),
+      ['Bearer tok'],
+    )
+    assert.deepEqual(JSON.parse(readFileSync(join(cwd, '.config/svc/logins.json'), 'utf8')), [])
+    const again = await run(t, ['logout', api.url], { cwd })
+    assert.equal(again.code, 2)
+    assert.match(again.stderr, /No sign-in at http/)
+  })
+
+  test('svc logout forgets a token that has ended, and keeps one whose engine does not answer', async t => {
+    const cwd = directoryFor(t)
+    const api = await ApiDouble.start(t, { ...LOGIN, 'POST /logout': { refuse: 'unauthenticated' } }, 'tok')
+    const argv = ['login', api.url, '--username', 'ada', '--password-file', '-']
+    const kept = () => JSON.parse(readFileSync(join(cwd, '.config/svc/logins.json'), 'utf8')).length
+    assert.equal((await run(t, argv, { cwd, stdin: 'hunter2\n' })).code, 0)
+    assert.equal((await run(t, ['logout'], { cwd })).code, 0)
+    assert.equal(kept(), 0)
+    const unreached = { url: 'http://127.0.0.1:1', token: 'tok', expires_at: '2026-01-01T00:00:00Z' }
+    writeFileSync(join(cwd, '.config/svc/logins.json'), JSON.stringify([unreached]))
+    assert.equal((await run(t, ['logout'], { cwd })).code, 4)
+    assert.equal(kept(), 1)
+  })
+
   test('with a wrong password ends with 5 and keeps nothing', async t => {
     const api = await ApiDouble.start(t, LOGIN)
     const cwd = directoryFor(t)

@@ -4,7 +4,7 @@ import { ServiceError } from '../../../protocol/errors.ts'
 import { Attempts } from '../../../server/auth/attempts.ts'
 import { Clock } from '../../kit/served-front.ts'
 
-const bounds = { failures: 3, window_ms: 60_000, buckets: 4 }
+const bounds = { failures: 3, window_ms: 60_000, buckets: 4, whom: 'one address' }
 
 function setting() {
   const clock = new Clock()

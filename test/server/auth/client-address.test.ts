@@ -31,7 +31,13 @@ describe('addresses', () => {
     assert.equal(bucketOf('2001:db8::1'), bucketOf('2001:db8::ffff:1'))
     assert.equal(bucketOf('2001:db8:1:2:3:4:5:6'), '2001:db8:1:2')
     assert.notEqual(bucketOf('2001:db8:0:1::1'), bucketOf('2001:db8:0:2::1'))
-    assert.equal(bucketOf('::1'), '0:0:0:0')
+    assert.equal(bucketOf('::2'), '0:0:0:0')
+  })
+
+  test('the loopback addresses, which every program of this machine has, count as one', () => {
+    for (const address of ['127.0.0.1', '127.0.0.2', '127.255.255.254', '::1'])
+      assert.equal(bucketOf(address), 'loopback')
+    for (const address of ['128.0.0.1', '12.7.0.0', '::7f00:1']) assert.notEqual(bucketOf(address), 'loopback')
   })
 })
 

@@ -5,11 +5,18 @@ import { limits } from '../../../protocol/limits.ts'
 import { Accounts } from '../../../server/auth/accounts.ts'
 import { Gatekeeper } from '../../../server/auth/gatekeeper.ts'
 import { Passwords } from '../../../server/auth/passwords.ts'
+import { Revocations } from '../../../server/auth/revocations.ts'
 import { signingKeyOf } from '../../../server/auth/signing-key.ts'
 import { Tokens } from '../../../server/auth/tokens.ts'
 import { Clock, quickPasswords } from '../../kit/served-front.ts'
 import { UsersDouble } from '../../kit/users-double.ts'
 
+const nothingRevoked = () =>
+  new Revocations(
+    [],
+    async () => {},
+    () => 0,
+  )
 const newKey = () =>
   signingKeyOf(generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
 
@@ -62,7 +69,7 @@ describe('the gatekeeper', () => {
     const tokens = new Tokens(await newKey(), clock.now)
     const accounts = await Accounts.open(new UsersDouble(), quickPasswords())
     const { digest } = await accounts.create('ada', 'correct horse battery', false)
-    const gatekeeper = new Gatekeeper(tokens, accounts, clock.now)
+    const gatekeeper = new Gatekeeper(tokens, accounts, nothingRevoked(), clock.now)
     const minted: string[] = []
     for (let n = 0; n < limits.TOKENS_REMEMBERED + 10; n++) {
       const token = await tokens.mint('access', 'ada', digest, 1000 + n)
@@ -81,10 +88,15 @@ describe('the gatekeeper', () => {
     const accounts = await Accounts.open(users, quickPasswords())
     const { digest, name, password_hash } = await accounts.create('ada', 'correct horse battery', false)
     const token = await tokens.mint('access', 'ada', digest, 1000)
-    const before = new Gatekeeper(tokens, accounts, clock.now)
+    const before = new Gatekeeper(tokens, accounts, nothingRevoked(), clock.now)
     assert.equal((await before.admit(token)).principal.superuser, false)
     await users.put({ name, password_hash, superuser: true })
-    const after_start = new Gatekeeper(tokens, await Accounts.open(users, quickPasswords()), clock.now)
+    const after_start = new Gatekeeper(
+      tokens,
+      await Accounts.open(users, quickPasswords()),
+      nothingRevoked(),
+      clock.now,
+    )
     assert.equal((await after_start.admit(token)).principal.superuser, true)
   })
 })

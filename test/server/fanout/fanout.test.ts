@@ -336,6 +336,38 @@ test('engine events wait for a slow socket; the oldest go first and are counted'
   assert.deepEqual(quiet.socket.frames('node_down'), [])
 })
 
+test('audit events go to superusers alone, when they ask for events, and wait for a slow one', () => {
+  const { front, values, fanout, sweep, flood, drained } = room()
+  const raw = values.declare('boiler.raw')
+  const sockets = [true, true, false].map(superuser => {
+    const socket = front.connect(superuser)
+    return { socket, follower: fanout.open(socket) }
+  })
+  const [asks, does_not, user] = sockets as [(typeof sockets)[0], (typeof sockets)[0], (typeof sockets)[0]]
+  fanout.followName(asks.follower, raw, 'asked')
+  for (const { follower } of [asks, user]) fanout.followEvents(follower)
+  turn()
+  const audit = (n: number) => fanout.event({ type: 'audit', ts: '', flow: null, run: null, n })
+  const seen = ({ socket }: { socket: SocketDouble }) => socket.frames('audit').map(frame => frame['n'])
+  audit(0)
+  asks.socket.reads = false
+  flood(raw)
+  sweep()
+  for (let n = 1; n <= 3; n++) audit(n)
+  fanout.event({ type: 'node_down', ts: '', flow: 'boiler', run: null })
+  drained(asks.socket)
+  audit(4)
+  assert.deepEqual(sockets.map(seen), [[0, 1, 2, 3, 4], [], []])
+  assert.deepEqual(
+    sockets.map(({ socket }) => socket.frames('node_down').length),
+    [1, 0, 1],
+  )
+  assert.deepEqual(does_not.socket.frames('node_down'), [])
+  fanout.unfollowEvents(asks.follower)
+  audit(5)
+  assert.deepEqual(seen(asks), [0, 1, 2, 3, 4])
+})
+
 test('a socket that reads nothing for thirty seconds is closed with 1013', () => {
   const { values, fanout, join, sweep, flood, clock } = room()
   const raw = values.declare('boiler.raw')

@@ -54,7 +54,7 @@ class Echo implements BinarySocketHandlers {
     admit: async (token: string) => {
       if (!token.startsWith('worker') || this.#known.has(token)) throw new ServiceError('unauthenticated')
       this.#known.add(token)
-      return { principal: { kind: 'worker', id: token } as const, expires_ms: 0 }
+      return { principal: { kind: 'worker', id: token } as const, expires_ms: 0, holds: () => true }
     },
   }
   open(socket: Socket): void {
@@ -84,8 +84,13 @@ interface Dialled {
   readonly code: string | null
 }
 
-function dial(protocols: string[], headers: Record<string, string> = {}, path = '/ws/flows'): Promise<Dialled> {
-  const client = new WebSocket(`ws://127.0.0.1:${served.port}${path}`, protocols, { headers })
+function dial(
+  protocols: string[],
+  headers: Record<string, string> = {},
+  path = '/ws/flows',
+  port = served.port,
+): Promise<Dialled> {
+  const client = new WebSocket(`ws://127.0.0.1:${port}${path}`, protocols, { headers })
   return new Promise((resolve, reject) => {
     client.on('open', () => resolve({ client, status: 101, code: null }))
     client.on('error', reject)
@@ -284,6 +289,44 @@ describe('sockets that are in', () => {
     assert.deepEqual([parrot.opened, parrot.closed], [2, 2])
     for (const end of await all) assert.deepEqual(end, [1001, 'the engine stops'])
     assert.deepEqual(served.log.errors, [])
+  })
+
+  test('a frame of a socket whose token has ended is not handled, whenever its token is looked at again', async () => {
+    const own = new Parrot()
+    const front = await serveFront({ sockets: [own], token_sweep_ms: 1e9 })
+    const { client } = await dial([], bearer(front.user), '/ws/flows', front.port)
+    const heard: string[] = []
+    client.on('message', data => heard.push(String(data)))
+    const gone = ended(client)
+    front.clock.ms += limits.TOKEN_LIFETIME_S * 1000
+    client.send('late')
+    assert.equal((await gone)[0], 4401)
+    assert.deepEqual(heard, [])
+    front.close()
+  })
+
+  test('sockets end at once when their user goes, when the password changes and when their token is signed out', async () => {
+    const own = new Parrot()
+    const front = await serveFront({ sockets: [own], token_sweep_ms: 1e9 })
+    await front.accounts.create('brief', 'a short stay here', false)
+    const open = async (token: string) => (await dial([], bearer(token), '/ws/flows', front.port)).client
+    const other = await open(front.superuser)
+    const cases: [token: string, end: (token: string) => Promise<unknown>][] = [
+      [
+        await front.mint(ADA.name),
+        token => fetch(`${front.url}/logout`, { method: 'POST', headers: { authorization: `Bearer ${token}` } }),
+      ],
+      [front.user, () => front.accounts.changePassword(ADA.name, ADA.password, 'another password')],
+      [await front.mint('brief'), () => front.accounts.remove('brief')],
+    ]
+    for (const [token, end] of cases) {
+      const gone = ended(await open(token))
+      await end(token)
+      assert.equal((await gone)[0], 4401)
+    }
+    other.send('still here')
+    assert.equal(await next(other), 'still here')
+    front.close()
   })
 })
 

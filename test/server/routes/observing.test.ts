@@ -35,6 +35,11 @@ describe('looking at the engine', () => {
     assert.equal((await asking.ask('GET', '/observability/timeseries?hours=0&bucket_s=60')).json.length, 1)
   })
 
+  test('audit events are for superusers', async () => {
+    assert.equal(await asking.code('GET', '/events?type=audit'), 'forbidden')
+    assert.equal(await asking.status('GET', '/events?type=audit', { as: 'superuser' }), 200)
+  })
+
   test('events are listed and filtered', async () => {
     const { items, count } = (await asking.ask('GET', '/events?flow=boiler&type=flow_saved&limit=5')).json
     assert.deepEqual([count, items[0].type, items[0].flow], [1, 'flow_saved', 'boiler'])

@@ -133,6 +133,166 @@ describe('no trusted proxy', () => {
   })
 })
 
+describe('one account', () => {
+  let served: ServedFront
+  let asking: Asking
+  beforeEach(async () => {
+    served = await serveFront({ proxies: ['127.0.0.1'] })
+    asking = new Asking(served)
+  })
+  afterEach(() => served.close())
+
+  const attempt = (address: string, password: string, username = ADA.name) =>
+    asking.ask('POST', login, { as: 'nobody', body: { username, password }, headers: { 'x-forwarded-for': address } })
+  /** As many failures as an account is allowed, none of the addresses with more than it is allowed. */
+  const besiege = async (username = ADA.name, network = '198.51.100'): Promise<void> => {
+    for (let failure = 0; failure < limits.LOGIN_ACCOUNT_FAILURES; failure++)
+      assert.equal((await attempt(`${network}.${failure >> 3}`, 'wrong', username)).status, 401)
+  }
+
+  test('gets few guesses from strangers, however many addresses they have', async () => {
+    await besiege()
+    const refused = await attempt('203.0.113.1', ADA.password)
+    assert.deepEqual([refused.status, refused.json.code], [429, 'rate_limited'])
+    assert.equal(Number(refused.headers.get('retry-after')), limits.LOGIN_ACCOUNT_WINDOW_MS / 1000)
+    assert.equal((await attempt('203.0.113.1', ROOT.password, ROOT.name)).status, 200)
+    served.clock.ms += limits.LOGIN_ACCOUNT_WINDOW_MS
+    assert.equal((await attempt('203.0.113.1', ADA.password)).status, 200)
+  })
+
+  test('cannot be locked by strangers: from an address that it knows its user signs in', async () => {
+    assert.equal((await attempt('192.0.2.1', ADA.password)).status, 200)
+    await besiege()
+    assert.equal((await attempt('203.0.113.1', ADA.password)).status, 429)
+    assert.equal((await attempt('192.0.2.1', 'wrong')).status, 401)
+    assert.equal((await attempt('192.0.2.1', ADA.password)).status, 200)
+  })
+
+  test('is known where its password was reset', async () => {
+    await besiege()
+    const digest = served.accounts.find(ADA.name)!.digest
+    const token = await served.tokens.mint('reset', ADA.name, digest, limits.RESET_LIFETIME_S)
+    const body = { token, password: 'a fresh password' }
+    const headers = { 'x-forwarded-for': '203.0.113.1' }
+    assert.equal(await asking.status('POST', '/password-reset', { as: 'nobody', body, headers }), 204)
+    assert.equal((await attempt('203.0.113.2', 'a fresh password')).status, 429)
+    assert.equal((await attempt('203.0.113.1', 'a fresh password')).status, 200)
+  })
+
+  test('that does not exist is treated like one that does', async () => {
+    await besiege('nobody-of-that-name')
+    const unknown = await attempt('203.0.113.1', 'wrong', 'nobody-of-that-name')
+    await besiege(ADA.name, '192.0.2')
+    const known = await attempt('203.0.113.1', 'wrong')
+    assert.deepEqual([unknown.status, unknown.text], [429, known.text])
+  })
+
+  test('what happens to it is told: who, what, from where, with what result, and never a password or a name that is none', async () => {
+    await attempt('203.0.113.1', 'a secret word')
+    await attempt('203.0.113.1', 'wrong', 'my password by mistake')
+    await attempt('203.0.113.1', ADA.password)
+    const body = { name: 'grace', password: 'long enough' }
+    await asking.ask('POST', '/users', { as: 'superuser', body })
+    await asking.ask('POST', '/users', { as: 'superuser', body })
+    const change = { old: 'not this one', new: 'another password' }
+    await asking.ask('POST', '/users/me/password', { body: change })
+    await asking.ask('POST', '/users/me/password', { body: { ...change, old: ADA.password } })
+    await asking.ask('DELETE', '/users/grace', { as: 'superuser' })
+    await asking.ask('POST', '/password-reset', { as: 'nobody', body: { token: 'none', password: 'another password' } })
+    await asking.ask('POST', '/logout', { as: 'superuser' })
+    const rows = served.audited.map(({ action, user, by, address, result }) => [action, user, by, address, result])
+    assert.deepEqual(rows, [
+      ['sign_in', 'ada', null, '203.0.113.1', 'wrong_credentials'],
+      ['sign_in', null, null, '203.0.113.1', 'wrong_credentials'],
+      ['sign_in', 'ada', null, '203.0.113.1', 'ok'],
+      ['user_created', 'grace', 'root', '127.0.0.1', 'ok'],
+      ['password_changed', 'ada', 'ada', '127.0.0.1', 'wrong_password'],
+      ['password_changed', 'ada', 'ada', '127.0.0.1', 'ok'],
+      ['user_removed', 'grace', 'root', '127.0.0.1', 'ok'],
+      ['password_reset', null, null, '127.0.0.1', 'reset_refused'],
+      ['sign_out', 'root', 'root', '127.0.0.1', 'ok'],
+    ])
+    const secrets = ['a secret word', ADA.password, 'another password', 'long enough', 'mistake', served.superuser]
+    for (const secret of secrets) assert.ok(!JSON.stringify(served.audited).includes(secret), secret)
+  })
+
+  test('an address that is refused is told once, not with each attempt', async () => {
+    for (let round = 0; round < limits.LOGIN_FAILURES + 20; round++) await attempt('203.0.113.1', 'wrong')
+    const results = served.audited.map(({ result }) => result)
+    assert.equal(results.filter(result => result === 'rate_limited').length, 1)
+    assert.equal(results.length, limits.LOGIN_FAILURES + 1)
+  })
+})
+
+describe('signing out', () => {
+  let served: ServedFront
+  let asking: Asking
+  beforeEach(async () => {
+    served = await serveFront()
+    asking = new Asking(served)
+  })
+  afterEach(() => served.close())
+
+  const as = (token: string) => ({ as: 'nobody', headers: { authorization: `Bearer ${token}` } }) as const
+
+  test('ends the token of the request at once and no other, and is kept', async () => {
+    const other = await served.mint(ADA.name)
+    assert.equal(await asking.status('POST', '/logout'), 204)
+    assert.equal(await asking.code('GET', '/users/me'), 'unauthenticated')
+    assert.equal(await asking.code('POST', '/logout'), 'unauthenticated')
+    assert.equal(await asking.status('GET', '/users/me', as(other)), 200)
+    assert.deepEqual(
+      served.users.revoked.map(({ user, expires_at }) => [user, expires_at]),
+      [['ada', served.clock.ms + limits.TOKEN_LIFETIME_S * 1000]],
+    )
+  })
+
+  test('that could not be kept has not happened', async () => {
+    served.users.refuse = new ServiceError('disk_full')
+    assert.equal(await asking.code('POST', '/logout'), 'disk_full')
+    assert.equal(await asking.status('GET', '/users/me'), 200)
+  })
+})
+
+describe('changing one’s own password', () => {
+  let served: ServedFront
+  let asking: Asking
+  beforeEach(async () => {
+    served = await serveFront()
+    asking = new Asking(served)
+  })
+  afterEach(() => served.close())
+
+  const change = (old: string, password = 'a fresh password') =>
+    asking.ask('POST', '/users/me/password', { body: { old, new: password } })
+
+  test('takes the old one, ends every token, and answers a new one', async () => {
+    const changed = await change(ADA.password)
+    assert.deepEqual([changed.status, changed.json.expires_in], [200, limits.TOKEN_LIFETIME_S])
+    assert.equal(await asking.code('GET', '/users/me'), 'unauthenticated')
+    const headers = { authorization: `Bearer ${changed.json.access_token}` }
+    assert.equal(await asking.status('GET', '/users/me', { as: 'nobody', headers }), 200)
+    const login_with = (password: string) =>
+      asking.status('POST', login, { as: 'nobody', body: { username: ADA.name, password } })
+    assert.deepEqual([await login_with(ADA.password), await login_with('a fresh password')], [401, 200])
+  })
+
+  test('is refused with a wrong old one or a short new one, and bounded by user', async () => {
+    assert.equal((await change(ADA.password, 'short')).json.errors[0].loc, 'body.new')
+    for (let round = 0; round < limits.LOGIN_FAILURES; round++)
+      assert.equal((await change('wrong')).json.code, 'wrong_password')
+    assert.equal((await change(ADA.password)).json.code, 'rate_limited')
+    assert.equal(await asking.status('GET', '/users/me'), 200)
+    const body = { old: ROOT.password, new: 'a fresh password' }
+    assert.equal(await asking.status('POST', '/users/me/password', { as: 'superuser', body }), 200)
+  })
+
+  test('twice at once: one wins', async () => {
+    const both = await Promise.all([change(ADA.password, 'the first one'), change(ADA.password, 'the second one')])
+    assert.deepEqual(both.map(({ status }) => status).sort(), [200, 403])
+  })
+})
+
 describe('users', () => {
   let served: ServedFront
   let asking: Asking
@@ -257,9 +417,13 @@ describe('a lost password', () => {
     assert.equal((await reset(token)).status, 204)
   })
 
-  test('asking and guessing are bounded by address', async () => {
+  test('asking and guessing are bounded by address, each for itself', async () => {
     for (let round = 0; round < limits.LOGIN_FAILURES; round++) assert.equal((await recover('nobody')).status, 202)
     assert.equal((await recover(ADA.name)).json.code, 'rate_limited')
+    for (let round = 0; round < limits.LOGIN_FAILURES; round++)
+      assert.equal((await reset('guess')).json.code, 'reset_refused')
     assert.equal((await reset('guess')).json.code, 'rate_limited')
+    const body = { username: ADA.name, password: ADA.password }
+    assert.equal(await asking.status('POST', login, { as: 'nobody', body }), 200)
   })
 })

@@ -20,6 +20,19 @@ const error = (ts: number, more: object = {}): object => ({
   ...more,
 })
 
+test('audit events are listed for those who may have them, and left out for others', async t => {
+  const { store } = await startStore(t, temporaryDirectory(t))
+  store.event({ type: 'flow_saved', ts: formatTime(1.7e15), flow: 'boiler', run: null })
+  store.event({ type: 'audit', ts: formatTime(1.7e15 + 1), flow: null, run: null, action: 'sign_in' })
+  await store.flush()
+  const types = async (query: object): Promise<string[]> =>
+    (await store.events({ ...nobody, ...query })).items.map(item => item.type)
+  assert.deepEqual(await types({}), ['flow_saved'])
+  assert.deepEqual(await types({ type: 'audit' }), [])
+  assert.deepEqual(await types({ audit: true }), ['audit', 'flow_saved'])
+  assert.deepEqual(await types({ audit: true, type: 'audit' }), ['audit'])
+})
+
 test('events are listed newest first, by flow, type and time, from the front and from a lane', async t => {
   const { store, journal } = await startStore(t, temporaryDirectory(t))
   store.event({ type: 'flow_saved', ts: formatTime(1.7e15), flow: 'boiler', run: null, version: 3 })

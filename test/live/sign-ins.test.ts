@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { EngineEvent } from '../../protocol/nouns/event.ts'
+import { eventually, type LiveEngine, liveEngine } from '../kit/live-engine.ts'
+
+const PASSWORD = 'correct horse battery'
+const fileToken = ({ data_dir }: LiveEngine): string => readFileSync(join(data_dir, 'token'), 'utf8')
+
+async function ask(live: LiveEngine, method: string, path: string, token: string | null, body?: object) {
+  const answer = await fetch(live.url + path, {
+    method,
+    headers: {
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  const text = await answer.text()
+  return { status: answer.status, json: text === '' ? null : JSON.parse(text) }
+}
+const signIn = async (live: LiveEngine, username: string, password: string) =>
+  ask(live, 'POST', '/login/access-token', null, { username, password })
+const audited = async (live: LiveEngine): Promise<EngineEvent[]> =>
+  (await ask(live, 'GET', '/events?type=audit', fileToken(live))).json.items.reverse()
+
+test('a token that was signed out stays dead over a restart, another goes on, and who signed in and out is on record', async t => {
+  const live = await liveEngine(t)
+  await ask(live, 'POST', '/users', fileToken(live), { name: 'ada', password: PASSWORD })
+  const one = (await signIn(live, 'ada', PASSWORD)).json.access_token
+  const other = (await signIn(live, 'ada', PASSWORD)).json.access_token
+  assert.equal((await signIn(live, 'ada', 'wrong')).status, 401)
+  assert.equal((await ask(live, 'POST', '/logout', one)).status, 204)
+  const restarted = await live.restart()
+  assert.equal((await ask(restarted, 'GET', '/users/me', one)).status, 401)
+  assert.equal((await ask(restarted, 'GET', '/users/me', other)).status, 200)
+  const rows = (await audited(restarted)).map(event => [event['action'], event['user'], event['by'], event['result']])
+  assert.deepEqual(rows, [
+    ['user_created', 'ada', 'admin', 'ok'],
+    ['sign_in', 'ada', null, 'ok'],
+    ['sign_in', 'ada', null, 'ok'],
+    ['sign_in', 'ada', null, 'wrong_credentials'],
+    ['sign_out', 'ada', 'ada', 'ok'],
+  ])
+  const seen_by_ada = await ask(restarted, 'GET', '/events?limit=1000', other)
+  assert.ok(seen_by_ada.json.items.every(({ type }: EngineEvent) => type !== 'audit'))
+})
+
+test('the token file holds a good token after the one in it was signed out', async t => {
+  const live = await liveEngine(t)
+  const first = fileToken(live)
+  assert.equal((await ask(live, 'POST', '/logout', first)).status, 204)
+  assert.equal((await ask(live, 'GET', '/users/me', first)).status, 401)
+  await eventually(() => fileToken(live) !== first, 'another token lies in the file')
+  assert.equal((await ask(live, 'GET', '/users/me', fileToken(live))).status, 200)
+})
