@@ -177,7 +177,7 @@ const table = {
   flavor_not_found: { status: 404, title: 'No such flavor', next: 'GET /flavors lists the flavors.' },
   flavor_in_use: { status: 409, title: 'A node asks for the flavor', next: 'Change the node that is named first.' },
   too_many_flavors: { status: 409, title: 'Too many flavors', next: 'Delete flavors that are not needed.' },
-  bad_resources: { status: 422, title: 'Bad resources', next: 'Correct the amount that is named.' },
+  bad_resources: { status: 422, title: 'Bad resources', next: 'Correct the amount or the variable that is named.' },
 
   // artifacts
   artifact_not_found: { status: 404, title: 'No such artifact', next: 'Store it with PUT /artifacts.' },

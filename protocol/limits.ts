@@ -36,6 +36,9 @@ export const limits = {
   BODIES_UNUSED: 1_024,
   SETTINGS_BYTES: 256 * KIB,
   STATE_BYTES: 64 * KIB,
+  /** Of one variable in `resources.env`, and of all of a node's together with their names. */
+  VARIABLE_CHARACTERS: 4_096,
+  ENVIRONMENT_BYTES: 64 * KIB,
   COMPACT_EVERY_CHANGES: 500,
 
   // live execution
@@ -244,6 +247,7 @@ export function assertLimits(): void {
       limits.NODE_PORTS * limits.MESSAGE_VALUE_BYTES + 4 * limits.SETTINGS_BYTES + limits.STATE_BYTES,
     'a worker frame carries the inputs of any node',
   )
+  hold(limits.ENVIRONMENT_BYTES <= 128 * KIB, 'Linux takes no longer variable, and 2 MiB of arguments and environment')
   hold(limits.WORKER_FRAME_DEPTH >= limits.VALUE_DEPTH + 3, 'a worker frame carries values of the largest depth')
   hold(limits.WORKER_HEARTBEATS_IN_SILENCE >= 3, 'a lost heartbeat is no silence')
   hold(8 + limits.LANE_SLOTS <= limits.THREADS, 'every thread has a slot')

@@ -7,10 +7,15 @@ export const QUALIFIED_PATTERN = '^[A-Za-z_][A-Za-z0-9_-]{0,63}\\.[A-Za-z_][A-Za
 /** A message as an input port may write it: its own flow's (`m`) or another flow's (`f.m`). */
 export const MESSAGE_REFERENCE_PATTERN = '^[A-Za-z_][A-Za-z0-9_-]{0,63}(\\.[A-Za-z_][A-Za-z0-9_-]{0,63})?$'
 
+/** A variable of a process's environment, as every shell can set it. */
+export const VARIABLE_PATTERN = '^(?!__proto__$)[A-Za-z_][A-Za-z0-9_]{0,127}$'
+
+const VARIABLE = new RegExp(VARIABLE_PATTERN)
 const NAME = new RegExp(NAME_PATTERN)
 const QUALIFIED = new RegExp(QUALIFIED_PATTERN)
 
 export const isName = (text: string): boolean => NAME.test(text)
+export const isVariable = (text: string): boolean => VARIABLE.test(text)
 export const isQualified = (text: string): boolean => QUALIFIED.test(text)
 
 /** `qualify('boiler', 'raw')` is `boiler.raw`; `qualify('boiler', 'other.raw')` stays `other.raw`. */

@@ -2,10 +2,11 @@ import type { ErrorCode } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { FlowDocument, type NormalDocument, type NormalNode } from '../../protocol/nouns/flow-document.ts'
 import type { Issue } from '../../protocol/nouns/issue.ts'
-import { describe } from '../../protocol/values/describe.ts'
+import { describe, place } from '../../protocol/values/describe.ts'
 import { agrees, type Dtype } from '../../protocol/values/dtype.ts'
 import { createChecker } from '../../protocol/values/explain.ts'
 import { Budget, type Refusal, refuseUnlessJson } from '../../protocol/values/json-like.ts'
+import { refuseEnvironment } from './environment.ts'
 import type { World } from './facts.ts'
 import { issuesOf } from './issues.ts'
 import { normalize } from './normalize.ts'
@@ -77,9 +78,11 @@ function checkFreeValues(document: NormalDocument, refusals: Refusals): void {
   document.nodes.forEach((node, index) => {
     const refusal = refuseUnlessJson(node.settings, new Budget(limits.SETTINGS_BYTES))
     if (refusal) refusals.add('bad_settings', `nodes[${index}].settings`, `node "${node.id}": ${refusal.text}`)
-    // The shape lets every name of a variable pass.
-    if (Object.hasOwn(node.resources.env, '__proto__'))
-      refusals.add('validation', `nodes[${index}].resources.env.__proto__`, 'is no name that a variable may have')
+    // The shape lets a variable of any name pass.
+    for (const { name, text } of refuseEnvironment(node.resources.env)) {
+      const at = `nodes[${index}].resources.env`
+      refusals.add('bad_resources', name === null ? at : place(at, name), `node "${node.id}": ${text}`)
+    }
   })
   document.inputs.forEach((input, index) => {
     if (input.default === undefined) return

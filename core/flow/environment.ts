@@ -1,4 +1,7 @@
+import { limits } from '../../protocol/limits.ts'
+import { isVariable } from '../../protocol/names.ts'
 import type { ResourceAmounts } from '../../protocol/nouns/run.ts'
+import { describe } from '../../protocol/values/describe.ts'
 
 /** The environment of a process that runs a node's body: how many threads its libraries start, which cards they see. */
 
@@ -15,6 +18,32 @@ export const THREAD_VARIABLES = [
 ] as const
 
 type Environment = Readonly<Record<string, string | undefined>>
+
+export interface VariableRefusal {
+  /** Null: all of them together. */
+  readonly name: string | null
+  readonly text: string
+}
+
+/** Why no process could be started with these variables (`execve` of the system, and what passes through a shell). */
+export function refuseEnvironment(declared: Readonly<Record<string, unknown>>): VariableRefusal[] {
+  const refusals: VariableRefusal[] = []
+  let bytes = 0
+  for (const [name, given] of Object.entries(declared)) {
+    // The shape looks at the values of variables whose names are right, and at no others.
+    const value = String(given)
+    bytes += Buffer.byteLength(name) + Buffer.byteLength(value) + '=\0'.length
+    if (!isVariable(name)) {
+      const rule = 'letters, digits and _, at most 128, no digit first'
+      refusals.push({ name, text: `${describe(name)} is not a name of a variable (${rule})` })
+    } else if (value.includes('\0')) {
+      refusals.push({ name, text: `the value of ${name} contains a NUL character, which no variable can hold` })
+    }
+  }
+  if (bytes > limits.ENVIRONMENT_BYTES)
+    refusals.push({ name: null, text: `takes ${bytes} bytes; at most ${limits.ENVIRONMENT_BYTES} are allowed` })
+  return refusals
+}
 
 /** Threads for a node that declares no cores: its share when every worker is busy (Node rule 5). */
 export const threadShare = (cpus: number, workers: number): number => Math.max(1, Math.floor(cpus / workers))

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { limits } from '../limits.ts'
-import { MESSAGE_REFERENCE_PATTERN, NAME_PATTERN } from '../names.ts'
+import { MESSAGE_REFERENCE_PATTERN, NAME_PATTERN, VARIABLE_PATTERN } from '../names.ts'
 import { Dtype } from '../values/dtype.ts'
 
 /** The flow document: nodes whose ports are wired together by named messages. `core/flow/normalize.ts` fills in the defaults. */
@@ -70,7 +70,7 @@ export const Resources = Type.Object(
       ),
     ),
     env: Type.Optional(
-      Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$' }), Type.String({ maxLength: 4096 })),
+      Type.Record(Type.String({ pattern: VARIABLE_PATTERN }), Type.String({ maxLength: limits.VARIABLE_CHARACTERS })),
     ),
     flavor: Type.Optional(nullable(Name('A stored flavor.'))),
   },

@@ -94,6 +94,27 @@ describe('the shape of a document', () => {
     assert.match(refusedNode({ ...a, resources: { env } })[1] ?? '', /^nodes\[0\]\.resources\.env/)
   })
 
+  test('variables that no process could have, each by itself and all of them together', () => {
+    const refused = (env: unknown): string => refusedNode({ ...a, resources: { env } }).join(' ')
+    for (const name of ['', '1A', 'A=B', 'A B', 'A\0', 'a'.repeat(129)])
+      assert.match(
+        refused({ [name]: 'x' }),
+        /^bad_resources nodes\[0\]\.resources\.env\S* .*is not a name of a variable/,
+      )
+    assert.match(refused({ 'A=B': 5 }), /^bad_resources/)
+    assert.match(
+      refused({ A: 'x\0y' }),
+      /^bad_resources nodes\[0\]\.resources\.env\.A: .*the value of A contains a NUL/,
+    )
+    assert.match(
+      refused({ A: 'x'.repeat(limits.VARIABLE_CHARACTERS + 1) }),
+      /^validation nodes\[0\]\.resources\.env\.A/,
+    )
+    const many = Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`A${at}`, 'x'.repeat(4_000)]))
+    assert.match(refused(many), /^bad_resources nodes\[0\]\.resources\.env: .*takes 68\d+ bytes; at most 65536/)
+    checked({ nodes: [{ ...a, resources: { env: { A: 'ü'.repeat(4_096), _b9: '' } } }] })
+  })
+
   test('settings carry what JSON can, and no more', () => {
     const settings = (text: string): string => refusedNode({ ...a, settings: JSON.parse(text) }).join(' ')
     assert.match(settings('{"a":{"__proto__":1}}'), /bad_settings nodes\[0\]\.settings: node "a": the key "__proto__"/)
