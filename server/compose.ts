@@ -206,7 +206,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     bounds,
     plans: () => flows.plans(),
     timerPort: port => timer.post({ type: 'lane', port }, [port]),
-    dispatch: (request, lost) => calls.take(request, lost),
+    dispatch: (request, lost, over) => calls.take(request, lost, over),
     onBlocked: node => faults.blocked(node),
     onDeath: death => faults.died(death),
   })

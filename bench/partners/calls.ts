@@ -1,7 +1,7 @@
 /**
  * Calls and claims, one after the other, in a process of their own:
  *   open()                      one call slot of the engine's, one piscina thread beside it
- *   call({times})               -> {p50_us}   a body of nothing through `CallSlots`, as a batch run sends it
+ *   call({times})               -> {p50_us}   a body of nothing through `CallDesk`, as a batch run sends it
  *   bareTask({times})           -> {p50_us}   the same options, a task of nothing
  *   claim({times})              -> {p50_us}   claim and release of one core in the books, nobody else about
  *   compareAndSet({times})      -> {p50_us}   two compare-and-sets on one word
@@ -17,7 +17,7 @@ import { Wiring } from '../../core/flow/wiring.ts'
 import { createMemory, productionSizes } from '../../core/memory/region.ts'
 import { SLOT, THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
 import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
-import { CallSlots } from '../../server/calls/slots/call-slots.ts'
+import { CallDesk } from '../../server/calls/call-desk.ts'
 import { liveBounds } from '../../server/lanes/bounds.ts'
 import { ThreadPool } from '../../threads/pool.ts'
 import { median } from '../kit.ts'
@@ -27,7 +27,7 @@ const DIGEST = 'a'.repeat(64)
 const GROUP = 100
 
 interface Opened {
-  slots: CallSlots
+  desk: CallDesk
   pool: ThreadPool
   node: PlanNode
 }
@@ -38,28 +38,30 @@ answer({
     const folder = mkdtempSync(join(tmpdir(), 'bench-calls-'))
     process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
     writeFileSync(join(folder, `${DIGEST}.mjs`), 'export default ({ x }) => ({ x })')
-    const slots = new CallSlots({
+    const desk = new CallDesk({
       slots: 1,
       bodies: folder,
       artifacts: { folder, max_bytes: 0 },
       bounds: liveBounds,
-      onThreadLost: () => {},
+      operator: {},
+      environment: () => ({}),
+      onLost: () => {},
     })
     const pool = new ThreadPool({
       module: new URL('./bare-task.ts', import.meta.url),
       threads: 1,
       heap_mb: liveBounds.call_heap_mb,
     })
-    opened.parts = { slots, pool, node: nodeOf() }
+    opened.parts = { desk, pool, node: nodeOf() }
     return {}
   },
 
   async call({ times }: { times: number }) {
-    const { slots, node } = opened.parts!
+    const { desk, node } = opened.parts!
     const request = { flow: 'bench', run: { id: 'r' }, node, inputs: { x: 1 }, grant: null }
     const once = (): Promise<void> =>
       new Promise((resolve, reject) => {
-        slots.run(
+        desk.run(
           request,
           {},
           {
@@ -104,7 +106,7 @@ answer({
   },
 
   async close() {
-    await opened.parts!.slots.close()
+    await opened.parts!.desk.close()
     await opened.parts!.pool.end()
     return {}
   },

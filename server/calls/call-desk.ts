@@ -3,13 +3,14 @@ import type { ErrorCode } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { CallGrant, CallRequest, RunCallRequest } from '../../threads/lane/messages.ts'
 import type { LiveBounds } from '../lanes/bounds.ts'
-import type { CallListener, LostCall, RunCall } from './call-sink.ts'
-import { ProcessCalls, type ProcessCallsParts } from './processes/process-calls.ts'
+import { BodyCall, type BodyCallParts, type BodyRequest, type CallPlaces } from './body-call.ts'
+import { type CallListener, type CallSink, LaneSink, type LostCall, type RunCall, RunSink } from './call-sink.ts'
+import { ProcessPlaces, type ProcessPlacesParts } from './processes/process-places.ts'
 import type { ProcessDoor } from './processes/process-pool.ts'
 import type { WorkerHub } from './processes/worker-hub.ts'
 import { CallSlots } from './slots/call-slots.ts'
 
-export interface CallDeskOptions extends Pick<ProcessCallsParts, 'bodies' | 'artifacts' | 'operator' | 'environment'> {
+export interface CallDeskOptions extends Pick<ProcessPlacesParts, 'bodies' | 'artifacts' | 'operator' | 'environment'> {
   readonly slots: number
   readonly bounds: LiveBounds
   /** A call's thread or process was ended or died. */
@@ -20,24 +21,24 @@ export interface CallDeskOptions extends Pick<ProcessCallsParts, 'bodies' | 'art
 const wantsProcess = ({ isolation, resources }: PlanNode): boolean =>
   isolation === 'process' || Object.keys(resources.env).length > 0
 
-/** Where a body runs that does not run on its lane: in a call slot, or in a process. */
+/** Every body that does not run on its lane: which kind of place it gets, and the calls that have not ended. */
 export class CallDesk {
+  readonly #options: CallDeskOptions
   readonly #slots: CallSlots
-  readonly #processes: ProcessCalls
+  readonly #processes: ProcessPlaces
+  readonly #in_slot: BodyCallParts
+  readonly #in_process: BodyCallParts
+  readonly #calls = new Set<BodyCall>()
   /** Of the last run that was claimed; undefined before the first. */
   #code_digest: string | null | undefined = undefined
+  #closing = false
 
-  constructor({ slots, bounds, bodies, artifacts, operator, environment, onLost }: CallDeskOptions) {
-    this.#slots = new CallSlots({
-      slots,
-      bodies,
-      artifacts,
-      bounds,
-      onThreadLost: (node, code) => onLost(node, code, 'call'),
-    })
-    this.#processes = new ProcessCalls({
+  constructor(options: CallDeskOptions) {
+    this.#options = options
+    const { slots, bounds, bodies, artifacts, operator, environment } = options
+    this.#slots = new CallSlots({ slots, heap_mb: bounds.call_heap_mb, bodies, artifacts })
+    this.#processes = new ProcessPlaces({
       most: slots,
-      grace_ms: bounds.call_grace_ms,
       silent_ms: bounds.node_silent_ms,
       heartbeat_ms: bounds.node_silent_ms / limits.WORKER_HEARTBEATS_IN_SILENCE,
       idle_ms: bounds.process_idle_ms,
@@ -47,8 +48,9 @@ export class CallDesk {
       artifacts,
       operator,
       environment,
-      processLost: (node, code) => onLost(node, code, 'process'),
     })
+    this.#in_slot = this.#partsOf(this.#slots, 'call')
+    this.#in_process = this.#partsOf(this.#processes, 'process')
   }
 
   get hub(): WorkerHub {
@@ -60,25 +62,47 @@ export class CallDesk {
     this.#processes.open(door)
   }
 
+  /** Calls that wait or run. */
   get running(): number {
-    return this.#slots.running + this.#processes.running
+    return this.#calls.size
   }
 
-  /** A call of a live node: it answers its lane itself. `ended`: what ran it is free, or gone. */
-  take(request: CallRequest, grant: CallGrant | null, lost: LostCall, ended: () => void): void {
-    if (wantsProcess(request.node)) this.#processes.take(request, grant, lost, ended)
-    else this.#slots.take(request, lost, ended)
+  /** A call of a live node: it answers its lane. `ended`: what ran it is free, or gone. */
+  take(request: CallRequest, grant: CallGrant | null, lost: LostCall, ended: () => void): RunCall {
+    const { flow, node, inputs, state, port } = request
+    return this.#open({ flow, run: null, node, inputs, state, grant, port }, new LaneSink(port, lost, ended))
   }
 
   /** A call of a batch run. */
   run(request: RunCallRequest, state: Record<string, unknown>, listener: CallListener): RunCall {
-    if (wantsProcess(request.node)) return this.#processes.run(request, state, listener)
-    return this.#slots.run(request, state, listener)
+    const processed = (): void => call.tell({ type: 'processed' })
+    const sink = new RunSink(listener, request.node.qualified, state, processed)
+    const call = this.#open({ ...request, state, port: null }, sink)
+    return call
+  }
+
+  #open(request: BodyRequest, sink: CallSink): BodyCall {
+    const call = new BodyCall(wantsProcess(request.node) ? this.#in_process : this.#in_slot, request, sink)
+    this.#calls.add(call)
+    call.start()
+    return call
+  }
+
+  #partsOf(places: CallPlaces, thread: 'call' | 'process'): BodyCallParts {
+    const { bounds, onLost } = this.#options
+    return {
+      places,
+      grace_ms: bounds.call_grace_ms,
+      placeLost: (node, code) => {
+        if (!this.#closing) onLost(node, code, thread)
+      },
+      left: call => this.#calls.delete(call),
+    }
   }
 
   /** Called a few times a second. */
   watch(): void {
-    void this.#slots.watchHeaps()
+    this.#slots.watchHeaps()
     this.#processes.watch()
   }
 
@@ -101,6 +125,8 @@ export class CallDesk {
   }
 
   async close(): Promise<void> {
+    this.#closing = true
+    for (const call of [...this.#calls]) call.kill('interrupted', 'The engine ends.')
     await Promise.all([this.#slots.close(), this.#processes.close()])
   }
 }

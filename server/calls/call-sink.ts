@@ -1,3 +1,4 @@
+import type { MessagePort } from 'node:worker_threads'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { failure } from '../../threads/calls/node-call.ts'
 import type { CallMetric, CallOutcome, FromCall, Note } from '../../threads/lane/messages.ts'
@@ -18,8 +19,10 @@ export interface CallListener {
 }
 
 export interface RunCall {
-  /** The body is told; after the grace its thread is ended. `ended` follows in any case. */
+  /** The body is told; after the grace its place is ended. `ended` follows in any case. */
   end(code: ErrorCode, message: string): void
+  /** Its place is ended at once. `ended` follows. */
+  kill(code: ErrorCode, message: string): void
 }
 
 /** Where a call answers, wherever it runs. */
@@ -71,4 +74,35 @@ export class RunSink implements CallSink {
   }
 
   ended(): void {}
+}
+
+/**
+ * Of a live node. A body in a process answers its lane through here; one in a call slot does so itself. The lane hears of a timeout at
+ * once, and of what the body says afterwards no more.
+ */
+export class LaneSink implements CallSink {
+  readonly #port: MessagePort
+  readonly #lost: LostCall
+  readonly ended: () => void
+  #told = false
+
+  constructor(port: MessagePort, lost: LostCall, ended: () => void) {
+    this.#port = port
+    this.#lost = lost
+    this.ended = ended
+  }
+
+  said(message: FromCall): void {
+    if (!this.#told) this.#port.postMessage(message)
+  }
+
+  timedOut(code: ErrorCode, message: string): void {
+    this.lost(code, message)
+  }
+
+  lost(code: ErrorCode, message: string): void {
+    if (this.#told) return
+    this.#told = true
+    this.#lost(code, message)
+  }
 }

@@ -2,8 +2,8 @@ import { askedBy, type FlavorLookUp } from '../../core/flow/resources.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import type { CallRequest } from '../../threads/lane/messages.ts'
 import type { CallDesk } from './call-desk.ts'
-import type { LostCall } from './call-sink.ts'
-import type { Grant, ResourceDesk } from './resource-desk.ts'
+import type { LostCall, RunCall } from './call-sink.ts'
+import type { Grant, ResourceDesk, Waited } from './resource-desk.ts'
 
 export interface LiveCallsParts {
   readonly desk: Pick<CallDesk, 'take'>
@@ -19,20 +19,73 @@ export class LiveCalls {
     this.#parts = parts
   }
 
-  take(request: CallRequest, lost: LostCall): void {
-    const { desk, resources, flavorOf } = this.#parts
-    const { node } = request
-    const take = (grant: Grant | null): void => desk.take(request, grant, lost, () => grant && resources.release(grant))
+  /** `ended`: nothing of it waits or runs any more; possibly before this returns. */
+  take(request: CallRequest, lost: LostCall, ended: () => void): LiveCall {
+    const call = new LiveCall(this.#parts, request, lost, ended)
+    call.start()
+    return call
+  }
+}
+
+/**
+ * One call of a live node, as its lane team holds it.
+ *
+ *   claiming --granted, or nothing to claim--> placed --ended--> over
+ *   claiming --withdrawn--> over
+ */
+export class LiveCall {
+  readonly #parts: LiveCallsParts
+  readonly #request: CallRequest
+  readonly #lost: LostCall
+  readonly #ended: () => void
+  #claim: Waited | null = null
+  #call: RunCall | null = null
+  #withdrawn = false
+
+  constructor(parts: LiveCallsParts, request: CallRequest, lost: LostCall, ended: () => void) {
+    this.#parts = parts
+    this.#request = request
+    this.#lost = lost
+    this.#ended = ended
+  }
+
+  start(): void {
+    const { resources, flavorOf } = this.#parts
+    const { node } = this.#request
     try {
       const asked = askedBy(node, flavorOf)
-      if (asked === null) return take(null)
-      resources.claim({ node: node.qualified, run: null, asked }).promise.then(
-        grant => take(grant),
-        error => lost(error.code, error.detail),
-      )
+      if (asked === null) return this.#place(null)
+      this.#claim = resources.claim({ node: node.qualified, run: null, asked })
     } catch (error) {
-      const { code, detail } = error instanceof ServiceError ? error : new ServiceError('internal')
-      lost(code, detail)
+      return this.#refused(error)
     }
+    this.#claim.promise.then(
+      grant => this.#place(grant),
+      error => this.#refused(error),
+    )
+  }
+
+  /** Its lane is gone, or does not wait for it any more: it leaves the line, or its body is told and ended after the grace. */
+  withdraw(reason: string): void {
+    if (this.#withdrawn) return
+    this.#withdrawn = true
+    this.#claim?.cancel()
+    this.#call?.end('interrupted', reason)
+  }
+
+  #place(grant: Grant | null): void {
+    const { desk, resources } = this.#parts
+    const ended = (): void => {
+      if (grant !== null) resources.release(grant)
+      this.#ended()
+    }
+    if (this.#withdrawn) return ended()
+    this.#call = desk.take(this.#request, grant, this.#lost, ended)
+  }
+
+  #refused(error: unknown): void {
+    const { code, detail } = error instanceof ServiceError ? error : new ServiceError('internal')
+    this.#lost(code, detail)
+    this.#ended()
   }
 }

@@ -11,6 +11,7 @@ import { bodyInStack, failureOf } from '../../threads/calls/node-call.ts'
 import type { CallRequest, FromLane, LaneTask, ToLane } from '../../threads/lane/messages.ts'
 import { TaskEnd, ThreadPool } from '../../threads/pool.ts'
 import type { LostCall } from '../calls/call-sink.ts'
+import type { LiveCall } from '../calls/live-calls.ts'
 import type { LiveBounds } from './bounds.ts'
 import { nodeOfBody } from './find-body.ts'
 import type { FrontMemory } from './front-memory.ts'
@@ -28,6 +29,8 @@ interface Member {
   ended: LaneEnd | null
   end(why: LaneEnd): void
   left: Promise<void>
+  /** Bodies of its flows that run elsewhere, or wait for a place, by the lane's numbers. */
+  readonly calls: Map<number, Pick<LiveCall, 'withdraw'>>
 }
 
 /** What a lane was doing when it died. */
@@ -51,7 +54,8 @@ export interface LaneTeamOptions {
   readonly bounds: LiveBounds
   plans(): Iterable<Plan>
   timerPort(port: MessagePort): void
-  dispatch(request: CallRequest, lost: LostCall): void
+  /** `ended`: nothing of the call waits or runs any more; possibly before this returns. */
+  dispatch(request: CallRequest, lost: LostCall, ended: () => void): Pick<LiveCall, 'withdraw'>
   onBlocked(node: number): void
   onDeath(death: LaneDeath): void
 }
@@ -181,6 +185,7 @@ export class LaneTeam {
         abort.end()
       },
       left: left.promise,
+      calls: new Map(),
     }
     this.#members.set(slot, member)
     control.port1.on('message', (message: FromLane) => {
@@ -225,14 +230,12 @@ export class LaneTeam {
         // Plans may have been posted before the lane could be woken.
         this.#options.front.ready.wakeAll()
         break
-      case 'dispatch': {
-        const { call } = message.request
-        this.#options.dispatch(message.request, (code, text) => {
-          this.#postTo(member.slot, member.control, { type: 'call_lost', call, code, message: text })
-          this.#options.front.ready.wakeAll()
-        })
+      case 'dispatch':
+        this.#dispatch(member, message.request)
         break
-      }
+      case 'withdrawn':
+        member.calls.get(message.call)?.withdraw('Its lane does not wait for the call any more.')
+        break
       case 'left':
         break
       default:
@@ -240,7 +243,22 @@ export class LaneTeam {
     }
   }
 
+  #dispatch(member: Member, request: CallRequest): void {
+    const { call } = request
+    const lost: LostCall = (code, text) => {
+      this.#postTo(member.slot, member.control, { type: 'call_lost', call, code, message: text })
+      this.#options.front.ready.wakeAll()
+    }
+    let has_ended = false
+    const live = this.#options.dispatch(request, lost, () => {
+      has_ended = true
+      member.calls.delete(call)
+    })
+    if (!has_ended) member.calls.set(call, live)
+  }
+
   #over(member: Member): void {
+    for (const live of member.calls.values()) live.withdraw('Its lane ended.')
     member.control.close()
     this.#members.delete(member.slot)
   }

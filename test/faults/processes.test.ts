@@ -72,6 +72,24 @@ test('a process that cannot start fails the call that waits for it, in its own w
   await story.becomes('stillborn.y', 2)
 })
 
+test('where the system refuses to start a process the call that waits for it fails, and the next one finds one', async () => {
+  const story = new Story(live.engine)
+  // More than the system passes on to a program; the engine got its own variables in other ways.
+  process.env['SVC_TEST_TOO_LONG'] = 'x'.repeat(200_000)
+  try {
+    await story.save('refused', one('export default ({ x }) => ({ y: x })'))
+    story.publish('refused.x', 1)
+    story.publish('refused.x', 2)
+    const errors = await story.errors('refused.bad', 2)
+    assert.deepEqual([...new Set(errors.map(({ code }) => code))], ['worker_lost'])
+    assert.match(errors[0]!.message, /could not start.*E2BIG/)
+  } finally {
+    delete process.env['SVC_TEST_TOO_LONG']
+  }
+  story.publish('refused.x', 3)
+  await story.becomes('refused.y', 3)
+})
+
 test('an engine that ends takes its processes along; their runs were ended by it, and not by what they ran', async t => {
   const { engine, restart, data_dir } = await liveEngine(t, { FLOW_LANES: '1', FLOW_MAX_WORKERS: '3' })
   const gate = new Gate(data_dir)

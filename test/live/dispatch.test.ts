@@ -236,3 +236,23 @@ export default async ({ x }, ctx) => {
     assert.deepEqual(await story.values(`${name}.y`, 2), [1, 2], name)
   }
 })
+
+test('a lane that dies takes back the calls of its flows: the one that waits for a slot runs nothing, the one that has it is ended', async t => {
+  const environment = { FLOW_LANES: '1', FLOW_MAX_WORKERS: '1' }
+  const { engine, data_dir } = await liveEngine(t, environment, { call_grace_ms: 200 })
+  const story = new Story(engine)
+  const runs = `import { appendFileSync } from 'node:fs'
+export default ({ x }) => { appendFileSync(${JSON.stringify(`${data_dir}/ran`)}, x + '\\n'); if (x === 1) for (;;); return { y: x } }`
+  await story.save('slots', flow([code('body', runs, [x], [y], { resources: { ram: 1 } })], int('x')))
+  await story.save('others', flow([code('body', runs, [x], [y], { resources: { ram: 1 } })], int('x')))
+  await story.save('ends', flow([code('body', 'export default () => process.exit(1)', [x])], int('x')))
+  story.publish('slots.x', 1)
+  await eventually(() => lines(`${data_dir}/ran`).length === 1, 'the first body runs')
+  story.publish('others.x', 2)
+  await eventually(async () => (await engine.observe.summary()).cascades.in_flight === 2, 'the second call waits')
+  story.publish('ends.x', 3)
+  await story.errors('ends.body')
+  for (const name of ['slots', 'others']) story.publish(`${name}.x`, 4)
+  for (const name of ['slots', 'others']) await story.becomes(`${name}.y`, 4)
+  assert.deepEqual(lines(`${data_dir}/ran`), ['1', '4', '4'])
+})

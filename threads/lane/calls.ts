@@ -17,6 +17,8 @@ interface Away {
 export interface LaneCallsParts {
   stateOf(seat: LaneSeat): NodeState
   post(request: CallRequest, port: MessagePort): void
+  /** The body is told already; the front ends it when it does not listen. */
+  withdraw(call: number): void
   note(note: Note): void
   executed(seat: LaneSeat, ms: number): void
   /** Resolves when what the flow's bodies have emitted so far has run, as far as it runs inline, and the flow is below its bound. */
@@ -41,7 +43,10 @@ export class LaneCalls {
     port1.on('message', (message: FromCall) => this.#receive(call, message))
     execution.abort = {
       signal: null,
-      abort: () => port1.postMessage({ type: 'abort', reason: 'The node was changed or removed.' } satisfies ToCall),
+      abort: () => {
+        port1.postMessage({ type: 'abort', reason: 'The node was changed or removed.' } satisfies ToCall)
+        this.#parts.withdraw(call)
+      },
     }
     const state = this.#parts.stateOf(seat).object
     try {

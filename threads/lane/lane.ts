@@ -100,6 +100,7 @@ class Lane implements Host {
     this.#calls = new LaneCalls({
       stateOf: seat => this.#stateOf(seat),
       post: (request, port) => task.control.postMessage({ type: 'dispatch', request } satisfies FromLane, [port]),
+      withdraw: call => this.#post({ type: 'withdrawn', call }),
       note: note => this.note(note),
       executed: (seat, ms) => this.executed(seat, ms),
       drained: (flow, emitter) => this.drained(flow, emitter),

@@ -30,6 +30,8 @@ export type ToLane =
 export type FromLane =
   | { readonly type: 'entered'; readonly owner: number }
   | { readonly type: 'dispatch'; readonly request: CallRequest }
+  /** Nobody waits for the call any more. */
+  | { readonly type: 'withdrawn'; readonly call: number }
   | { readonly type: 'left' }
 
 /** Lane to timer: `message` holds a value that is due; it lies in the held table. */

@@ -11,14 +11,9 @@ import {
 import { encodeFrame, WORKER_PROTOCOL } from '../../../protocol/worker/wire.ts'
 import { keptLine, LineBudget } from '../../../threads/calls/node-context.ts'
 import type { Socket } from '../../http/socket.ts'
+import type { Loss } from '../body-call.ts'
 
 export type CallFrame = Exclude<WorkerFrame, { t: 'hello' | 'heartbeat' }>
-
-/** Why a worker is gone. */
-export interface Loss {
-  readonly code: ErrorCode
-  readonly message: string
-}
 
 /** Whoever gave a worker a call. */
 export interface WorkerListener {
@@ -70,14 +65,16 @@ export class AttachedWorker {
     return this.#mode === 'gone'
   }
 
-  /** It is idle. */
+  /** It is idle, and stays so when the frame cannot be encoded. */
   run(frame: Omit<RunFrame, 't' | 'call'>, listener: WorkerListener): void {
     if (this.#mode !== 'idle') throw new RangeError(`a worker that is ${this.#mode} takes no call`)
+    const bytes = encodeFrame({ t: 'run', call: this.#calls + 1, ...frame })
+    this.#calls++
     this.#mode = 'busy'
     this.#listener = listener
     this.#unprocessed = []
     this.#unprocessed_bytes = 0
-    this.#send({ t: 'run', call: ++this.#calls, ...frame })
+    this.#parts.socket.sendBinary(bytes)
   }
 
   /** The oldest emission that it waits for has run as far as it runs at once. */

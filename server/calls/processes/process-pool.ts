@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
-import { ServiceError } from '../../../protocol/errors.ts'
-import type { AttachedWorker, Loss } from './attached-worker.ts'
+import type { Loss } from '../body-call.ts'
+import type { AttachedWorker } from './attached-worker.ts'
 import { WorkerProcess } from './worker-process.ts'
 
 type Environment = Readonly<Record<string, string>>
@@ -24,20 +24,21 @@ export interface ProcessPoolParts {
   now_ms(): number
 }
 
-/** A process that is on its way to whoever asked for one. */
-export interface Awaited {
-  /** Rejects with `worker_lost` when it does not start, with `interrupted` after `cancel`. */
-  readonly promise: Promise<WorkerProcess>
-  /** Leaves the line; does nothing to a process that was given. */
-  cancel(): void
+/** Whoever asks for a process hears one of both, once, possibly before `acquire` has returned. */
+export interface ProcessSeeker {
+  /** It is leased to the seeker until `release` or `retire`. */
+  granted(process: WorkerProcess): void
+  /** It does not start (`worker_lost`, `out_of_memory`), or the engine ends (`interrupted`). */
+  refused(loss: Loss): void
 }
 
 interface Waiting {
   readonly key: string
   readonly environment: Environment
-  resolve(process: WorkerProcess): void
-  reject(error: ServiceError): void
+  readonly seeker: ProcessSeeker
 }
+
+const ENGINE_ENDS: Loss = { code: 'interrupted', message: 'The engine ends.' }
 
 /** Two flows never meet in a process: a body may write over whatever the bodies of a process share. */
 const keyOf = (flow: string, environment: Environment): string =>
@@ -55,6 +56,8 @@ export class ProcessPool {
   #door: ProcessDoor | null = null
   #epoch = 0
   #closed = false
+  #serving = false
+  #wanted = false
 
   constructor(parts: ProcessPoolParts) {
     this.#parts = parts
@@ -66,18 +69,15 @@ export class ProcessPool {
     this.#serve()
   }
 
-  /** Leased to the caller until `release` or `retire`. */
-  acquire(flow: string, environment: Environment): Awaited {
-    const { promise, resolve, reject } = Promise.withResolvers<WorkerProcess>()
-    const waiting: Waiting = { key: keyOf(flow, environment), environment, resolve, reject }
-    if (this.#closed) reject(new ServiceError('interrupted', 'The engine ends.'))
-    else this.#waiting.add(waiting)
+  acquire(flow: string, environment: Environment, seeker: ProcessSeeker): void {
+    if (this.#closed) return seeker.refused(ENGINE_ENDS)
+    this.#waiting.add({ key: keyOf(flow, environment), environment, seeker })
     this.#serve()
-    const cancel = (): void => {
-      if (this.#waiting.delete(waiting))
-        reject(new ServiceError('interrupted', 'Nobody waits for the process any more.'))
-    }
-    return { promise, cancel }
+  }
+
+  /** The seeker stands in line no more. */
+  leave(seeker: ProcessSeeker): void {
+    for (const waiting of this.#waiting) if (waiting.seeker === seeker) this.#waiting.delete(waiting)
   }
 
   /** Its call has ended. */
@@ -124,8 +124,9 @@ export class ProcessPool {
 
   async close(): Promise<void> {
     this.#closed = true
-    for (const waiting of this.#waiting) waiting.reject(new ServiceError('interrupted', 'The engine ends.'))
+    const left = [...this.#waiting]
     this.#waiting.clear()
+    for (const { seeker } of left) seeker.refused(ENGINE_ENDS)
     const all = [...this.#processes.values()]
     for (const process of all) process.kill()
     await Promise.all(all.map(process => process.gone))
@@ -136,8 +137,20 @@ export class ProcessPool {
     process.idle_since_ms = this.#parts.now_ms()
   }
 
-  /** In the order in which they came: an idle process, one that is starting, a new one, or the place of an idle one. */
+  /** A call that gets its process may give it back at once: that is served after this round. */
   #serve(): void {
+    this.#wanted = true
+    if (this.#serving) return
+    this.#serving = true
+    while (this.#wanted) {
+      this.#wanted = false
+      this.#serveOnce()
+    }
+    this.#serving = false
+  }
+
+  /** In the order in which they came: an idle process, one that is starting, a new one, or the place of an idle one. */
+  #serveOnce(): void {
     if (this.#door === null || this.#closed) return
     const { most, most_idle } = this.#parts
     const coming = new Map<string, number>()
@@ -161,7 +174,7 @@ export class ProcessPool {
         busy++
         this.#waiting.delete(waiting)
         idle.mode = 'leased'
-        waiting.resolve(idle)
+        waiting.seeker.granted(idle)
       } else if (this.#processes.size < most + most_idle) {
         busy++
         this.#start(waiting)
@@ -196,15 +209,18 @@ export class ProcessPool {
       },
     })
     this.#processes.set(id, process)
-    void mint(id).then(token => process.start({ url, token }))
+    mint(id).then(
+      token => process.start({ url, token }),
+      error => process.refuse(error),
+    )
   }
 
   /** Whoever waits for its like would wait for the next one to do the same. */
-  #notStarted(key: string, { code, message }: Loss): void {
+  #notStarted(key: string, loss: Loss): void {
     for (const waiting of this.#waiting) {
       if (waiting.key !== key) continue
       this.#waiting.delete(waiting)
-      return waiting.reject(new ServiceError(code, message))
+      return waiting.seeker.refused(loss)
     }
   }
 }

@@ -4,7 +4,8 @@ import { limits } from '../../../protocol/limits.ts'
 import { PrintedLines } from '../../../threads/calls/printed-lines.ts'
 import type { WorkerStart } from '../../../threads/calls/worker-program.ts'
 import type { LogLevel } from '../../../threads/lane/messages.ts'
-import type { AttachedWorker, Loss } from './attached-worker.ts'
+import type { Loss } from '../body-call.ts'
+import type { AttachedWorker } from './attached-worker.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../../threads/calls/worker-program.ts', import.meta.url))
 /** What a dead process has printed may come a moment after its end. */
@@ -46,7 +47,8 @@ export class WorkerProcess {
   readonly gone: Promise<Loss>
   /** Lines that it printed past its own thread: libraries, and what its bodies started. */
   onLine: (text: string, level: LogLevel) => void = () => {}
-  readonly #child: ChildProcess
+  /** Null: the system refused to start it. */
+  readonly #child: ChildProcess | null
   readonly #tell: (loss: Loss) => void
   #tail = ''
   #limit: NodeJS.Timeout | null = null
@@ -56,22 +58,16 @@ export class WorkerProcess {
     const { promise, resolve } = Promise.withResolvers<Loss>()
     this.gone = promise
     this.#tell = resolve
-    this.#child = spawn(process.execPath, [...flags(), PROGRAM], {
-      env: parts.environment,
-      stdio: ['pipe', 'pipe', 'pipe'],
-      detached: true,
-    })
+    this.#child = this.#spawn()
+    this.#child?.once('error', error => this.refuse(error))
     this.#follow('stdout', 'info')
     this.#follow('stderr', 'warn')
-    this.#child.stdin!.on('error', () => {
+    this.#child?.stdin?.on('error', () => {
       // It ended before it read: its end says why.
     })
-    this.#child.once('error', error =>
-      this.#over({ code: 'worker_lost', message: `It could not start: ${error.message}.` }),
-    )
-    this.#child.once('exit', (code, signal) => {
+    this.#child?.once('exit', (code, signal) => {
       const last = setTimeout(() => this.#ended(code, signal), LAST_WORDS_MS)
-      this.#child.once('close', () => {
+      this.#child!.once('close', () => {
         clearTimeout(last)
         this.#ended(code, signal)
       })
@@ -79,9 +75,29 @@ export class WorkerProcess {
     this.#limit = setTimeout(() => this.kill(), limits.PROCESS_START_MS)
   }
 
+  /** `spawn` throws for an environment that no process can have, and says of other reasons later: both end in `gone`, after this turn. */
+  #spawn(): ChildProcess | null {
+    try {
+      return spawn(process.execPath, [...flags(), PROGRAM], {
+        env: this.parts.environment,
+        stdio: ['pipe', 'pipe', 'pipe'],
+        detached: true,
+      })
+    } catch (error) {
+      setImmediate(() => this.refuse(error))
+      return null
+    }
+  }
+
   /** Tells it whom to dial. */
   start(start: WorkerStart): void {
-    this.#child.stdin!.end(JSON.stringify(start))
+    this.#child?.stdin?.end(JSON.stringify(start))
+  }
+
+  /** It did not start, or is not to. */
+  refuse(error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error)
+    this.#over({ code: 'worker_lost', message: `It could not start: ${reason}.` })
   }
 
   attached(worker: AttachedWorker): void {
@@ -90,7 +106,7 @@ export class WorkerProcess {
   }
 
   get pid(): number | undefined {
-    return this.#child.pid
+    return this.#child?.pid
   }
 
   /** It takes no more calls, and ends by itself; if it does not, it is killed. It has no call. */
@@ -104,7 +120,7 @@ export class WorkerProcess {
   }
 
   kill(): void {
-    const { pid } = this.#child
+    const { pid } = this
     if (this.mode === 'gone' || pid === undefined) return
     this.mode = 'ending'
     try {
@@ -116,7 +132,8 @@ export class WorkerProcess {
 
   #follow(name: 'stdout' | 'stderr', level: LogLevel): void {
     const lines = new PrintedLines(line => this.onLine(line, level))
-    this.#child[name]!.setEncoding('utf8').on('data', (piece: string) => {
+    // Absent where the process got no pipes.
+    this.#child?.[name]?.setEncoding('utf8').on('data', (piece: string) => {
       if (name === 'stderr') this.#tail = (this.#tail + piece).slice(-TAIL_CHARACTERS)
       lines.add(piece)
     })

@@ -1,103 +1,85 @@
 import type { PlanNode } from '../../../core/flow/plan.ts'
-import type { ErrorCode } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
-import type { CallPlace } from '../../../threads/calls/call.ts'
-import type { CallRequest, RunCallRequest } from '../../../threads/lane/messages.ts'
-import type { LiveBounds } from '../../lanes/bounds.ts'
-import { type CallListener, type CallSink, type LostCall, type RunCall, RunSink } from '../call-sink.ts'
-import { SlotCall, type SlotCallParts, type SlotRequest } from './slot-call.ts'
+import type { CallPlace as BodyFolders } from '../../../threads/calls/call.ts'
+import type { BodyCall, BodyRequest, CallPlaces } from '../body-call.ts'
 import { SlotTeam } from './slot-team.ts'
 
-export interface CallSlotsOptions extends CallPlace {
+export interface CallSlotsOptions extends BodyFolders {
   readonly slots: number
-  readonly bounds: LiveBounds
-  /** A call's thread was ended or died. */
-  onThreadLost(node: string, code: ErrorCode): void
+  readonly heap_mb: number
 }
 
 /**
- * Node calls in call slots. The threads start with the first call. A call that runs past its timeout is told to abort; after a
- * grace its thread is ended. A thread that nears its heap cap is ended before it can take the process with it.
+ * Call slots: threads that start with the first call. A thread that nears its heap cap is ended before it can take the process with it.
+ * Modules are loaded anew by a fresh team of threads; the old one ends when its last call has.
  */
-export class CallSlots {
+export class CallSlots implements CallPlaces {
   readonly #options: CallSlotsOptions
-  readonly #parts: SlotCallParts
-  readonly #calls = new Set<SlotCall>()
   /** Of nodes that batch runs have called. */
   readonly #keys = new WeakMap<PlanNode, number>()
+  #key = 0
   #team: SlotTeam | null = null
-  readonly #retiring = new Set<Promise<void>>()
-  #ids = 0
+  /** Where each call that has not ended was taken. */
+  readonly #teams = new WeakMap<BodyCall, SlotTeam>()
+  readonly #retiring = new Map<SlotTeam, Promise<void>>()
 
   constructor(options: CallSlotsOptions) {
     this.#options = options
-    const { call_grace_ms, call_heap_mb } = options.bounds
-    this.#parts = { grace_ms: call_grace_ms, heap_mb: call_heap_mb, threadLost: options.onThreadLost }
   }
 
-  get running(): number {
-    return this.#calls.size
-  }
-
-  /** A call of a live node: it answers its lane itself. `ended`: its slot is free, or its thread is gone. */
-  take({ flow, node, inputs, state, port }: CallRequest, lost: LostCall, ended: () => void): void {
-    this.#open(
-      { call: ++this.#ids, flow, run: null, node, key: null, inputs, state, port },
-      { said() {}, timedOut: lost, lost, ended },
-    )
-  }
-
-  /** A call of a batch run. */
-  run({ flow, run, node, inputs }: RunCallRequest, state: Record<string, unknown>, listener: CallListener): RunCall {
-    const sink = new RunSink(listener, node.qualified, state, () => call.tell({ type: 'processed' }))
-    const call = this.#open(
-      { call: ++this.#ids, flow, run, node, key: this.#keyOf(node), inputs, state, port: null },
-      sink,
-    )
-    return call
-  }
-
-  #open(request: SlotRequest, sink: CallSink): SlotCall {
+  take(call: BodyCall): void {
     const team = (this.#team ??= this.#newTeam())
-    const call = new SlotCall(this.#parts, team, request, sink, () => this.#calls.delete(call))
-    this.#calls.add(call)
+    this.#teams.set(call, team)
     team.take(call)
-    return call
   }
 
-  #keyOf(node: PlanNode): number {
-    let key = this.#keys.get(node)
-    if (key === undefined) this.#keys.set(node, (key = ++this.#ids))
-    return key
+  drop(call: BodyCall): void {
+    this.#teams.get(call)?.drop(call)
   }
 
   /** Ends the threads whose calls near the heap cap; called a few times a second. */
-  async watchHeaps(): Promise<void> {
-    const { call_heap_mb } = this.#options.bounds
-    for (const call of this.#calls) {
-      const heap = await call.slot?.worker?.getHeapStatistics().catch(() => null)
-      if (!heap || heap.used_heap_size < call_heap_mb * 2 ** 20 * limits.HEAP_END_SHARE) continue
-      if (call.slot !== null)
-        call.kill('out_of_memory', `It held ${Math.round(heap.used_heap_size / 2 ** 20)} MiB of heap.`)
-    }
+  watchHeaps(): void {
+    for (const team of [...this.#retiring.keys(), this.#team])
+      for (const { call, worker } of team?.slots ?? [])
+        if (call !== null && worker !== null)
+          worker.getHeapStatistics().then(
+            heap => this.#weigh(call, heap.used_heap_size),
+            // It ended meanwhile.
+            () => {},
+          )
+  }
+
+  #weigh(call: BodyCall, bytes: number): void {
+    if (bytes < this.#options.heap_mb * 2 ** 20 * limits.HEAP_END_SHARE) return
+    call.kill('out_of_memory', `It held ${Math.round(bytes / 2 ** 20)} MiB of heap.`)
   }
 
   /** Calls from now on load their modules anew; those that run finish on the threads that they have. */
   refresh(): void {
-    if (this.#team === null) return
-    const retired = this.#team.retire().finally(() => this.#retiring.delete(retired))
-    this.#retiring.add(retired)
+    const team = this.#team
+    if (team === null) return
     this.#team = null
+    this.#retiring.set(
+      team,
+      team.retire().finally(() => this.#retiring.delete(team)),
+    )
   }
 
   async close(): Promise<void> {
-    for (const call of this.#calls) call.kill('interrupted', 'The engine ends.')
     await this.#team?.close()
-    await Promise.allSettled(this.#retiring)
+    await Promise.allSettled(this.#retiring.values())
   }
 
   #newTeam(): SlotTeam {
-    const { slots, bounds, bodies, artifacts } = this.#options
-    return new SlotTeam({ slots, heap_mb: bounds.call_heap_mb, bodies, artifacts })
+    const { slots, heap_mb, bodies, artifacts } = this.#options
+    return new SlotTeam({ slots, heap_mb, bodies, artifacts, keyOf: request => this.#keyOf(request) })
+  }
+
+  /** The node of a live call is a copy made for that call; the nodes of a run are the same objects in each of its calls. */
+  #keyOf({ run, node }: BodyRequest): number | null {
+    if (run === null) return null
+    let key = this.#keys.get(node)
+    if (key === undefined) this.#keys.set(node, (key = ++this.#key))
+    return key
   }
 }

@@ -1,36 +1,16 @@
-import { MessageChannel, type MessagePort, receiveMessageOnPort, type Worker } from 'node:worker_threads'
+import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads'
 import { Fifo } from '../../../core/cascade/fifo.ts'
-import type { CallPlace } from '../../../threads/calls/call.ts'
+import type { CallPlace as BodyFolders } from '../../../threads/calls/call.ts'
 import type { FromSlot, SlotTask } from '../../../threads/calls/slot-messages.ts'
-import type { CallOutcome, FromCall } from '../../../threads/lane/messages.ts'
-import { TaskEnd, ThreadPool } from '../../../threads/pool.ts'
+import type { CallOutcome } from '../../../threads/lane/messages.ts'
+import { ThreadPool } from '../../../threads/pool.ts'
+import type { BodyCall, CallPlaces, Loss } from '../body-call.ts'
+import { type NodeKeys, Slot } from './slot.ts'
 
-/** A thread that runs one body at a time. */
-export interface Slot {
-  readonly port: MessagePort
-  /** Ends the thread. */
-  readonly end: TaskEnd
-  /** Null until it has loaded its modules. */
-  worker: Worker | null
-  work: SlotWork | null
-  /** Keys of the nodes that it knows. */
-  readonly nodes: Set<number>
-}
-
-/** A call, as its slot sees it. */
-export interface SlotWork {
-  /** The slot is its own until `over`. */
-  begin(slot: Slot): void
-  said(message: FromCall): void
-  /** The slot is free. `outcome`: unless it has said it elsewhere. */
-  over(outcome: CallOutcome | null): void
-  /** Its thread is gone, or could not start. */
-  gone(error: unknown): void
-}
-
-export interface SlotTeamOptions extends CallPlace {
+export interface SlotTeamOptions extends BodyFolders {
   readonly slots: number
   readonly heap_mb: number
+  readonly keyOf: NodeKeys
 }
 
 /** The id of a worker that has exited. */
@@ -43,13 +23,13 @@ const ENDED_THREAD = -1
  *   loading -> idle <-> running
  *                `---------`--> ended -> (a new one loads)
  */
-export class SlotTeam {
+export class SlotTeam implements CallPlaces {
   readonly #options: SlotTeamOptions
   readonly #pool: ThreadPool
   readonly #slots = new Set<Slot>()
   /** The one that ran last runs next: what it has loaded is warm. */
   readonly #idle: Slot[] = []
-  readonly #waiting = new Fifo<SlotWork>()
+  readonly #waiting = new Fifo<BodyCall>()
   /** Calls that run or wait. */
   #open = 0
   #closing = false
@@ -64,17 +44,21 @@ export class SlotTeam {
     for (let slot = 0; slot < slots; slot++) this.#add()
   }
 
-  take(work: SlotWork): void {
-    this.#open++
-    const slot = this.#idle.pop()
-    if (slot === undefined) this.#waiting.push(work)
-    else this.#give(slot, work)
+  /** Those that have not ended. */
+  get slots(): Iterable<Slot> {
+    return this.#slots
   }
 
-  /** It stands in line no more. */
-  drop(work: SlotWork): void {
+  take(call: BodyCall): void {
+    this.#open++
+    const slot = this.#idle.pop()
+    if (slot === undefined) this.#waiting.push(call)
+    else if (!this.#give(slot, call)) this.#next(slot)
+  }
+
+  drop(call: BodyCall): void {
     for (let at = 0; at < this.#waiting.size; at++) {
-      if (this.#waiting.at(at) !== work) continue
+      if (this.#waiting.at(at) !== call) continue
       this.#waiting.remove(at)
       return this.#ended()
     }
@@ -89,20 +73,21 @@ export class SlotTeam {
   /** What runs or waits is lost. */
   async close(): Promise<void> {
     this.#closing = true
-    for (let work = this.#waiting.shift(); work !== undefined; work = this.#waiting.shift()) this.#lose(work, null)
+    for (let call = this.#waiting.shift(); call !== undefined; call = this.#waiting.shift())
+      this.#lose(call, this.#lossOf(null))
     await this.#pool.end()
   }
 
   #add(): void {
     const { port1, port2 } = new MessageChannel()
-    const slot: Slot = { port: port1, end: new TaskEnd(), worker: null, work: null, nodes: new Set() }
-    const { bodies, artifacts } = this.#options
+    const { bodies, artifacts, keyOf } = this.#options
+    const slot = new Slot(port1, keyOf)
     const task: SlotTask = { port: port2, place: { bodies, artifacts } }
     this.#slots.add(slot)
     port1.on('message', (message: FromSlot) => this.#heard(slot, message))
     port1.unref()
-    // Its task has no end: of a thread that died of `null` the pool says that it had one.
-    this.#pool.run(task, { transfer: [port2], end: slot.end }).then(
+    // The task never ends by itself: of a thread that threw `null` the pool resolves it.
+    this.#pool.run(task, { transfer: [port2], end: slot.end_of_task }).then(
       () => this.#died(slot, null),
       error => this.#died(slot, error),
     )
@@ -120,28 +105,32 @@ export class SlotTeam {
       case 'done':
         return this.#over(slot, null)
       default:
-        slot.work?.said(message)
+        slot.call?.said(message)
     }
   }
 
   #over(slot: Slot, outcome: CallOutcome | null): void {
-    const { work } = slot
-    slot.work = null
+    const { call } = slot
+    slot.call = null
     // First of all: a thread that has something to do need not be woken.
     if (this.#slots.has(slot)) this.#next(slot)
-    work?.over(outcome)
+    call?.over(outcome)
     this.#ended()
   }
 
   #next(slot: Slot): void {
-    const work = this.#waiting.shift()
-    if (work === undefined) this.#idle.push(slot)
-    else this.#give(slot, work)
+    let call = this.#waiting.shift()
+    while (call !== undefined && !this.#give(slot, call)) call = this.#waiting.shift()
+    if (call === undefined) this.#idle.push(slot)
   }
 
-  #give(slot: Slot, work: SlotWork): void {
-    slot.work = work
-    work.begin(slot)
+  /** False: the call has ended instead, and the slot is free. */
+  #give(slot: Slot, call: BodyCall): boolean {
+    slot.call = call
+    if (call.begin(slot)) return true
+    slot.call = null
+    this.#ended()
+    return false
   }
 
   /** The pool gives a thread up before it has ended, and has begun another: what its call held is free when it has ended. */
@@ -161,13 +150,19 @@ export class SlotTeam {
       this.#heard(slot, left.message)
     slot.port.close()
     // Where threads cannot start nobody is to wait for one.
-    const work = slot.work ?? (slot.worker === null ? this.#waiting.shift() : undefined)
-    slot.work = null
-    if (work) this.#lose(work, error)
+    const call = slot.call ?? (slot.worker === null ? this.#waiting.shift() : undefined)
+    slot.call = null
+    if (call) this.#lose(call, this.#lossOf(error))
   }
 
-  #lose(work: SlotWork, error: unknown): void {
-    work.gone(error)
+  #lossOf(error: unknown): Loss {
+    if ((error as { code?: string } | null)?.code === 'ERR_WORKER_OUT_OF_MEMORY')
+      return { code: 'out_of_memory', message: `Its heap passed ${this.#options.heap_mb} MiB.` }
+    return { code: 'thread_lost', message: error instanceof Error ? error.message : 'Its thread ended.' }
+  }
+
+  #lose(call: BodyCall, loss: Loss): void {
+    call.gone(loss)
     this.#ended()
   }
 

@@ -26,6 +26,7 @@ function called() {
     drained: () => Promise.resolve(),
     stateOf: ({ state }) => state!,
     post: (_, given) => void (port = given),
+    withdraw: () => {},
     note: () => {},
     executed: (_, ms) => void executed.push(ms),
   })

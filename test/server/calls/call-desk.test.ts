@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import type { PlanNode } from '../../../../core/flow/plan.ts'
-import type { RunCall } from '../../../../server/calls/call-sink.ts'
-import { CallSlots } from '../../../../server/calls/slots/call-slots.ts'
-import { liveBounds } from '../../../../server/lanes/bounds.ts'
-import type { CallOutcome } from '../../../../threads/lane/messages.ts'
-import { directoryFor } from '../../../kit/spawned.ts'
+import type { PlanNode } from '../../../core/flow/plan.ts'
+import { CallDesk } from '../../../server/calls/call-desk.ts'
+import type { RunCall } from '../../../server/calls/call-sink.ts'
+import { liveBounds } from '../../../server/lanes/bounds.ts'
+import type { CallOutcome } from '../../../threads/lane/messages.ts'
+import { directoryFor } from '../../kit/spawned.ts'
 
-interface Called extends RunCall {
+interface Called extends Pick<RunCall, 'end'> {
   readonly emitted: unknown[]
   readonly ended: Promise<CallOutcome>
 }
@@ -19,12 +19,14 @@ function slotsOf(t: TestContext, slots: number, bodies: Record<string, string>) 
   const folder = directoryFor(t)
   for (const [name, source] of Object.entries(bodies)) writeFileSync(join(folder, `${name}.mjs`), source)
   const lost: [node: string, code: string][] = []
-  const calls = new CallSlots({
+  const calls = new CallDesk({
     slots,
     bodies: folder,
     artifacts: { folder, max_bytes: 0 },
     bounds: liveBounds,
-    onThreadLost: (node, code) => lost.push([node, code]),
+    operator: process.env,
+    environment: () => ({}),
+    onLost: (node, code) => lost.push([node, code]),
   })
   t.after(() => calls.close())
   const call = (node: PlanNode, x: number): Called => {
@@ -57,6 +59,8 @@ const nodeOf = (body: string, settings: Record<string, unknown> = {}, id = body)
     digest: body,
     change_key: JSON.stringify(settings),
     timeout_s: null,
+    resources: { env: {} },
+    isolation: null,
     outputs: [{ port: 'x', dtype: 'float' }],
   }) as unknown as PlanNode
 
@@ -71,37 +75,8 @@ const failureOf = async ({ ended }: Called) => {
   return outcome.type === 'threw' ? { code: outcome.failure.code, message: outcome.failure.message } : null
 }
 
-const SAME = 'export default ({ x }) => ({ x })'
 const UNTIL_TOLD = `export default ({ x }, ctx) =>
   new Promise(resolve => ctx.signal.addEventListener('abort', () => resolve({ x })))`
-
-test('a call that waits for a slot and is told to end leaves the line; no thread ends for it, and who came after it has its turn', async t => {
-  const { call, lost } = slotsOf(t, 1, { same: SAME, until_told: UNTIL_TOLD })
-  const first = call(nodeOf('until_told'), 1)
-  const second = call(nodeOf('same'), 2)
-  const third = call(nodeOf('same'), 3)
-  second.end('timeout', 'Too late.')
-  assert.equal((await failureOf(second))?.code, 'timeout')
-  first.end('cancelled', 'Cancelled by ann.')
-  assert.deepEqual((await failureOf(first))?.code, 'cancelled')
-  assert.deepEqual(await outputsOf(third), { x: 3 })
-  assert.deepEqual(lost, [])
-})
-
-test('a body that ends its thread takes its own call along: what it said is heard first, and who waits runs on the next thread', async t => {
-  const { call, lost } = slotsOf(t, 1, {
-    same: SAME,
-    ends: 'export default (_, ctx) => { for (const x of [1, 2]) ctx.emit({ x }); process.exit(3) }',
-  })
-  const ends = call(nodeOf('ends'), 0)
-  const waits = call(nodeOf('same'), 7)
-  const failure = await failureOf(ends)
-  assert.equal(failure?.code, 'thread_lost')
-  assert.match(failure!.message, /f\.ends: .*exited with code: 3/)
-  assert.deepEqual(ends.emitted, [{ x: 1 }, { x: 2 }])
-  assert.deepEqual(await outputsOf(waits), { x: 7 })
-  assert.deepEqual(lost, [['f.ends', 'thread_lost']])
-})
 
 test('however many nodes come by, each call finds its own', async t => {
   const { call } = slotsOf(t, 1, { setting: 'export default ({ x }, { settings }) => ({ x: x + settings.of })' })
@@ -125,13 +100,4 @@ test('what runs when modules are to be loaded anew finishes where it is; what co
   assert.equal((await failureOf(running))?.code, 'cancelled')
   assert.deepEqual(await outputsOf(waiting), before)
   assert.deepEqual(lost, [])
-})
-
-test('the end of the engine ends what runs and what waits, each with the reason', async t => {
-  const { calls, call } = slotsOf(t, 1, { hangs: 'export default () => { for (;;); }', same: SAME })
-  const emits = call(nodeOf('same'), 1)
-  await emits.ended
-  const all = [call(nodeOf('hangs'), 1), call(nodeOf('same'), 2), call(nodeOf('same'), 3)]
-  await calls.close()
-  for (const one of all) assert.equal((await failureOf(one))?.code, 'interrupted')
 })

@@ -1,0 +1,166 @@
+import { type ErrorCode, ServiceError } from '../../../protocol/errors.ts'
+import { nowUs } from '../../../protocol/time.ts'
+import { createCodec } from '../../../protocol/values/codec.ts'
+import { BODY_CODES, type RunFrame } from '../../../protocol/worker/frames.ts'
+import { failure, failureOf } from '../../../threads/calls/node-call.ts'
+import { keptLine, LineBudget } from '../../../threads/calls/node-context.ts'
+import { encodeState } from '../../../threads/lane/kept-state.ts'
+import type { CallOutcome, LogLevel, Note, ToCall } from '../../../threads/lane/messages.ts'
+import type { BodyCall, BodyRequest, CallPlace, Loss } from '../body-call.ts'
+import type { CallFrame } from './attached-worker.ts'
+import type { WorkerProcess } from './worker-process.ts'
+
+export interface ProcessPlaceParts {
+  /** The process may have another call. */
+  release(process: WorkerProcess): void
+  /** The process takes no other call. */
+  retire(process: WorkerProcess): void
+  /** The front has begun to end: a connection that ends says nothing about a body. */
+  isClosing(): boolean
+}
+
+const codec = createCodec()
+/** From a process that ends with its call. */
+const LAST_CODES: ReadonlySet<string> = new Set(['out_of_memory', 'worker_lost'])
+
+/** A worker process as the place of one call: its frames become what a call says, and what is wrong with them is found here. */
+export class ProcessPlace implements CallPlace {
+  readonly #parts: ProcessPlaceParts
+  readonly #process: WorkerProcess
+  readonly #call: BodyCall
+  readonly #printed = new LineBudget()
+  /** Its connection ended with the front: whoever ends the engine ends the process, too. */
+  #stranded = false
+  #killed = false
+
+  constructor(parts: ProcessPlaceParts, process: WorkerProcess, call: BodyCall) {
+    this.#parts = parts
+    this.#process = process
+    this.#call = call
+  }
+
+  run({ request }: BodyCall): void {
+    this.#process.worker!.run(runFrame(request), {
+      said: frame => this.#said(frame),
+      lost: loss => this.#lost(loss),
+    })
+    this.#process.onLine = (text, level) => this.#line(text, level)
+    const { port } = request
+    if (port === null) return
+    // The lane also says that it gave the call up; the call's end comes from the front in any case.
+    port.on('message', (message: ToCall) => {
+      if (message.type === 'processed') this.tell(message)
+    })
+    port.unref()
+  }
+
+  tell(message: ToCall): void {
+    if (message.type === 'processed') this.#process.worker?.processed()
+    else this.#process.worker?.cancel(message.reason)
+  }
+
+  end(): void {
+    this.#killed = true
+    this.#process.kill()
+    if (this.#stranded) void this.#gone(null)
+  }
+
+  #said(frame: CallFrame): void {
+    const { node, run } = this.#call.request
+    switch (frame.t) {
+      case 'emit':
+        return this.#call.said({ type: 'emit', outputs: frame.outputs })
+      case 'artifact':
+        if (run !== null) this.#call.said({ type: 'artifact', digest: frame.digest })
+        break
+      case 'metric':
+        if (run !== null) return this.#call.said({ type: 'metrics', points: frame.points })
+        for (const point of frame.points) this.#note({ type: 'gauge', node: node.qualified, ...point, ts: nowUs() })
+        break
+      case 'log':
+        return this.#note({ type: 'log', node: node.qualified, level: frame.level, text: frame.text, ts: nowUs() })
+      case 'report': {
+        const { status, text } = frame
+        return this.#note({ type: 'report', node: node.qualified, status, text, ts: nowUs() })
+      }
+      case 'result':
+      case 'error':
+        // What the process printed before is in its pipes by now, and read within the next turn.
+        setImmediate(() => setImmediate(() => this.#last(frame)))
+        break
+      default:
+        frame satisfies never
+    }
+  }
+
+  #last(frame: Extract<CallFrame, { t: 'result' | 'error' }>): void {
+    if (this.#call.mode === 'ended') return
+    const outcome = frame.t === 'result' ? this.#returned(frame) : this.#threw(frame)
+    const lost = frame.t === 'error' && LAST_CODES.has(frame.code) ? (frame.code as ErrorCode) : null
+    if (lost === null) this.#parts.release(this.#process)
+    else this.#parts.retire(this.#process)
+    this.#call.over(outcome, lost)
+  }
+
+  #note(note: Note): void {
+    this.#call.said({ type: 'note', note })
+  }
+
+  /** What the process printed beside its thread. */
+  #line(text: string, level: LogLevel): void {
+    const missed = this.#printed.take(nowUs())
+    if (missed < 0) return
+    const { qualified } = this.#call.request.node
+    this.#note({ type: 'log', node: qualified, level, text: keptLine(text, missed), ts: nowUs() })
+  }
+
+  /** A state that cannot be kept is refused as it is in a thread: the outputs stand, and the state stays what it was. */
+  #returned({ outputs, state, ms }: Extract<CallFrame, { t: 'result' }>): CallOutcome {
+    const refusal = this.#refusalOf(state)
+    if (refusal === null) return { type: 'returned', outputs: outputs ?? undefined, state, ms }
+    if (outputs !== null) this.#call.said({ type: 'emit', outputs })
+    return { type: 'threw', failure: failureOf(refusal), state: this.#call.request.state, ms }
+  }
+
+  #threw({ code, message, stack, state, ms }: Extract<CallFrame, { t: 'error' }>): CallOutcome {
+    const { node, state: before } = this.#call.request
+    const reason = LAST_CODES.has(code)
+      ? failure(code as ErrorCode, `${node.qualified}: ${message}`)
+      : { code: BODY_CODES.has(code) ? (code as ErrorCode) : ('node_error' as const), message, stack }
+    const keeps = state !== null && this.#refusalOf(state) === null
+    return { type: 'threw', failure: reason, state: keeps ? state : before, ms }
+  }
+
+  #refusalOf(state: Record<string, unknown>): ServiceError | null {
+    const encoded = encodeState(codec, { k: '', s: state }, this.#call.request.node.qualified)
+    return encoded instanceof ServiceError ? encoded : null
+  }
+
+  #lost(loss: Loss | null): void {
+    this.#stranded = this.#parts.isClosing() && !this.#killed
+    if (!this.#stranded) void this.#gone(loss)
+  }
+
+  /** The process says how it ended, unless we know better. What the call held is free when it has. */
+  async #gone(loss: Loss | null): Promise<void> {
+    this.#parts.retire(this.#process)
+    const found = await this.#process.gone
+    this.#call.gone(loss ?? found)
+  }
+}
+
+function runFrame({ flow, run, node, inputs, state, grant }: BodyRequest): Omit<RunFrame, 't' | 'call'> {
+  const ports = (list: readonly { port: string; dtype: RunFrame['ports']['inputs'][number]['dtype'] }[]) =>
+    list.map(({ port, dtype }) => ({ name: port, dtype }))
+  return {
+    flow,
+    node: node.id,
+    run: run?.id ?? null,
+    settings: node.settings,
+    inputs,
+    state,
+    body: { language: node.language === 'python' ? 'python' : 'js', digest: node.digest! },
+    ports: { inputs: ports(node.inputs), outputs: ports(node.outputs) },
+    allocated: grant && { cpus: grant.granted.cpus, cards: [...grant.cards], ram_mb: grant.granted.ram_mb },
+  }
+}

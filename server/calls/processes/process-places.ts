@@ -1,0 +1,107 @@
+import type { PlanNode } from '../../../core/flow/plan.ts'
+import type { CallGrant } from '../../../threads/lane/messages.ts'
+import type { BodyCall, CallPlaces } from '../body-call.ts'
+import { ProcessPlace, type ProcessPlaceParts } from './process-place.ts'
+import { type ProcessDoor, ProcessPool, type ProcessSeeker } from './process-pool.ts'
+import { WorkerHub } from './worker-hub.ts'
+
+export interface ProcessPlacesParts {
+  /** At once. */
+  readonly most: number
+  readonly silent_ms: number
+  readonly most_idle: number
+  readonly idle_ms: number
+  readonly heartbeat_ms: number
+  /** Of one process. */
+  readonly memory_mb: number
+  readonly bodies: string
+  readonly artifacts: { readonly folder: string; readonly max_bytes: number }
+  /** What the engine itself was started with. */
+  readonly operator: Readonly<Record<string, string | undefined>>
+  /** What is set on top of it for a call. */
+  environment(node: PlanNode, grant: CallGrant | null): Record<string, string>
+}
+
+/** Worker processes of the engine's own, as places of calls. */
+export class ProcessPlaces implements CallPlaces {
+  readonly hub: WorkerHub
+  readonly #pool: ProcessPool
+  readonly #place: ProcessPlaceParts
+  readonly #environment: ProcessPlacesParts['environment']
+  /** Calls that wait for a process. */
+  readonly #seekers = new Map<BodyCall, ProcessSeeker>()
+  #closing = false
+
+  constructor(parts: ProcessPlacesParts) {
+    const now_ms = (): number => performance.now()
+    const { most, most_idle, idle_ms, operator } = parts
+    const pool = new ProcessPool({ most, most_idle, idle_ms, operator, now_ms })
+    this.#pool = pool
+    this.#environment = parts.environment
+    const { folder, max_bytes } = parts.artifacts
+    this.hub = new WorkerHub({
+      welcome: {
+        heartbeat_s: parts.heartbeat_ms / 1000,
+        memory_mb: parts.memory_mb,
+        place: { bodies: parts.bodies, artifacts: folder, max_artifact_bytes: max_bytes },
+      },
+      silent_ms: parts.silent_ms,
+      now_ms,
+      welcomed: worker => pool.welcomed(worker),
+    })
+    this.#place = {
+      release: process => pool.release(process),
+      retire: process => pool.retire(process),
+      isClosing: () => this.#closing,
+    }
+  }
+
+  /** The engine answers: processes can dial it. */
+  open(door: ProcessDoor): void {
+    this.#pool.open(door)
+  }
+
+  take(call: BodyCall): void {
+    const { flow, node, grant } = call.request
+    const seeker: ProcessSeeker = {
+      granted: process => {
+        this.#seekers.delete(call)
+        if (!call.begin(new ProcessPlace(this.#place, process, call))) this.#pool.release(process)
+      },
+      refused: loss => {
+        this.#seekers.delete(call)
+        call.gone(loss)
+      },
+    }
+    this.#seekers.set(call, seeker)
+    this.#pool.acquire(flow, this.#environment(node, grant), seeker)
+  }
+
+  drop(call: BodyCall): void {
+    const seeker = this.#seekers.get(call)
+    this.#seekers.delete(call)
+    if (seeker !== undefined) this.#pool.leave(seeker)
+  }
+
+  /** Calls from now on load their modules anew; those that run finish where they are. */
+  refresh(): void {
+    this.#pool.refresh()
+  }
+
+  /** Called a few times a second. */
+  watch(): void {
+    const now_ms = performance.now()
+    this.hub.watch(now_ms)
+    this.#pool.watch(now_ms)
+  }
+
+  /** The front is about to end, and every connection with it. */
+  prepareClose(): void {
+    this.#closing = true
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true
+    await this.#pool.close()
+  }
+}
