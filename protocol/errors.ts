@@ -91,6 +91,11 @@ const table = {
     title: 'The flow is backlogged',
     next: 'Wait for the time in Retry-After, then publish again.',
   },
+  not_durable: {
+    status: 507,
+    title: 'Published, but not on disk',
+    next: 'Do not publish it again: it has its version and its nodes run. Look at the disk.',
+  },
   too_many_nodes: { status: 409, title: 'Too many nodes', next: 'Delete flows that are not needed.' },
   too_many_messages: { status: 409, title: 'Too many messages', next: 'Delete flows that are not needed.' },
 

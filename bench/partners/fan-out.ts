@@ -53,7 +53,8 @@ class CountedSockets extends FlowsSocket {
     sockets.splice(sockets.indexOf(socket), 1)
   }
 }
-const handlers = new CountedSockets({ fanout, directory, messages: { publish: () => [] }, onDefect: fail })
+const silent = { publish: () => [], publishDurably: async () => [] }
+const handlers = new CountedSockets({ fanout, directory, messages: silent, onDefect: fail })
 const admission = {
   principal: { kind: 'user', name: 'bench', superuser: false } as const,
   expires_ms: 1e15,

@@ -17,10 +17,20 @@ export const Message = Type.Object({
 })
 export type Message = Static<typeof Message>
 
-export const PublishValue = Type.Object({ value: Type.Unknown() }, { additionalProperties: false })
+const Durable = Type.Boolean({
+  description: 'Answer when the commit that holds the value is synced. In a list: of all of them, when one says so.',
+})
+
+export const PublishValue = Type.Object(
+  { value: Type.Unknown(), durable: Type.Optional(Durable) },
+  { additionalProperties: false },
+)
 export type PublishValue = Static<typeof PublishValue>
 
-export const PublishNamed = Type.Object({ name: MessageName, value: Type.Unknown() }, { additionalProperties: false })
+export const PublishNamed = Type.Object(
+  { name: MessageName, value: Type.Unknown(), durable: Type.Optional(Durable) },
+  { additionalProperties: false },
+)
 export type PublishNamed = Static<typeof PublishNamed>
 
 export const PublishList = Type.Array(PublishNamed, { minItems: 1, maxItems: limits.PUBLISH_LIST_ITEMS })

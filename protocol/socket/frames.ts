@@ -27,6 +27,9 @@ export const PublishFrame = Type.Object(
     id: Type.Union([Type.String({ maxLength: 128 }), Type.Number()]),
     name: MessageName,
     value: Type.Unknown(),
+    durable: Type.Optional(
+      Type.Boolean({ description: 'Acknowledge when the commit that holds the value is synced.' }),
+    ),
   },
   { additionalProperties: false },
 )

@@ -32,6 +32,8 @@ export interface Messages {
   get(name: string): Message
   /** One check, then one cascade each; all or nothing. Synchronous: an accepted value is in shared memory on return. */
   publish(items: readonly { name: string; value: unknown }[]): Published[]
+  /** Resolves when the commit that holds them is synced. */
+  publishDurably(items: readonly { name: string; value: unknown }[]): Promise<Published[]>
   history(name: string, query: HistoryQuery): Promise<MessageHistory>
 }
 
@@ -79,6 +81,15 @@ export class LiveMessages implements Messages {
     const first = items[0]
     if (items.length === 1 && first !== undefined) return [this.#publishOne(first.name, first.value)]
     return this.#publishList(items)
+  }
+
+  /** Refused while the disk takes nothing; once it has a version, a value that did not reach the disk is `not_durable`. */
+  async publishDurably(items: readonly { name: string; value: unknown }[]): Promise<Published[]> {
+    const { fault, dropped } = this.#store.health
+    if (fault !== null) throw new ServiceError(fault.code, `${fault.reason}. Nothing was published.`)
+    const published = this.publish(items)
+    await this.#store.durable(dropped)
+    return published
   }
 
   #publishOne(name: string, value: unknown): Published {

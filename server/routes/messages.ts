@@ -24,6 +24,10 @@ const publish_refusals = [
   'value_too_large',
   'flow_disabled',
   'backlogged',
+  'not_durable',
+  'disk_full',
+  'disk_read_only',
+  'disk_failed',
 ] as const
 
 /** A version says where in a microsecond to stop, so it needs the microsecond; bins have none. */
@@ -41,6 +45,10 @@ function versionAt(query: {
 
 export function messageRoutes({ engine }: { engine: Pick<Engine, 'messages'> }): Route[] {
   const { messages } = engine
+  const publish = (items: PublishNamed[], shown: (published: Published[]) => unknown) =>
+    items.some(item => item.durable === true)
+      ? messages.publishDurably(items).then(published => accepted(shown(published)))
+      : accepted(shown(messages.publish(items)))
   return [
     route({
       method: 'GET',
@@ -57,12 +65,15 @@ export function messageRoutes({ engine }: { engine: Pick<Engine, 'messages'> }):
       path: '/messages/',
       who: 'user',
       tag,
-      summary: 'Publishes one value, or a list of them: all or nothing, then one cascade each.',
+      summary:
+        'Publishes one value, or a list of them: all or nothing, then one cascade each. With `durable` it is answered when all of it is on disk.',
       body: Type.Union([PublishNamed, PublishList]),
       answers: { 202: Type.Union([Published, Type.Array(Published)]) },
       refuses: ['message_not_found', ...publish_refusals],
-      handle: ({ body }) =>
-        accepted(Array.isArray(body) ? messages.publish(body) : messages.publish([body as PublishNamed])[0]),
+      handle: ({ body }) => {
+        if (Array.isArray(body)) return publish(body, all => all)
+        return publish([body as PublishNamed], ([one]) => one)
+      },
     }),
     route({
       method: 'GET',
@@ -79,12 +90,13 @@ export function messageRoutes({ engine }: { engine: Pick<Engine, 'messages'> }):
       path: '/messages/{name}',
       who: 'user',
       tag,
-      summary: 'Publishes a value. 202 means accepted in memory; it is durable within 50 ms.',
+      summary:
+        'Publishes a value. 202 means accepted in memory; it is durable within 50 ms, and with `durable` before the answer.',
       params: { name },
       body: PublishValue,
       answers: { 202: Published },
       refuses: publish_refusals,
-      handle: ({ params, body }) => accepted(messages.publish([{ name: params.name, value: body.value }])[0]),
+      handle: ({ params, body }) => publish([{ ...body, name: params.name }], ([one]) => one),
     }),
     route({
       method: 'GET',

@@ -8,7 +8,7 @@ import type { HistoryPoint } from '../../protocol/nouns/message.ts'
 import { formatTime, parseTime } from '../../protocol/time.ts'
 import { decodePlain } from '../../protocol/values/codec.ts'
 import { RealEngine } from '../kit/real-engine.ts'
-import { Endings, eventually, isAlive } from '../kit/spawned.ts'
+import { Endings, eventually } from '../kit/spawned.ts'
 import { killFlows, killMessages, savedFlow } from './kill-flows.ts'
 import { type Accepted, type Acknowledged, KillLoad } from './kill-load.ts'
 
@@ -76,7 +76,7 @@ export class KillRounds {
     load.start()
     await new Promise(resolve => setTimeout(resolve, load_ms))
     const killed_ms = performance.now()
-    await this.#kill(this.#engine)
+    await this.#engine.kill()
     await load.end()
     assert.deepEqual(load.refused, [])
     const states = this.#checkFile()
@@ -113,15 +113,6 @@ export class KillRounds {
     await this.#life.end()
     this.#life = new Endings()
     return RealEngine.start(this.#life, { data_dir: this.#data_dir })
-  }
-
-  /** The engine first, then the supervisor before it starts another one. */
-  async #kill(engine: RealEngine): Promise<void> {
-    const { pid } = engine
-    process.kill(pid, 'SIGKILL')
-    engine.process.child.kill('SIGKILL')
-    await engine.process.ended
-    await eventually('the engine process is gone', () => !isAlive(pid))
   }
 
   /** Looked at in a copy: what the start finds is what the kill left. Answers the states of the nodes. */

@@ -277,6 +277,9 @@ export class EngineDouble implements Engine {
     }
   }
 
+  /** Publishes that were answered when they were on disk. */
+  synced = 0
+
   readonly messages: Messages = {
     list: ({ flow, ...page }) => {
       this.#check()
@@ -304,6 +307,11 @@ export class EngineDouble implements Engine {
         if (points.length > 1_000) points.shift()
         return { name, version }
       })
+    },
+    publishDurably: async items => {
+      const published = this.messages.publish(items)
+      this.synced++
+      return published
     },
     history: async (
       name,

@@ -44,9 +44,9 @@ export class FlowsClient {
     return this.frames('subscribed')[before]!
   }
 
-  async publish(name: string, value: unknown): Promise<Record<string, unknown>> {
+  async publish(name: string, value: unknown, how: { durable?: boolean } = {}): Promise<Record<string, unknown>> {
     const id = ++this.#ids
-    this.say({ type: 'publish', id, name, value })
+    this.say({ type: 'publish', id, name, value, ...how })
     const answer = (): Record<string, unknown> | undefined => this.received.find(frame => frame['id'] === id)
     await this.until(() => answer() !== undefined)
     return answer()!

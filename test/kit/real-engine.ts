@@ -107,8 +107,8 @@ export class RealEngine {
   }
 
   /** The version that it was accepted as. */
-  async publish(name: string, value: unknown): Promise<number> {
-    const { status, json } = await this.ask('POST', `/messages/${name}`, { value })
+  async publish(name: string, value: unknown, how: { durable?: boolean } = {}): Promise<number> {
+    const { status, json } = await this.ask('POST', `/messages/${name}`, { value, ...how })
     assert.equal(status, 202, `POST /messages/${name}: ${JSON.stringify(json)}`)
     return (json as { version: number }).version
   }
@@ -168,6 +168,15 @@ export class RealEngine {
         return null
       }
     })
+  }
+
+  /** `kill -9`: the engine first, then the supervisor before it starts another one. Resolves when both are gone. */
+  async kill(): Promise<void> {
+    const { pid } = this
+    process.kill(pid, 'SIGKILL')
+    this.process.child.kill('SIGKILL')
+    await this.process.ended
+    await eventually('the engine process is gone', () => !isAlive(pid))
   }
 
   /** As Ctrl-C does; resolves when both processes are gone. */

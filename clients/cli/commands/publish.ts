@@ -5,6 +5,7 @@ import { usage } from '../failure.ts'
 
 interface PublishOptions {
   readonly string?: boolean
+  readonly durable?: boolean
   readonly json?: boolean
 }
 
@@ -15,12 +16,13 @@ export function addPublish(program: Command, context: Context): void {
     .argument('<name>', 'the message, <flow>.<message>')
     .argument('<value>', 'the value: JSON, or else a string as it is; - reads standard input')
     .option('--string', 'take the value as a string even when it reads as JSON')
+    .option('--durable', 'wait until the value is on disk')
     .option('--json', 'print JSON')
     .action(async (name: string, given: string, options: PublishOptions, command: Command) => {
       const client = connect(context, command)
       const content = given === '-' ? await readStandardInput(context) : given
       const value = options.string ? content : parseValue(content)
-      const published = await client.messages.publish(name, value)
+      const published = await client.messages.publish(name, value, { durable: options.durable ?? false })
       if (options.json) return context.output.json(published)
       context.output.lines([`${published.name} version ${published.version}`])
     })

@@ -9,7 +9,7 @@ import { type Frame, idOf, readFrame } from './frames.ts'
 export interface FlowsSocketServices {
   fanout: Fanout
   directory: MessageDirectory
-  messages: Pick<Engine['messages'], 'publish'>
+  messages: Pick<Engine['messages'], 'publish' | 'publishDurably'>
   /** An error that no user caused; it goes to the log. */
   onDefect: (error: unknown) => void
   /** Milliseconds of a steady clock. */
@@ -52,7 +52,9 @@ export class FlowsSocket implements TextSocketHandlers {
     const connection = this.#connections.get(socket)
     if (connection === undefined) return
     try {
-      this.#handle(connection, readFrame(text))
+      const frame = readFrame(text)
+      if (frame.type === 'publish' && frame.durable === true) this.#publishDurably(connection, frame, text)
+      else this.#handle(connection, frame)
     } catch (error) {
       this.#refuse(connection, text, error)
     }
@@ -82,8 +84,26 @@ export class FlowsSocket implements TextSocketHandlers {
 
   #publish({ follower }: Connection, frame: Publish): void {
     const [published] = this.#services.messages.publish([frame])
+    this.#acknowledge(follower, frame, published!.version)
+  }
+
+  /** Others are answered meanwhile. Nobody is, when the connection has gone. */
+  #publishDurably(connection: Connection, frame: Publish, text: string): void {
+    const { socket } = connection.follower
+    const isHere = (): boolean => this.#connections.get(socket) === connection
+    this.#services.messages.publishDurably([frame]).then(
+      ([published]) => {
+        if (isHere()) this.#acknowledge(connection.follower, frame, published!.version)
+      },
+      error => {
+        if (isHere()) this.#refuse(connection, text, error)
+      },
+    )
+  }
+
+  #acknowledge(follower: Follower, frame: Publish, version: number): void {
     const id = typeof frame.id === 'number' ? String(frame.id) : JSON.stringify(frame.id)
-    this.#answer(follower.socket, `{"type":"ack","id":${id},"version":${published!.version}}`)
+    this.#answer(follower.socket, `{"type":"ack","id":${id},"version":${version}}`)
   }
 
   /** All of it, or nothing: an unknown name leaves the socket as it was. */

@@ -61,11 +61,12 @@ export function idOf(text: string): string | number | null {
  */
 export function isPublishFrame(frame: unknown): frame is Static<typeof PublishFrame> {
   if (typeof frame !== 'object' || frame === null) return false
-  const { type, id, name } = frame as { type?: unknown; id?: unknown; name?: unknown }
+  const { type, id, name, durable } = frame as { type?: unknown; id?: unknown; name?: unknown; durable?: unknown }
   if (type !== 'publish' || !isId(id) || typeof name !== 'string' || !isQualified(name)) return false
   let keys = 0
   for (const _ in frame) keys++
-  return keys === 4 && Object.hasOwn(frame, 'value')
+  if (!Object.hasOwn(frame, 'value')) return false
+  return durable === undefined ? keys === 4 : keys === 5 && typeof durable === 'boolean'
 }
 
 const isId = (id: unknown): id is string | number =>

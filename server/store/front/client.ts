@@ -191,6 +191,14 @@ export class Store {
     return this.#control({ type: 'flush' })
   }
 
+  /**
+   * `flush` for values that were marked after `dropped` was read from `health`. Refused with `not_durable` when they may not be
+   * on disk.
+   */
+  durable(dropped: number): Promise<null> {
+    return this.#control({ type: 'durable', dropped })
+  }
+
   /** Kept with the next group commit; nobody waits for it. */
   event(event: EngineEvent): void {
     this.#events.push(event)

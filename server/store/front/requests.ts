@@ -139,6 +139,11 @@ export type ControlRequest =
   | { type: 'drop_states'; nodes: string[] }
   /** Answered when everything that was marked before it is committed. */
   | { type: 'flush' }
+  /**
+   * The same, refused with `not_durable` when the store has dropped history since it said so `dropped` times: the values that
+   * are asked about may be among it.
+   */
+  | { type: 'durable'; dropped: number }
 
 export type StoreRequest =
   | { type: 'control'; id: number; request: ControlRequest }

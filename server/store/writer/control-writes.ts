@@ -110,6 +110,7 @@ export class ControlWrites {
       case 'run_progress':
         return runs.progress(request.progress)
       case 'flush':
+      case 'durable':
         return null
     }
   }

@@ -233,6 +233,7 @@ export class GroupCommit {
     const isWhole = text !== undefined
     if (!isWhole) this.#savepoint.run()
     try {
+      this.#assertDurable(request)
       const result = controls.apply(request, follows)
       if (!isWhole) this.#release.run()
       after.push(...follows)
@@ -245,6 +246,13 @@ export class GroupCommit {
       }
       return { id, problem: error.toJSON() }
     }
+  }
+
+  /** What was dropped since the asker last heard of it may be what he asks about. */
+  #assertDurable(request: ControlRequest): void {
+    if (request.type !== 'durable' || request.dropped === this.#dropped) return
+    const why = this.#fault?.reason ?? 'A commit of the store has failed'
+    throw new Refusal('not_durable', `${why}.`)
   }
 
   #alone(one: Waiting): Answer {

@@ -346,6 +346,12 @@ describe('svc publish', () => {
   }
 })
 
+test('svc publish --durable asks for an answer when the value is on disk', async t => {
+  const answers = { 'POST /messages/a.b': { answer: { name: 'a.b', version: 8 } } }
+  const { code, requests } = await against(t, answers, ['publish', 'a.b', '1.5', '--durable'])
+  assert.deepEqual([code, requests[0]!.body], [0, { value: 1.5, durable: true }])
+})
+
 describe('svc messages', () => {
   const message = (name: string, value: unknown, version = 5) => ({
     name,

@@ -52,6 +52,24 @@ describe('messages over HTTP', () => {
     assert.equal((await asking.ask('GET', '/messages/press.raw')).json.version, before + 3)
   })
 
+  test('a durable publish is answered when it is on disk; a list is, when one of its values says so', async () => {
+    const { engine } = served
+    const before = engine.synced
+    const durable = { value: 3, durable: true }
+    assert.equal((await asking.ask('POST', '/messages/press.raw', { body: durable })).status, 202)
+    assert.equal((await asking.ask('POST', '/messages/', { body: { ...durable, name: 'press.raw' } })).status, 202)
+    const list = [
+      { name: 'press.raw', value: 2 },
+      { name: 'press.raw', ...durable },
+    ]
+    assert.equal((await asking.ask('POST', '/messages/', { body: list })).json.length, 2)
+    assert.equal(engine.synced, before + 3)
+    await asking.ask('POST', '/messages/press.raw', { body: { value: 3, durable: false } })
+    assert.equal(engine.synced, before + 3)
+    const unclear = { value: 3, durable: 'yes' }
+    assert.equal(await asking.code('POST', '/messages/press.raw', { body: unclear }), 'validation')
+  })
+
   test('lists are bounded', async () => {
     const item = { name: 'press.raw', value: 1 }
     const long = Array.from({ length: limits.PUBLISH_LIST_ITEMS + 1 }, () => item)

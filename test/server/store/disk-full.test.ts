@@ -96,6 +96,34 @@ test('when the file cannot grow, writes are refused one by one, nothing is half 
   store.close()
 })
 
+test('whoever asks whether his values are on disk is told when a commit did not take them, and only then', t => {
+  const health: StoreHealth[] = []
+  const store = opened(temporaryDirectory(t), health)
+  const publish = (from: number, to: number): void => {
+    for (let i = from; i <= to; i++)
+      store.intake.value(0, i, 1.7e15 + i, 0, KIND.float, Math.random(), Buffer.alloc(0), 0, 8)
+  }
+  const asks = (dropped: number): string => {
+    const [answer] = store.commit.run(store.intake, [{ id: 1, request: { type: 'durable', dropped } }])
+    return 'problem' in answer! ? answer.problem.code : 'on disk'
+  }
+  store.registry.register({ messages: [[0, 'f.raw', 'float']], flows: [], nodes: [] })
+  publish(1, 1000)
+  assert.equal(asks(0), 'on disk')
+  const pages = store.db.pragma('page_count', { simple: true }) as number
+  store.db.pragma(`max_page_count = ${pages + 1}`)
+  publish(1001, 200_000)
+  assert.equal(asks(0), 'not_durable', 'in the commit that failed')
+  publish(200_001, 200_002)
+  assert.equal(asks(health.at(-1)!.dropped), 'not_durable', 'while the disk is down')
+  store.db.pragma('max_page_count = 1000000')
+  store.commit.probe()
+  publish(200_003, 200_004)
+  assert.equal(asks(0), 'not_durable', 'dropped before the commit that took the rest')
+  assert.equal(asks(health.at(-1)!.dropped), 'on disk')
+  store.close()
+})
+
 test('a full disk costs history, not the engine: control writes say so, and values are whole when there is room again', async t => {
   const data_dir = temporaryDirectory(t)
   const mount = (...options: string[]): boolean =>

@@ -26,22 +26,22 @@ function room() {
   })
   fanout.attach(front)
   const defects: unknown[] = []
+  const synced = Promise.withResolvers<void>()
+  const publish = (items: readonly { name: string; value: unknown }[]) =>
+    items.map(({ name, value }) => {
+      const message = values.indexOf(name)
+      if (message === -1) throw new ServiceError('message_not_found', `There is no message ${name}.`)
+      if (value === 'full') throw new ServiceError('backlogged', 'Full.', { retry_after_s: 2 })
+      if (value === 'defect') throw new RangeError('a defect')
+      if (typeof value !== 'number') throw new ServiceError('wrong_dtype')
+      return { name, version: values.publish(message, value) }
+    })
   const handlers = new FlowsSocket({
     fanout,
     directory: values,
     now_ms: () => clock.ms,
     onDefect: error => defects.push(error),
-    messages: {
-      publish: items =>
-        items.map(({ name, value }) => {
-          const message = values.indexOf(name)
-          if (message === -1) throw new ServiceError('message_not_found', `There is no message ${name}.`)
-          if (value === 'full') throw new ServiceError('backlogged', 'Full.', { retry_after_s: 2 })
-          if (value === 'defect') throw new RangeError('a defect')
-          if (typeof value !== 'number') throw new ServiceError('wrong_dtype')
-          return { name, version: values.publish(message, value) }
-        }),
-    },
+    messages: { publish, publishDurably: async items => synced.promise.then(() => publish(items)) },
   })
   const connect = (): SocketDouble => {
     const socket = front.connect()
@@ -55,7 +55,7 @@ function room() {
   }
   const problem = (socket: SocketDouble): Record<string, unknown> =>
     socket.frames('error').at(-1)!['problem'] as Record<string, unknown>
-  return { front, values, fanout, handlers, clock, defects, connect, say, problem }
+  return { front, values, fanout, handlers, clock, defects, synced, connect, say, problem }
 }
 
 test('a value published on one socket is acknowledged there and reaches another', () => {
@@ -75,6 +75,33 @@ test('a value published on one socket is acknowledged there and reaches another'
       [2, 21],
     ],
   )
+})
+
+test('a durable publish is acknowledged when it is on disk, others meanwhile; one that is refused says so', async () => {
+  const { handlers, synced, connect, say, problem } = room()
+  const [socket, gone] = [connect(), connect()]
+  for (const id of [1, 2, 3])
+    say(id === 3 ? gone : socket, {
+      type: 'publish',
+      id,
+      name: 'boiler.raw',
+      value: id === 2 ? 'warm' : id,
+      durable: true,
+    })
+  say(socket, { type: 'publish', id: 4, name: 'boiler.raw', value: 4 })
+  assert.deepEqual(
+    socket.frames('ack').map(frame => frame['id']),
+    [4],
+  )
+  handlers.close(gone)
+  synced.resolve()
+  for (let turn = 0; turn < 10; turn++) await Promise.resolve()
+  assert.deepEqual(gone.frames('ack'), [])
+  assert.deepEqual(
+    socket.frames('ack').map(frame => frame['id']),
+    [4, 1],
+  )
+  assert.deepEqual([socket.frames('error')[0]!['id'], problem(socket)['code']], [2, 'wrong_dtype'])
 })
 
 test('nothing is pushed that was not asked for', () => {

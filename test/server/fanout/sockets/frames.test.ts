@@ -76,11 +76,12 @@ test('lists over the bound and deep nesting are refused or read without harm', (
 test('the hand-written check of a publish frame answers as its schema does', () => {
   console.log(`SEED=${seed}`)
   const schema = Compile(PublishFrame)
-  const key = fc.constantFrom('type', 'id', 'name', 'value', 'extra', '__proto__', 'toString')
+  const key = fc.constantFrom('type', 'id', 'name', 'value', 'durable', 'durable', 'extra', '__proto__', 'toString')
   const value = fc.oneof(
     fc.constantFrom('publish', 'subscribe', 'boiler.raw', 'boiler', 'a.b.c', '', 'x'.repeat(128), 'x'.repeat(129)),
     fc.constantFrom(`${'n'.repeat(64)}.${'n'.repeat(64)}`, `${'n'.repeat(65)}.n`, 'boiler.ra w', 'boiler.raw\n'),
     fc.double(),
+    fc.boolean(),
     fc.jsonValue({ maxDepth: 2 }),
   )
   const good = fc.record({

@@ -22,21 +22,20 @@ async function room(t: TestContext, options: Partial<FanoutOptions> = {}) {
     onDefect: error => assert.fail(String(error)),
     ...options,
   })
+  const publish = (items: readonly { name: string; value: unknown }[]) =>
+    items.map(({ name, value }) => {
+      const message = values.indexOf(name)
+      if (message === -1) throw new ServiceError('message_not_found', `There is no message ${name}.`)
+      if (typeof value !== 'number') throw new ServiceError('wrong_dtype')
+      const version = values.publish(message, value)
+      setImmediate(() => values.deliver(fanout))
+      return { name, version }
+    })
   const handlers = new FlowsSocket({
     fanout,
     directory: values,
     onDefect: error => assert.fail(String(error)),
-    messages: {
-      publish: items =>
-        items.map(({ name, value }) => {
-          const message = values.indexOf(name)
-          if (message === -1) throw new ServiceError('message_not_found', `There is no message ${name}.`)
-          if (typeof value !== 'number') throw new ServiceError('wrong_dtype')
-          const version = values.publish(message, value)
-          setImmediate(() => values.deliver(fanout))
-          return { name, version }
-        }),
-    },
+    messages: { publish, publishDurably: async items => publish(items) },
   })
   const { front, port } = await startFlowsFront(handlers)
   fanout.attach(front)
