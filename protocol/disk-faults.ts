@@ -1,5 +1,9 @@
-/** What a disk can refuse a write for. Each is an error code of its own, because what to do about it differs. */
-export type DiskFaultCode = 'disk_full' | 'disk_read_only' | 'disk_failed'
+/**
+ * What a write can be refused for that is no defect of the engine. Each is an error code of its own, because what to do about it
+ * differs. `database_lost`: the files that are open are not those under their names any more, so a restart would not find the write.
+ */
+export const DISK_FAULTS = ['disk_full', 'disk_read_only', 'disk_failed', 'database_lost'] as const
+export type DiskFaultCode = (typeof DISK_FAULTS)[number]
 
 export interface DiskFault {
   readonly code: DiskFaultCode

@@ -7,6 +7,12 @@ import { dirname, isAbsolute, join, resolve } from 'node:path'
 export const INSTALLATION_NAME = '.svc'
 export const ENGINE_FILE = 'engine.json'
 export const TOKEN_FILE = 'token'
+export const DATABASE_FILE = 'engine.db'
+/** SQLite's own log, beside the database from its first commit to its clean end. */
+export const WAL_FILE = 'engine.db-wal'
+export const REDO_FILE = 'redo.log'
+export const KEY_FILE = 'key.pem'
+export const LOCK_FILE = 'lock.db'
 
 /** `engine.json`: who serves the installation. `url` is null while the engine starts. */
 export interface EngineFile {

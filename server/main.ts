@@ -36,6 +36,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
   let beginning: NodeJS.Timeout | undefined
   const close = async (): Promise<void> => {
     clearTimeout(beginning)
+    if (running !== null) installation.retire()
     await running?.close()
     log.info('engine_stopped')
     log.close()

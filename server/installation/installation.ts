@@ -3,11 +3,22 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, st
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { ServiceError } from '../../protocol/errors.ts'
-import { ENGINE_FILE, type EngineFile, installationPlace, type Place, TOKEN_FILE } from '../../protocol/installation.ts'
+import {
+  DATABASE_FILE,
+  ENGINE_FILE,
+  type EngineFile,
+  installationPlace,
+  KEY_FILE,
+  LOCK_FILE,
+  type Place,
+  TOKEN_FILE,
+  WAL_FILE,
+} from '../../protocol/installation.ts'
 import { limits } from '../../protocol/limits.ts'
 import { formatTime } from '../../protocol/time.ts'
 import { VERSION } from '../../protocol/version.ts'
 import type { MintedToken } from '../running-engine.ts'
+import { createDatabase } from '../store/front/database-file.ts'
 import { InstallationLock } from './lock.ts'
 import { isPrivateKey, writePrivate } from './private-file.ts'
 
@@ -26,9 +37,6 @@ export interface AdminAccount {
   readonly password: string
 }
 
-const DATABASE_FILE = 'engine.db'
-const KEY_FILE = 'key.pem'
-const LOCK_FILE = 'lock.db'
 const IGNORE_FILE = '.gitignore'
 const ADMIN = 'admin'
 const RESET_FILE = /^reset-[0-9a-f]{16}\.json$/
@@ -66,7 +74,7 @@ export class Installation {
     this.#lock = lock
   }
 
-  /** Throws ServiceError `second_engine`, `wrong_database`, `bad_installation`. Makes the directory when there is none. */
+  /** Throws ServiceError `second_engine`, `wrong_database`, `bad_installation`, `database_missing`, `bad_database`. Makes the directory when there is none. */
   static open(options: InstallationOptions): Installation {
     const place = installationPlace({
       data_dir: options.data_dir,
@@ -83,6 +91,7 @@ export class Installation {
     if (lock === null) throw secondEngine(data_dir)
     try {
       const isNew = !existsSync(join(data_dir, KEY_FILE))
+      prepareDatabase(data_dir, isNew)
       for (const stale of [ENGINE_FILE, TOKEN_FILE]) rmSync(join(data_dir, stale), { force: true })
       const installation = new Installation(data_dir, lock, readOrMakeKey(join(data_dir, KEY_FILE)), isNew)
       installation.#dropOldResets()
@@ -160,11 +169,22 @@ export class Installation {
     void this.#renewNow()
   }
 
+  /** The engine begins to end: from here on nobody can tell from its files whether it was killed. */
+  retire(): void {
+    if (this.#isOurs()) this.#writeEngineFile(null)
+  }
+
   /** The engine no longer answers: clients stop finding it, and another may start. */
   close(): void {
     if (this.#renewal !== null) clearInterval(this.#renewal)
-    rmSync(join(this.data_dir, ENGINE_FILE), { force: true })
+    if (this.#isOurs()) rmSync(join(this.data_dir, ENGINE_FILE), { force: true })
     this.#lock.release()
+  }
+
+  /** Not when the directory was replaced under this engine, and another one serves what is there now. */
+  #isOurs(): boolean {
+    const file = readEngineFile(this.data_dir)
+    return file?.pid === process.pid && file.started_at === this.#started_at
   }
 
   /** A reset whose token has ended is of no use to anybody. A file that cannot be removed stays until the next look. */
@@ -227,12 +247,44 @@ function readOrMakeKey(path: string): string {
   return pem
 }
 
-function secondEngine(data_dir: string): ServiceError {
-  try {
-    const first = JSON.parse(readFileSync(join(data_dir, ENGINE_FILE), 'utf8')) as EngineFile
-    const where = first.url === null ? 'is starting on' : `answers at ${first.url} for`
-    return new ServiceError('second_engine', `Process ${first.pid} ${where} ${data_dir}.`)
-  } catch {
-    return new ServiceError('second_engine', `Another process holds ${data_dir}.`)
+/**
+ * The key is made after the database, so a key without one says that there was one: an empty database in its place would hide that
+ * everything is gone.
+ */
+function prepareDatabase(data_dir: string, isNew: boolean): void {
+  const path = join(data_dir, DATABASE_FILE)
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? null
+  if (isNew) {
+    if (size === null || size === 0) createDatabase(path)
+    return
   }
+  if (size === null || size === 0) {
+    const what = size === null ? 'is not there' : 'is empty'
+    throw new ServiceError(
+      'database_missing',
+      `${path} ${what}, but ${KEY_FILE} beside it says that there was a database.`,
+    )
+  }
+  // An engine that answered has committed, and only one that ended in order takes SQLite's log away.
+  const wasKilled = (readEngineFile(data_dir)?.url ?? null) !== null
+  if (!wasKilled || existsSync(join(data_dir, WAL_FILE))) return
+  throw new ServiceError(
+    'bad_database',
+    `${join(data_dir, WAL_FILE)} is missing, and the engine before did not end in order: its last commits are in that file. Put it back; or, to go on without them, remove ${ENGINE_FILE}.`,
+  )
+}
+
+function readEngineFile(data_dir: string): EngineFile | null {
+  try {
+    return JSON.parse(readFileSync(join(data_dir, ENGINE_FILE), 'utf8')) as EngineFile
+  } catch {
+    return null
+  }
+}
+
+function secondEngine(data_dir: string): ServiceError {
+  const first = readEngineFile(data_dir)
+  if (first === null) return new ServiceError('second_engine', `Another process holds ${data_dir}.`)
+  const where = first.url === null ? 'is starting or ending on' : `answers at ${first.url} for`
+  return new ServiceError('second_engine', `Process ${first.pid} ${where} ${data_dir}.`)
 }

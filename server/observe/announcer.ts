@@ -33,7 +33,7 @@ export class Announcer {
     const before = this.#fault
     if (fault?.code === before?.code) return
     this.#fault = fault
-    const type = fault === null ? 'disk_recovered' : fault.code === 'disk_full' ? 'disk_full' : 'disk_failed'
+    const type = fault === null ? 'disk_recovered' : fault.code === 'disk_read_only' ? 'disk_failed' : fault.code
     const { code, reason } = (fault ?? before)!
     const told = { code, reason, dropped }
     this.#parts.log.warn(type, told)

@@ -1,3 +1,4 @@
+import { DISK_FAULTS } from '../../protocol/disk-faults.ts'
 import type { FlowBacklog } from '../../protocol/nouns/flow.ts'
 import { VERSION } from '../../protocol/version.ts'
 import type { CascadeCounts } from '../fanout/cascade-counts.ts'
@@ -128,10 +129,7 @@ export function prometheusText(parts: PrometheusParts): string {
     'svc_disk_fault',
     'gauge',
     '1 while the disk takes no commits, by what it refuses them for.',
-    (['disk_full', 'disk_read_only', 'disk_failed'] as const).map(code => [
-      { code },
-      store.health.fault?.code === code ? 1 : 0,
-    ]),
+    DISK_FAULTS.map(code => [{ code }, store.health.fault?.code === code ? 1 : 0]),
   )
   out.metric('svc_resident_bytes', 'gauge', 'Resident memory of the engine process.', [[{}, process.memoryUsage.rss()]])
   out.metric('svc_arena_bytes', 'gauge', 'Memory of the values that are too large for a slot.', [

@@ -1,7 +1,8 @@
+import { DISK_FAULTS } from '../../protocol/disk-faults.ts'
 import { type ErrorCode, ServiceError } from '../../protocol/errors.ts'
 
 /** What only time, or somebody with a larger disk, can mend. */
-const DISK: ReadonlySet<ErrorCode> = new Set(['disk_full', 'disk_read_only', 'disk_failed', 'database_lost'])
+const DISK: ReadonlySet<ErrorCode> = new Set(DISK_FAULTS)
 
 const RETRY_MS = 500
 const SLOWEST_MS = 10_000

@@ -11,6 +11,8 @@ export interface LiveEngine {
   engine: Engine
   url: string
   data_dir: string
+  /** Ends the engine in order. */
+  close(): Promise<void>
   /** Ends the engine in order and starts another one on the same data directory. */
   restart(): Promise<LiveEngine>
 }
@@ -35,13 +37,17 @@ export async function liveEngine(
   const start = async (): Promise<LiveEngine> => {
     const { engine, served } = await startIn(data_dir, environment, bounds)
     last = served
+    const close = async (): Promise<void> => {
+      last = null
+      await served.close()
+    }
     return {
       engine,
       url: served.url,
       data_dir,
+      close,
       restart: async () => {
-        last = null
-        await served.close()
+        await close()
         return start()
       },
     }

@@ -1,17 +1,24 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { ServiceError } from '../../../protocol/errors.ts'
+import { DATABASE_FILE } from '../../../protocol/installation.ts'
 
 export type Connection = Database.Database
 export type Statement<Row = unknown> = Database.Statement<unknown[], Row>
 
-export const databaseFile = (data_dir: string): string => join(data_dir, 'engine.db')
+export const databaseFile = (data_dir: string): string => join(data_dir, DATABASE_FILE)
 
 /** Pages of 8 KiB: half the page headers and write calls of 4 KiB for history, while a control commit still writes only a handful. */
-const PAGE_BYTES = 8192
+export const PAGE_BYTES = 8192
 
+/** What is not so in a file of ours is so in one that another program made. */
 function expectPragma(db: Connection, name: string, want: unknown): void {
   const got = db.pragma(name, { simple: true })
-  if (got !== want) throw new TypeError(`sqlite: ${name} is ${String(got)}, not ${String(want)}`)
+  if (got === want) return
+  throw new ServiceError(
+    'bad_database',
+    `${db.name} has ${name} ${String(got)}, and this engine needs ${String(want)}: another program made it.`,
+  )
 }
 
 /**
@@ -20,6 +27,16 @@ function expectPragma(db: Connection, name: string, want: unknown): void {
  */
 export function openWriter(file: string): Connection {
   const db = new Database(file, { timeout: 5000 })
+  try {
+    prepare(db)
+  } catch (error) {
+    db.close()
+    throw error
+  }
+  return db
+}
+
+function prepare(db: Connection): void {
   // Both take effect on an empty file only.
   db.pragma(`page_size = ${PAGE_BYTES}`)
   db.pragma('auto_vacuum = INCREMENTAL')
@@ -34,7 +51,6 @@ export function openWriter(file: string): Connection {
   expectPragma(db, 'journal_mode', 'wal')
   expectPragma(db, 'synchronous', 2)
   expectPragma(db, 'auto_vacuum', 2)
-  return db
 }
 
 /** Its own snapshot per transaction; it never holds one open across pages, so that checkpoints reach the end of the log. */

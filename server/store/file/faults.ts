@@ -2,6 +2,7 @@ import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { type DiskFault, diskFault, errorName } from '../../../protocol/disk-faults.ts'
 import { ServiceError } from '../../../protocol/errors.ts'
+import { FilesLost } from './watched-files.ts'
 
 /** As much as the probe of a full disk commits, so that the two agree. */
 const TRIAL_BYTES = 256 * 1024
@@ -20,6 +21,7 @@ export function faultOf(
   data_dir: string,
   ask: (data_dir: string) => unknown = tryToWrite,
 ): DiskFault | null {
+  if (error instanceof FilesLost) return error.fault
   const name = errorName(error)
   if (!/^SQLITE_(IOERR|CANTOPEN|READONLY)/.test(name)) return diskFault(name)
   const asked = ask(data_dir)
@@ -59,6 +61,8 @@ function tryToWrite(data_dir: string): unknown {
 export function refusalOf(error: unknown, data_dir: string, fault = faultOf(error, data_dir)): ServiceError {
   if (error instanceof ServiceError) return error
   if (fault !== null) return new ServiceError(fault.code, `${fault.reason}. Nothing was changed.`)
+  if (errorName(error).startsWith('SQLITE_BUSY'))
+    return new ServiceError('store_failed', 'Another program holds engine.db (SQLITE_BUSY).')
   const text = error instanceof Error ? `${error.message}.` : String(error)
   return new ServiceError(isDamage(error) ? 'database_damaged' : 'store_failed', text)
 }

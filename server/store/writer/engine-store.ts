@@ -12,6 +12,8 @@ import { Users } from '../catalog/users.ts'
 import type { StoreBounds } from '../file/bounds.ts'
 import { type Connection, databaseFile, openWriter } from '../file/database.ts'
 import { DiskUse } from '../file/disk-use.ts'
+import { assertUsable } from '../file/usable.ts'
+import { WatchedFiles } from '../file/watched-files.ts'
 import type { Loaded, StoreHealth } from '../front/replies.ts'
 import { HistoryWriter } from '../history/writer.ts'
 import { migrate } from '../migrations/migrate.ts'
@@ -55,6 +57,7 @@ export class EngineStore {
 
   constructor(options: EngineStoreOptions) {
     const { data_dir, bounds, clock } = options
+    assertUsable(data_dir)
     const db = openWriter(databaseFile(data_dir))
     this.db = db
     try {
@@ -78,8 +81,9 @@ export class EngineStore {
       const counts = new RunCounts(db)
       const runs = new RunWriter(db, events, counts, bounds.runs_queued)
       const controls = new ControlWrites({ db, flows, flavors, users, sign_ins, errors, history, live, registry, runs })
+      const files = new WatchedFiles(data_dir)
       const redo = new RedoLog(data_dir, lastEpoch(db) + 1, bounds.redo_bytes, options.log)
-      const transaction = new StoreTransaction({ db, controls, redo, disk, counts })
+      const transaction = new StoreTransaction({ db, controls, redo, disk, counts, files })
       const parts = {
         db,
         data_dir,
@@ -94,6 +98,7 @@ export class EngineStore {
         controls,
         transaction,
         disk,
+        files,
         log: options.log,
       }
       this.redo = redo

@@ -11,6 +11,7 @@ import type { NodeErrors } from '../catalog/node-errors.ts'
 import type { Samples } from '../catalog/samples.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import { faultOf, isSqlite, refusalOf } from '../file/faults.ts'
+import type { WatchedFiles } from '../file/watched-files.ts'
 import type { Answer, StoreHealth } from '../front/replies.ts'
 import type { ControlRequest, Sample } from '../front/requests.ts'
 import type { HistoryWriter } from '../history/writer.ts'
@@ -43,6 +44,7 @@ interface Parts {
   samples: Samples
   controls: ControlWrites
   transaction: StoreTransaction
+  files: WatchedFiles
   /** A line for the log of the service. */
   log: (text: string) => void
 }
@@ -142,8 +144,9 @@ export class GroupCommit {
 
   /** While the disk takes nothing: does it take a commit again? */
   probe(): void {
-    const { db } = this.#parts
+    const { db, files } = this.#parts
     try {
+      files.assertThere()
       // What the log of the database holds may free the room that a commit needs.
       db.pragma('wal_checkpoint(PASSIVE)')
       this.#parts.transaction.run(() => {
@@ -162,6 +165,14 @@ export class GroupCommit {
       return
     }
     this.#fault = null
+    this.#report()
+  }
+
+  /** Are the files still there? Commits ask themselves; this is for who writes nothing. */
+  look(): void {
+    const fault = this.isDown ? null : this.#parts.files.lost()
+    if (fault === null) return
+    this.#fault = fault
     this.#report()
   }
 

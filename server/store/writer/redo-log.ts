@@ -2,8 +2,9 @@ import { closeSync, fdatasyncSync, fsyncSync, openSync, readFileSync, rmSync, wr
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { ServiceError } from '../../../protocol/errors.ts'
+import { REDO_FILE } from '../../../protocol/installation.ts'
 
-export const redoFile = (data_dir: string): string => join(data_dir, 'redo.log')
+export const redoFile = (data_dir: string): string => join(data_dir, REDO_FILE)
 
 /** Length of a record's payload, CRC-32 of what follows it, format, epoch of the engine start, sequence number: 32 bits each, little-endian. */
 const HEADER_BYTES = 20

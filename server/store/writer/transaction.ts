@@ -1,5 +1,6 @@
 import type { Connection, Statement } from '../file/database.ts'
 import type { DiskUse } from '../file/disk-use.ts'
+import type { WatchedFiles } from '../file/watched-files.ts'
 import type { ControlRequest } from '../front/requests.ts'
 import type { RunCounts } from '../runs/counts.ts'
 import type { ControlWrites } from './control-writes.ts'
@@ -12,6 +13,8 @@ interface Parts {
   /** Both write what they count at the end of a transaction. */
   disk: DiskUse
   counts: RunCounts
+  /** Nothing is answered that is written where nobody finds it again. */
+  files: WatchedFiles
 }
 
 /** In `settings`: the newest record of the redo log that is committed. */
@@ -75,13 +78,15 @@ export class StoreTransaction {
   /** True: they may be answered now. False: they want a commit. */
   keep(written: readonly { request: ControlRequest; text: string }[]): boolean {
     if (!this.#parts.redo.append(written.map(({ text }) => text))) return false
+    this.#parts.files.assertThere()
     for (const { request } of written) this.#kept.push(request)
     return true
   }
 
   /** Returns when it is on disk. */
   commit(): void {
-    const { counts, disk, redo } = this.#parts
+    const { counts, disk, files, redo } = this.#parts
+    files.assertThere()
     disk.write()
     counts.write()
     const { mark } = redo
@@ -91,6 +96,7 @@ export class StoreTransaction {
     disk.committed()
     redo.committed()
     this.#kept = []
+    files.assertThere()
   }
 
   undo(): void {

@@ -29,6 +29,8 @@ const DROP_ROWS = 64
 const CLOSE_BINS = 2000
 /** A bin is closed by the clock a little after its end, so that points on their way still find it open. */
 const CLOSE_AFTER_US = 1_000_000
+/** Files that are gone are noticed after so long when nothing is committed. */
+const LOOK_EVERY_US = 1_000_000
 const MINUTE_US = 60_000_000
 const COARSEN_EVERY_US = 600_000_000
 /** Free pages beyond this go back to the file system. */
@@ -45,6 +47,7 @@ export class Upkeep {
   readonly #compaction: Compaction
   readonly #rollups: RollupSweep
   readonly #page_bytes: number
+  #looked = 0
   #closed_until = 0
   #coarsened = 0
   #vacuumed = 0
@@ -61,7 +64,12 @@ export class Upkeep {
 
   /** One round; true when there is more to do at once. */
   step(): boolean {
-    const { commit, history } = this.#parts
+    const { clock, commit, history } = this.#parts
+    const now = clock()
+    if (now >= this.#looked + LOOK_EVERY_US || now < this.#looked) {
+      this.#looked = now
+      commit.look()
+    }
     if (commit.isDown) return false
     this.checkpoint(this.#parts.bounds.wal_bytes / 2)
     if (history.shouldSeal()) commit.upkeep(() => history.seal())

@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { ServiceError } from '../../../protocol/errors.ts'
@@ -161,6 +171,65 @@ describe('an installation that is opened again', () => {
     await engine.ended
     assert.equal(isAlive(engine.child.pid!), false)
     assert.equal(open(t, { cwd }).isNew, false)
+  })
+})
+
+describe('a database that is gone', () => {
+  const present = (data_dir: string): string[] => readdirSync(data_dir).filter(name => name !== 'lock.db')
+  const closed = (t: TestContext): { cwd: string; data_dir: string; path: string } => {
+    const cwd = directoryFor(t)
+    const installation = open(t, { cwd })
+    installation.close()
+    return { cwd, data_dir: installation.data_dir, path: installation.database }
+  }
+
+  test('is not replaced by an empty one: the key says that there was one', t => {
+    const { cwd, data_dir, path } = closed(t)
+    for (const [spoil, what] of [
+      [() => rmSync(path), 'is not there'],
+      [() => writeFileSync(path, ''), 'is empty'],
+    ] as const) {
+      spoil()
+      const before = present(data_dir)
+      const { code, detail } = refusal(() => open(t, { cwd }))
+      assert.equal(code, 'database_missing')
+      assert.ok(detail.startsWith(`${path} ${what}`), detail)
+      assert.match(detail, /key\.pem/)
+      assert.deepEqual(present(data_dir), before)
+    }
+    renameSync(join(data_dir, 'key.pem'), join(data_dir, 'old-key.pem'))
+    rmSync(path)
+    assert.equal(open(t, { cwd }).isNew, true)
+    assert.ok(statSync(path).size > 0)
+  })
+
+  test('is none of a first start that was cut off before it had a key', t => {
+    const { cwd, data_dir } = closed(t)
+    rmSync(join(data_dir, 'key.pem'))
+    assert.equal(open(t, { cwd }).isNew, true)
+  })
+
+  test('says so when it is what was committed last: the log of an engine that was killed', t => {
+    const { cwd, data_dir } = closed(t)
+    const killed = { url: 'http://127.0.0.1:4711', pid: 1, started_at: '2026-01-01T00:00:00Z', version: VERSION }
+    writeFileSync(join(data_dir, 'engine.json'), JSON.stringify(killed))
+    const { code, detail } = refusal(() => open(t, { cwd }))
+    assert.equal(code, 'bad_database')
+    assert.match(detail, /engine\.db-wal is missing, and the engine before did not end in order/)
+    writeFileSync(join(data_dir, 'engine.db-wal'), '')
+    open(t, { cwd }).close()
+    rmSync(join(data_dir, 'engine.db-wal'))
+    writeFileSync(join(data_dir, 'engine.json'), JSON.stringify({ ...killed, url: null }))
+    open(t, { cwd })
+  })
+
+  test('is no question of an engine that was killed while it ended', t => {
+    const cwd = directoryFor(t)
+    const installation = open(t, { cwd })
+    installation.announce('http://127.0.0.1:4711')
+    installation.retire()
+    const { url } = JSON.parse(readFileSync(join(installation.data_dir, 'engine.json'), 'utf8')) as { url: unknown }
+    assert.equal(url, null)
   })
 })
 
