@@ -393,9 +393,11 @@ export class LiveEngine implements Engine {
     ended.close()
     await timer.stop()
     workers.close()
-    await coordinator.close()
+    // Runs end for their own reason; no body is waited for: the desk ends what runs before any grace is over.
+    const runs_ended = coordinator.close()
     await team.close()
     await desk.close()
+    await runs_ended
     await artifacts.close()
     strip.close()
     await tap.stop()

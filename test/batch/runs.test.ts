@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { test } from 'node:test'
 import type { FlowNode } from '../../protocol/nouns/flow-document.ts'
 import type { LiveEngine } from '../../server/compose.ts'
@@ -324,6 +325,25 @@ test('runs that were running when the engine ended have failed, and queued ones 
   assert.deepEqual([lost.status, lost.error!.code], ['failed', 'engine_restarted'])
   gate.open()
   assert.deepEqual((await after.ended(queued.id)).result, { y: 2 })
+})
+
+test('an engine that ends waits for no body: runs that hear nothing and runs that wait for a slot have failed alike', async t => {
+  // A grace that nobody would sit out.
+  const own = await liveEngine(t, { FLOW_MAX_RUNS: '4', FLOW_MAX_WORKERS: '2' }, { call_grace_ms: 600_000 })
+  const story = new BatchStory(own.engine)
+  const began = (id: number): string => `${own.data_dir}/began-${id}`
+  const endless = `import { writeFileSync } from 'node:fs'
+export default ({ x }) => { writeFileSync(${JSON.stringify(`${own.data_dir}/began-`)} + x, ''); for (;;); }`
+  await story.save('endless', flow([source(endless)], { message: 'x', dtype: 'int' }))
+  const runs = await Promise.all([1, 2, 3, 4].map(x => story.create('endless', { inputs: { x } })))
+  for (const { id } of runs) await story.until(id, run => run.status === 'running', 'runs')
+  await eventually(() => [1, 2, 3, 4].filter(x => existsSync(began(x))).length === 2, 'both slots are taken')
+  const after = new BatchStory((await own.restart()).engine)
+  for (const { id } of runs) {
+    const { status, error } = await after.ended(id)
+    assert.deepEqual([status, error!.code], ['failed', 'engine_restarted'])
+  }
+  assert.equal([1, 2, 3, 4].filter(x => existsSync(began(x))).length, 2)
 })
 
 test('a node holds what it declares while its body runs; who finds no room waits, is told of and listed', async t => {
