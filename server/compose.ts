@@ -29,7 +29,7 @@ import { MessageMap } from './flows/message-map.ts'
 import { LiveMessages } from './flows/messages.ts'
 import { Names } from './flows/names.ts'
 import { LiveNodes } from './flows/nodes.ts'
-import { restore } from './flows/restore.ts'
+import { restore, sinceOfStates } from './flows/restore.ts'
 import { type LiveBounds, liveBounds } from './lanes/bounds.ts'
 import { LaneFaults } from './lanes/lane-faults.ts'
 import { LaneTeam } from './lanes/lane-team.ts'
@@ -99,13 +99,15 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
   const { announce } = new Announcer({ store, fanout, log })
 
   // Flows.
-  const ended = new EndedFlows(front, (flow, reason, count) => {
+  const dropped = (flow: string, reason: string, count: number): void => {
     health.dropped(flow, reason, count)
     announce('values_dropped', flow, { reason, count })
-  })
+  }
+  const ended = new EndedFlows(front, dropped)
   const flows = new LiveFlows({
     front,
     ended,
+    dropped,
     store,
     names,
     map,
@@ -127,7 +129,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     changed: (flow, removed) => fanout.flowChanged(flow, removed),
   })
   const flavors = new LiveFlavors({ stored: loaded.flavors, store: store.flavors, flows, announce })
-  flows.load(loaded.flows)
+  flows.load(loaded.flows, sinceOfStates(loaded.states, front.codec))
   for (const error of loaded.node_errors) health.failed(error)
   const timers = restore(loaded, front, map, names)
 

@@ -57,7 +57,7 @@ export class FlowRun {
     this.#item = item
     this.#waves = new OpenWaves(this, host)
     this.#seats = new Seats(host, this.#waves)
-    this.#lines = new Lines(this, host, this.#waves)
+    this.#lines = new Lines(this, host, this.#waves, this.#seats)
     this.#emissions = new Emissions(this, host, this.#waves)
     this.run = this.#prepare(plan)
   }
@@ -277,9 +277,9 @@ export class FlowRun {
     const run = wave.run
     const seat = run.seats[position]!
     const mailbox = seat.mailbox
-    if (mailbox.closed || seat.body === null) {
+    if (mailbox.closed || seat.body === null || (!seat.current && this.#lines.isOvertaken(seat))) {
       if (mailbox.reserved === wave) mailbox.reserved = null
-      else if (mailbox.closed || !this.#lines.isReady(seat)) return this.#lines.wait(wave, position)
+      else if (mailbox.closed || !this.#lines.isReady(seat) || !seat.current) return this.#lines.wait(wave, position)
     }
     this.#start(wave, run, seat, position)
     if (mailbox.closed && !mailbox.busy) this.#lines.next(mailbox)
@@ -293,6 +293,7 @@ export class FlowRun {
       host.waitedForInput(seat)
       return
     }
+    seat.begun = true
     const execution = seat.execution
     execution.run = run
     execution.cascade = cascade

@@ -4,6 +4,7 @@ import type { Mailbox, Waiting } from './mailbox.ts'
 import type { OpenWaves } from './open-waves.ts'
 import type { PlanRun } from './plan-run.ts'
 import type { Seat } from './seat.ts'
+import type { Seats } from './seats.ts'
 import type { Wave } from './wave.ts'
 
 /** The lines before the nodes of a flow: who waits for a node that is busy, for a body that is being loaded, or for its own wave. */
@@ -13,8 +14,10 @@ export class Lines {
   readonly #flow: FlowRun
   readonly #host: Host
   readonly #waves: OpenWaves
+  readonly #seats: Seats
 
-  constructor(flow: FlowRun, host: Host, waves: OpenWaves) {
+  constructor(flow: FlowRun, host: Host, waves: OpenWaves, seats: Seats) {
+    this.#seats = seats
     this.#flow = flow
     this.#host = host
     this.#waves = waves
@@ -44,6 +47,10 @@ export class Lines {
     if (next === null) return
     const { wave, position } = next
     const seat = wave.run.seats[position]!
+    if (!seat.current && this.isOvertaken(seat)) {
+      this.#handOne(next, this.#flow.run, true)
+      return this.next(mailbox)
+    }
     if (!this.isReady(seat)) this.load(seat)
     if (seat.loading) return
     mailbox.leave(next)
@@ -77,20 +84,28 @@ export class Lines {
 
   // ---- deploy
 
+  /**
+   * The node has run on its new body: a cascade that began before the deploy and comes to it now takes the new body as well,
+   * or a late one would run on the old body after others have run on the new.
+   */
+  isOvertaken(replaced: Seat): boolean {
+    return this.#seats.present(replaced.node.id)?.begun ?? false
+  }
+
   /** Those who wait for a seat that was replaced go on, in their order, on the new plan; or they fail, counted. */
   handOver(mailboxes: ReadonlySet<Mailbox>, to: PlanRun): void {
     // All of them first: who waits for a node of its own wave, which now fails, finishes where it began.
     const leaving = [...mailboxes].flatMap(mailbox => mailbox.leaving())
-    for (const one of leaving) this.#handOne(one, to)
+    for (const one of leaving) this.#handOne(one, to, false)
     for (const mailbox of mailboxes) this.letIn(mailbox)
   }
 
-  #handOne(one: Waiting, to: PlanRun): void {
+  #handOne(one: Waiting, to: PlanRun, late: boolean): void {
     const { wave, position } = one
     const seat = wave.run.seats[position]!
     seat.mailbox.leave(one)
     this.waiting--
-    const heir = this.#waves.carryOver(wave, position, to)
+    const heir = this.#waves.carryOver(wave, position, to, late)
     if (heir === null) {
       wave.cascade.errors++
       this.#host.planChanged(this.#flow, seat, wave.cascade)

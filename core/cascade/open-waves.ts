@@ -57,8 +57,11 @@ export class OpenWaves {
     return wave
   }
 
-  /** A wave of a newer plan for one node that waits, with the inputs that it would have read; null when a port of it is gone. */
-  carryOver(old: Wave, position: number, to: PlanRun): Wave | null {
+  /**
+   * A wave of a newer plan for one node that waits, with the inputs that it would have read; null when a port of it is gone.
+   * `late`: others have run there since, and what it reads of earlier cascades is what they published.
+   */
+  carryOver(old: Wave, position: number, to: PlanRun, late: boolean): Wave | null {
     const before = old.run.plan
     const after = to.plan
     const { id, inputs } = before.nodes[position]!
@@ -74,7 +77,8 @@ export class OpenWaves {
     wave.turns = old.turns
     for (const { message } of inputs) {
       const there = after.by_message.get(before.messages[message]!.index)!
-      to.lend(there, old.run.read(message, old), old.run.versionIn(message, old), wave)
+      const version = old.run.versionIn(message, old)
+      if (version !== 0 || !late) to.lend(there, old.run.read(message, old), version, wave)
     }
     wave.activate(node.position)
     return wave

@@ -181,10 +181,10 @@ export class PlanRun {
     return 0
   }
 
-  /** Gives `wave` a value to read that is not the present one; with its version, 0 when the wave did not publish it. */
+  /** Gives `wave`, and no other, a value to read that is not the present one; with its version, 0 when the wave did not publish it. */
   lend(position: number, value: unknown, version: number, wave: Wave): void {
     const older = (this.#older[position] ??= [])
-    older.push({ value, version, wave: wave.id, as_of: wave.as_of })
+    older.push({ value, version, wave: wave.id, as_of: Number.POSITIVE_INFINITY })
     this.#older_kept++
   }
 

@@ -28,6 +28,8 @@ export class Seat {
   active: Execution | null = null
   /** False once a deploy replaced or removed the node. */
   current = true
+  /** An execution has begun here. */
+  begun = false
 
   constructor(node: PlanNode, mailbox: Mailbox) {
     this.node = node

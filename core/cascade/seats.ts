@@ -44,6 +44,11 @@ export class Seats {
     return seats
   }
 
+  /** That of the newest plan. */
+  present(id: string): Seat | undefined {
+    return this.#present.get(id)
+  }
+
   /** Those that the last plan replaced or removed. */
   takeReplaced(): Seat[] {
     const replaced = this.#replaced

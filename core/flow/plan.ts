@@ -74,7 +74,9 @@ export interface PlanNode {
   language: NormalNode['language']
   /** SHA-256 (hex) of the stripped body; null for a type without one. */
   digest: string | null
-  /** Differs when the node must start again with fresh state. */
+  /** The version of the flow with which it began: saves that left it alone did not change it. 0: not known, it was there at the start. */
+  since: number
+  /** Differs when the node must start again with fresh state: another node, or the same one that was gone in between. */
   change_key: string
   inputs: PlanInputPort[]
   outputs: PlanOutputPort[]
@@ -121,6 +123,8 @@ export interface PlanInput {
   world: World
   /** SHA-256 of a node's stripped body; null for a type without one. */
   digest(node_id: string): string | null
+  /** The version with which a node began; 0 when absent. */
+  since?(node_id: string): number
   /** Of nodes with a body that do not say it. */
   isolation?: NormalNode['isolation']
   /** A digest of a text, short and without collisions; makes the change keys. */
@@ -181,6 +185,7 @@ export function compilePlan(input: PlanInput): Plan {
       const node = nodes[number]!
       const digest = input.digest(node.id)
       const isolation = node.isolation ?? (digest === null ? null : (input.isolation ?? null))
+      const since = input.since?.(node.id) ?? 0
       return {
         id: node.id,
         qualified: `${flow}.${node.id}`,
@@ -190,7 +195,8 @@ export function compilePlan(input: PlanInput): Plan {
         settings: node.settings,
         language: node.language,
         digest,
-        change_key: input.hash(changeText(node)),
+        since,
+        change_key: changeKey(input.hash(changeText(node)), since),
         inputs: node.ports.inputs.map(port => ({
           port: port.name,
           dtype: port.dtype,
@@ -222,6 +228,11 @@ export function compilePlan(input: PlanInput): Plan {
     by_message: new Map(messages.list.map((message, at) => [message.index, at])),
   }
 }
+
+const changeKey = (hash: string, since: number): string => (since === 0 ? hash : `${hash}.${since}`)
+
+/** The version with which a node began, as its change key has it. */
+export const sinceOf = (change_key: string): number => Number(change_key.split('.', 2)[1] ?? 0)
 
 /** Is the bit of `position` set in the bitset `upstream`? */
 export const isUpstream = (upstream: Uint32Array, position: number): boolean =>

@@ -1,8 +1,9 @@
 /**
  * The durable state of each node between two turns: encoded, in an arena slab that the node's row names. Written by the
  * thread that owns the flow at the end of a turn, read by the next owner. A thread that dies in a turn leaves the state of
- * the turn before. Its version counts the writes, whichever thread made them: the journal rings of two lanes have no order
- * among each other, so the store goes by it.
+ * the turn before. Its version goes up with each write, whichever thread makes it, and what a node writes that began with a
+ * later version of its flow is above all that its predecessors write: the journal rings of two lanes have no order among
+ * each other, so the store goes by it.
  */
 import type { Arena } from './arena.ts'
 import { NODE_ROW } from './counters.ts'
@@ -10,15 +11,22 @@ import { layout } from './layout.ts'
 import type { Memory } from './region.ts'
 
 export const STATE_SLAB = layout('STATE_SLAB', [
+  ['version', 'f64', 'goes up with each write'],
   ['length', 'i32', 'bytes of the encoded state'],
-  ['version', 'i32', 'writes of the state of this node since the engine started (wraps)'],
+  ['spare', 'i32', ''],
   ['encoded', 'bytes:0', 'what the codec made of it'],
 ])
 
 const W = STATE_SLAB.word
+/** Writes of one node between two saves that begin it anew. */
+const WRITES = 2 ** 32
+
+/** The lowest version that the state of a node has which began with version `since` of its flow. */
+export const firstStateVersion = (since: number): number => since * WRITES + 1
 
 export class NodeStates {
   readonly #i32: Int32Array
+  readonly #f64: Float64Array
   readonly #bytes: Buffer
   readonly #base: number
   readonly #rows: number
@@ -26,6 +34,7 @@ export class NodeStates {
 
   constructor(memory: Memory, arena: Arena) {
     this.#i32 = memory.i32
+    this.#f64 = memory.f64
     this.#bytes = memory.bytes
     this.#base = memory.regions.nodes.offset
     this.#rows = memory.sizes.nodes
@@ -41,25 +50,30 @@ export class NodeStates {
     return Buffer.from(this.#bytes.subarray(from, from + this.#i32[(at >> 2) + W.length]!))
   }
 
-  /** Writes so far since the engine started; 0: no state is kept. */
+  /** 0: no state is kept. */
   version(node: number): number {
     const ref = this.#i32[this.#word(node)]!
-    return ref === 0 ? 0 : this.#i32[(this.#arena.offset(ref) >> 2) + W.version]! >>> 0
+    return ref === 0 ? 0 : this.#f64[(this.#arena.offset(ref) >> 3) + W.version]!
+  }
+
+  /** The version that the next write has, of a node that began with version `since` of its flow. */
+  nextVersion(node: number, since: number): number {
+    return Math.max(this.version(node) + 1, firstStateVersion(since))
   }
 
   /**
    * False when the arena is full: the state of the turn before stays. No function is called between the hand-over of the new
    * slab and its naming, so no death falls there; one before the old slab is released costs that slab.
    */
-  write(node: number, encoded: Buffer): boolean {
+  write(node: number, encoded: Buffer, since = 0): boolean {
     const word = this.#word(node)
-    const version = this.version(node) + 1
+    const version = this.nextVersion(node, since)
     const ref = this.#arena.allocate(STATE_SLAB.size + encoded.length)
     if (ref === 0) return false
     const at = this.#arena.offset(ref)
     encoded.copy(this.#bytes, at + STATE_SLAB.offset.encoded)
     this.#i32[(at >> 2) + W.length] = encoded.length
-    this.#i32[(at >> 2) + W.version] = version
+    this.#f64[(at >> 3) + W.version] = version
     const old = this.#i32[word]!
     this.#arena.commit(ref)
     this.#i32[word] = ref

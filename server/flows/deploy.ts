@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto'
+import { releaseHeld } from '../../core/cascade/release-held.ts'
 import type { Rules } from '../../core/flow/check.ts'
 import { factsOf } from '../../core/flow/facts.ts'
 import { compilePlan, type Plan } from '../../core/flow/plan.ts'
 import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
+import { nowUs } from '../../protocol/time.ts'
+import { newEncoded } from '../../protocol/values/codec.ts'
 import type { ToLane } from '../../threads/lane/messages.ts'
 import { injectPlan } from '../../threads/nodes/inject.ts'
-import type { InjectPlan, ToTimer } from '../../threads/timer/messages.ts'
+import type { InjectPlan, RatedPlan, ToTimer } from '../../threads/timer/messages.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
 import type { Store } from '../store/front/client.ts'
 import { Bodies } from './bodies.ts'
@@ -26,11 +29,16 @@ export interface DeployParts {
   isolation: 'process' | null
   toLanes(message: ToLane): void
   toTimer(message: ToTimer): void
+  /** Values that nobody will get: counted, and told. */
+  dropped(flow: string, reason: string, count: number): void
   /** Messages of the flow came or went. */
   changed(flow: string, removed: readonly number[]): void
 }
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)
+
+/** What a plan is made of. */
+type Compiled = Pick<LiveFlow, 'name' | 'version' | 'enabled' | 'document'> & Partial<Pick<LiveFlow, 'since'>>
 
 /**
  * Makes stored flows run.
@@ -79,7 +87,7 @@ export class Deploy {
   }
 
   /** The plan of a document that is not deployed, for a batch run of it. */
-  compile(flow: Pick<LiveFlow, 'name' | 'version' | 'enabled' | 'document'>): Plan {
+  compile(flow: Compiled): Plan {
     this.#ensureBodies(flow.document)
     const plan = this.#compile(flow)
     this.#registerNames([plan])
@@ -92,13 +100,30 @@ export class Deploy {
     const removed = map.set(flow)
     seedDefaults(flow, front, map)
     flow.plan.seeded = [...flow.seeded]
+    this.#releaseUnlimited(flow)
     this.#parts.toLanes({ type: 'plan', plan: flow.plan })
     this.#postTimers(flow, fire)
     this.#parts.changed(flow.name, removed)
     if (flow.enabled && front.queue.length(flow.index) > 0) front.ready.markReady(flow.index)
   }
 
-  #compile(flow: Pick<LiveFlow, 'name' | 'version' | 'enabled' | 'document'>): Plan {
+  /** What ports hold that have no limit any more comes before anything that their nodes emit on the new plan. */
+  #releaseUnlimited(flow: LiveFlow): void {
+    const { front, map, dropped } = this.#parts
+    for (const node of flow.plan.nodes) {
+      for (const { rate_hz, message } of node.outputs) {
+        const { name, index } = flow.plan.messages[message]!
+        if (rate_hz !== null || front.held.due(index) !== 0) flow.rated.add(index)
+        const route = map.get(name)?.route
+        if (rate_hz !== null || !flow.enabled || route === undefined || !flow.rated.has(index)) continue
+        const released = releaseHeld(front, route, newEncoded(), Number.POSITIVE_INFINITY, nowUs())
+        if (released === 'refused') dropped(flow.name, 'held_refused', 1)
+      }
+    }
+    front.journal.mark()
+  }
+
+  #compile(flow: Compiled): Plan {
     const { names, catalog, isolation } = this.#parts
     const digests = new Map(flow.document.nodes.map(node => [node.id, Bodies.digest(node)]))
     return compilePlan({
@@ -110,6 +135,7 @@ export class Deploy {
       wiring: catalog.wiring,
       world: catalog.wiring,
       digest: id => digests.get(id) ?? null,
+      since: id => flow.since?.get(id) ?? 0,
       isolation,
       hash,
     })
@@ -140,24 +166,26 @@ export class Deploy {
 
   #postTimers(flow: LiveFlow, fire: boolean): void {
     if (!this.#timing) return
+    const { name, enabled } = flow
     const injects: InjectPlan[] = []
-    const rated = []
-    for (const node of flow.enabled ? flow.plan.nodes : []) {
+    const rated: RatedPlan[] = []
+    for (const node of enabled ? flow.plan.nodes : []) {
       for (const output of node.outputs) {
         const message = this.#parts.map.get(flow.plan.messages[output.message]!.name)
         if (message === undefined) continue
-        if (output.rate_hz !== null) rated.push({ route: message.route, rate_hz: output.rate_hz })
+        const { route } = message
+        if (output.rate_hz !== null || flow.rated.has(route.message)) rated.push({ route, rate_hz: output.rate_hz })
         if (node.type !== 'inject') continue
         const plan = injectPlan(node.settings, output.dtype)
         injects.push({
           node: node.index,
           qualified: node.qualified,
-          route: message.route,
+          route,
           dtype: output.dtype,
           ...plan,
         })
       }
     }
-    this.#parts.toTimer({ type: 'flow', flow: flow.index, name: flow.name, injects, rated, fire: fire && flow.enabled })
+    this.#parts.toTimer({ type: 'flow', flow: flow.index, name, enabled, injects, rated, fire: fire && enabled })
   }
 }

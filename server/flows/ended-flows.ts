@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { nowUs } from '../../protocol/time.ts'
-import { newEncoded } from '../../protocol/values/codec.ts'
-import { KIND } from '../../protocol/values/encoded.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
+import { buryStates, clearMessage, dropHeld } from './bury.ts'
 
 export interface EndedFlow {
   readonly name: string
   readonly index: number
   readonly messages: readonly number[]
+  readonly nodes: readonly number[]
+  /** Its version when it ended; 0: it is there now and begins. */
+  readonly version: number
 }
 
 const LOOK_MS = 2
@@ -47,24 +48,18 @@ export class EndedFlows {
     this.#closed = true
   }
 
-  async #end({ name, index, messages }: EndedFlow): Promise<void> {
+  async #end({ name, index, messages, nodes, version }: EndedFlow): Promise<void> {
     let waiting = this.#front.emptyFlow(index)
     while (waiting < 0) {
       if (this.#closed) return
       await sleep(LOOK_MS)
       waiting = this.#front.emptyFlow(index)
     }
-    for (const message of messages) clearMessage(this.#front, message, index)
-    this.#front.journal.mark()
+    for (const message of messages) {
+      clearMessage(this.#front, message, index)
+      if (dropHeld(this.#front, message, index)) waiting++
+    }
+    await buryStates(this.#front, nodes, version + 1)
     if (waiting > 0) this.#dropped(name, 'flow_deleted', waiting)
   }
-}
-
-/** The message has no value until the next publish; its version goes on. */
-export function clearMessage(front: FrontMemory, message: number, flow: number): void {
-  const read = { ...newEncoded(), version: 0, ts: 0 }
-  if (!front.messages.read(message, read) || read.kind === KIND.none) return
-  const { version } = read
-  const nothing = { ...newEncoded(), kind: KIND.none, length: 0 }
-  front.publisher.seed({ message, flow, queued: false, foreign: [], downstream: [] }, nothing, nowUs(), version + 1)
 }

@@ -17,6 +17,10 @@ export interface LiveFlow {
   updated_by: string
   /** Accepted items that had not run when the engine last ended. */
   not_run: number
+  /** The version with which each node began, by id: saves that left it alone did not change it. None: it was there at the start. */
+  readonly since: Map<string, number>
+  /** Indexes of messages that were rate-limited since the engine runs: a lane may be late to hear that one is no more. */
+  readonly rated: Set<number>
   /** Indexes of messages that got their default as their first value since the flow runs. */
   readonly seeded: Set<number>
   plan: Plan
@@ -34,6 +38,8 @@ export const newFlow = (name: string, index: number, document: NormalDocument): 
   updated_at: 0,
   updated_by: '',
   not_run: 0,
+  since: new Map(),
+  rated: new Set(),
   seeded: new Set(),
   plan: null as never,
 })

@@ -102,13 +102,17 @@ export class LiveFlows implements Flows {
     return { plan, document }
   }
 
-  /** What a start found in the store. Nobody else runs yet. */
-  load(stored: readonly StoredFlow[]): void {
+  /** What a start found in the store. Nobody else runs yet. `since`: with which version nodes that have a state began. */
+  load(stored: readonly StoredFlow[], since: ReadonlyMap<string, number>): void {
     for (const flow of stored) this.#catalog.wiring.set(factsOf(flow.name, flow.document, flow.enabled))
     this.#deploy.load(
       stored.map(({ name, document, version, commit, updated_at, ...rest }) => {
         const flow = newFlow(name, this.#parts.names.flow(name), document)
         written(flow, { version, commit, at: updated_at })
+        for (const { id } of document.nodes) {
+          const began = since.get(`${name}.${id}`)
+          if (began !== undefined) flow.since.set(id, began)
+        }
         return Object.assign(flow, rest)
       }),
     )

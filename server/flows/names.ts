@@ -107,6 +107,10 @@ export class Names implements Indexer {
     return this.#nodes.find(qualified)
   }
 
+  findMessage(qualified: string): number {
+    return this.#messages.find(qualified)
+  }
+
   /** A flow of these sizes can be taken; throws what is full otherwise. */
   assertRoom(messages: number, nodes: number): void {
     const full = (code: ErrorCode, what: string): ServiceError =>

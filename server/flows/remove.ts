@@ -33,10 +33,11 @@ export async function remove(parts: RemoveParts, name: string, author: string): 
   catalog.delete(name)
   flow.enabled = false
   const stale = catalog.wiring.remove(name)
+  const nodes = flow.plan.nodes.map(node => node.index)
   const removed = map.remove(name)
   parts.toTimer({ type: 'drop', flow: flow.index })
   parts.toLanes({ type: 'drop', flow: flow.index })
-  ended.add({ name, index: flow.index, messages: removed })
+  ended.add({ name, index: flow.index, messages: removed, nodes, version: flow.version })
   health.forgetFlow(
     name,
     flow.document.nodes.map(node => node.id),

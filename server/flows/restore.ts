@@ -1,6 +1,8 @@
+import { sinceOf } from '../../core/flow/plan.ts'
 import { limits } from '../../protocol/limits.ts'
-import { newEncoded } from '../../protocol/values/codec.ts'
+import { type Codec, newEncoded } from '../../protocol/values/codec.ts'
 import type { EncodedValue, Kind } from '../../protocol/values/encoded.ts'
+import type { KeptState } from '../../threads/lane/kept-state.ts'
 import type { ToTimer } from '../../threads/timer/messages.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
 import type { Loaded } from '../store/front/replies.ts'
@@ -38,6 +40,16 @@ export function restore(loaded: Loaded, front: FrontMemory, map: MessageMap, nam
     timers.push({ type: 'held', message: message.index, due_ms: stored.due_ms })
   }
   return timers
+}
+
+/** With which version of its flow each node began that has a state, by qualified name: its state is under the key of that one. */
+export function sinceOfStates(states: Loaded['states'], codec: Codec): Map<string, number> {
+  const since = new Map<string, number>()
+  for (const { node, bytes } of states) {
+    const { k } = codec.decodePlain(Buffer.from(bytes)) as KeptState
+    since.set(node, sinceOf(k))
+  }
+  return since
 }
 
 function fill(encoded: EncodedValue, stored: { kind: number; number: number; bytes: Uint8Array }): void {

@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util'
 import { checkDocument, type Rules } from '../../core/flow/check.ts'
-import { difference } from '../../core/flow/difference.ts'
+import { type Difference, difference } from '../../core/flow/difference.ts'
 import { PLACEMENT } from '../../core/memory/counters.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
@@ -10,27 +11,28 @@ import type { FrontMemory } from '../lanes/front-memory.ts'
 import type { NodeHealth } from '../observe/node-health.ts'
 import type { Store } from '../store/front/client.ts'
 import { Bodies } from './bodies.ts'
+import { buryStates, clearMessage, dropHeld } from './bury.ts'
 import type { Catalog } from './catalog.ts'
 import type { Deploy } from './deploy.ts'
 import type { EndedFlows } from './ended-flows.ts'
 import { type LiveFlow, newFlow, written } from './flow.ts'
-import type { MessageMap } from './message-map.ts'
 import type { Names } from './names.ts'
-import { clearRetyped, dtypesOf } from './seeding.ts'
+import { renewedMessages } from './seeding.ts'
 import type { Show } from './show.ts'
 
 export interface SaveParts {
   front: FrontMemory
-  store: Pick<Store, 'saveFlow'>
+  store: Pick<Store, 'saveFlow' | 'flush'>
   catalog: Catalog
   names: Names
-  map: MessageMap
   bodies: Bodies
   health: NodeHealth
   ended: EndedFlows
   rules: Rules
   deploy: Deploy
   show: Show
+  /** Values that nobody will get: counted, and told. */
+  dropped(flow: string, reason: string, count: number): void
   /** An engine event that is kept and sent to those that asked for events. */
   announce(type: EventType, flow: string, more?: Record<string, unknown>): void
 }
@@ -38,7 +40,9 @@ export interface SaveParts {
 /**
  * Saves a document as the newest version of a flow. It is durable before it is deployed, and deployed before it is answered.
  *
- *   document -> check -> bodies -> store (synced) -> deploy
+ *   document -> check -> bodies -> store (synced) -> what ended is forgotten -> deploy
+ *
+ * A document that is the present one is not saved again.
  *
  * Called in turn with every other change: what its check has seen holds until its deploy.
  */
@@ -62,12 +66,22 @@ export async function save(
     throw new ServiceError('too_many_flows', `There are ${catalog.size} flows.`)
   const checked = checkDocument(name, request.document, catalog.wiring, rules)
   const { document } = checked
+  if (before !== undefined && isDeepStrictEqual([before.document, before.origin], [document, origin])) {
+    assertBase(before, request.base_version ?? null)
+    return saved(parts, before, difference(document, document))
+  }
   names.assertRoom(document.inputs.length + document.nodes.length * 2, document.nodes.length)
   if (bodies.isPassDue) bodies.prune(catalog.digests())
   for (const node of document.nodes) {
     const digest = Bodies.digest(node)
     const body = checked.bodies.get(node.id)
     if (digest !== null && body !== undefined) bodies.put(digest, body.code)
+  }
+  const old = before?.document ?? null
+  const change = difference(old, document)
+  const forget = {
+    messages: renewedMessages(old, document).map(message => `${name}.${message}`),
+    nodes: [...change.restarted, ...change.removed].map(id => `${name}.${id}`),
   }
   const commit = await store.saveFlow({
     name,
@@ -78,27 +92,64 @@ export async function save(
     action,
     origin,
     base_version: request.base_version ?? null,
+    forget,
   })
-  const old = before?.document ?? null
-  const change = difference(old, document)
-  const flow = before ?? (await emptied(parts, newFlow(name, names.flow(name), document)))
+  const flow = before ?? newFlow(name, names.flow(name), document)
   Object.assign(flow, { document, origin, updated_by: author })
   written(flow, commit)
+  const buried = await bury(parts, flow, change, forget)
+  if (before === undefined) await parts.ended.emptied({ name, index: flow.index, messages: [], nodes: [], version: 0 })
   catalog.add(flow)
   parts.health.forget(name, [...change.restarted, ...change.removed])
-  if (old !== null) clearRetyped(flow, old, parts.front, parts.map)
   parts.deploy.deploy(flow, true)
   for (const id of change.restarted) parts.front.counters.setPlacement(names.node(`${name}.${id}`), PLACEMENT.inline)
+  // On the disk too, before anybody hears that they began anew. While the disk is full nothing is kept there.
+  if (buried) await store.flush().catch(() => null)
   parts.announce('flow_saved', name, { version: flow.version, commit: flow.commit, by: author })
-  const { version } = flow
-  const { restarted, kept } = change
-  return { name, version, commit: flow.commit, restarted, kept, issues: parts.show.issues(flow) }
+  return saved(parts, flow, change)
 }
 
-/** The new flow, when nothing of an earlier one stands in its rows any more. */
-async function emptied({ names, ended }: SaveParts, flow: LiveFlow): Promise<LiveFlow> {
-  const { name, index, document } = flow
-  const messages = [...dtypesOf(document).keys()].map(message => names.message(`${name}.${message}`))
-  await ended.emptied({ name, index, messages })
-  return flow
+/** As the store refuses it. */
+function assertBase({ name, version }: LiveFlow, base_version: number | null): void {
+  if (base_version === null || base_version === version) return
+  throw new ServiceError(
+    'stale_version',
+    `The flow "${name}" is at version ${version}; the save is based on version ${base_version}.`,
+  )
+}
+
+const saved = ({ show }: SaveParts, flow: LiveFlow, { restarted, kept }: Difference): SavedFlow => ({
+  name: flow.name,
+  version: flow.version,
+  commit: flow.commit,
+  restarted,
+  kept,
+  issues: show.issues(flow),
+})
+
+/**
+ * What ended with this save, or bears the name of something that ended before, begins anew: states of nodes, values of
+ * messages, and what ports held. True when a node had a state.
+ */
+async function bury(
+  { front, names, dropped }: SaveParts,
+  flow: LiveFlow,
+  { restarted, removed }: Difference,
+  forget: { readonly messages: readonly string[]; readonly nodes: readonly string[] },
+): Promise<boolean> {
+  for (const id of removed) flow.since.delete(id)
+  for (const id of restarted) flow.since.set(id, flow.version)
+  // What has no row yet was never there while this engine runs.
+  const nodes = forget.nodes.map(node => names.findNode(node)).filter(node => node >= 0)
+  await buryStates(front, nodes, flow.version)
+  let lost = 0
+  for (const name of forget.messages) {
+    const message = names.findMessage(name)
+    if (message < 0) continue
+    clearMessage(front, message, flow.index)
+    if (dropHeld(front, message, flow.index)) lost++
+  }
+  front.journal.mark()
+  if (lost > 0) dropped(flow.name, 'port_removed', lost)
+  return nodes.some(node => front.states.version(node) > 0)
 }

@@ -3,7 +3,6 @@ import { nowUs } from '../../protocol/time.ts'
 import { newEncoded } from '../../protocol/values/codec.ts'
 import { KIND } from '../../protocol/values/encoded.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
-import { clearMessage } from './ended-flows.ts'
 import type { LiveFlow } from './flow.ts'
 import type { MessageMap } from './message-map.ts'
 
@@ -25,18 +24,16 @@ function hasValue(front: FrontMemory, message: number): boolean {
   return front.messages.read(message, read) && read.kind !== KIND.none
 }
 
-/** A message whose dtype changed since the document before has no value until the next publish. */
-export function clearRetyped(flow: LiveFlow, before: NormalDocument, front: FrontMemory, map: MessageMap): void {
-  const dtypes = dtypesOf(before)
-  for (const [name, dtype] of dtypesOf(flow.document)) {
-    const message = map.get(`${flow.name}.${name}`)
-    if (message !== undefined && dtypes.get(name) !== undefined && dtypes.get(name) !== dtype)
-      clearMessage(front, message.index, flow.index)
-  }
+/** Messages that come or go with the document, or get another dtype: whatever had their names before, they have no value. */
+export function renewedMessages(before: NormalDocument | null, after: NormalDocument): string[] {
+  const old = before === null ? new Map<string, string>() : dtypesOf(before)
+  const now = dtypesOf(after)
+  const renewed = [...old.keys()].filter(name => !now.has(name))
+  for (const [name, dtype] of now) if (old.get(name) !== dtype) renewed.push(name)
+  return renewed
 }
 
-/** Of all messages that the document declares. */
-export function dtypesOf(document: NormalDocument): Map<string, string> {
+function dtypesOf(document: NormalDocument): Map<string, string> {
   const dtypes = new Map(document.inputs.map(input => [input.message, input.dtype as string]))
   for (const node of document.nodes) for (const port of node.ports.outputs) dtypes.set(port.message, port.dtype)
   return dtypes

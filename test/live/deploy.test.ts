@@ -54,6 +54,37 @@ test('what waits at a changed node runs on its new body, in order', async t => {
   assert.equal(await story.dropped('plan_changed'), 0)
 })
 
+test('what comes to a changed node behind others that ran on its new body runs on the new body too', async t => {
+  const { engine, data_dir } = await liveEngine(t)
+  const story = new Story(engine)
+  const before = new Gate(data_dir, 'before')
+  const inside = new Gate(data_dir, 'inside')
+  const last = 300
+  const pass = `${before.source}export default async ({ x }) => { if (x === ${last}) await opened(); return { passed: x } }`
+  const old = `${inside.source}export default async ({ passed }, ctx) => { await ctx.emit({ begun: passed }); await opened(); return { y: 'old ' + passed } }`
+  const document = (work: string) =>
+    flow(
+      [
+        code('pass', pass, [input('x', 'int')], [output('passed', 'int')]),
+        code('work', work, [input('passed', 'int')], [output('begun', 'int'), output('y', 'str')]),
+      ],
+      { message: 'x', dtype: 'int' },
+    )
+  await story.save('line', document(old))
+  for (let x = 1; x <= last; x++) story.publish('line.x', x)
+  await story.reaches('line.passed', last - 1)
+  await story.becomes('line.begun', 1)
+  await story.save('line', document("export default async ({ passed }) => ({ y: 'new ' + passed })"))
+  inside.open()
+  await story.reaches('line.y', last - 1)
+  before.open()
+  const ran = await story.values('line.y', last)
+  assert.deepEqual(
+    ran,
+    Array.from({ length: last }, (_, at) => `${at === 0 ? 'old' : 'new'} ${at + 1}`),
+  )
+})
+
 test('what waits at a port that is gone is counted, and its cascades fail', async t => {
   const { engine, data_dir } = await liveEngine(t)
   const story = new Story(engine)

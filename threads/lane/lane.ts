@@ -6,6 +6,7 @@ import type { Packed, PlanRun } from '../../core/cascade/plan-run.ts'
 import { type Emission, emissionBytes } from '../../core/cascade/publish.ts'
 import { newItem } from '../../core/cascade/queue.ts'
 import { SHARED_SET, setOf } from '../../core/cascade/ready.ts'
+import { releaseHeld } from '../../core/cascade/release-held.ts'
 import type { Execution, Seat } from '../../core/cascade/seat.ts'
 import { Cascade } from '../../core/cascade/wave.ts'
 import type { Plan, PlanNode, PlanOutputPort } from '../../core/flow/plan.ts'
@@ -264,7 +265,10 @@ class Lane implements Host {
 
   #turn(flow: FlowRun): void {
     const plan = this.#plans.get(flow.index)
-    if (plan !== undefined && plan !== flow.run.plan) flow.replan(plan)
+    if (plan !== undefined && plan !== flow.run.plan) {
+      flow.replan(plan)
+      this.#releaseUnlimited(flow.run)
+    }
     if (!this.#memory.journal.waitForRoom(TURN_ROOM_BYTES, this.#memory.isStopping)) {
       this.#wanting.add(flow)
       return
@@ -276,6 +280,19 @@ class Lane implements Host {
     const waiting = enabled && !this.#capped && this.#memory.queue.length(flow.index) > 0
     if (more || (waiting && (this.#wanting.size === 0 || !flow.isAtRest))) this.#wanting.add(flow)
     else if (flow.isAtRest) this.#release(flow)
+  }
+
+  /** What was held on the plan before, of ports without a limit now: it comes before anything that is emitted on this one. */
+  #releaseUnlimited({ plan, routes }: PlanRun): void {
+    const { flows, held, journal, publisher, owner } = this.#memory
+    const hands = { flows, held, journal, publisher, owner }
+    for (const node of plan.nodes) {
+      for (const { rate_hz, message } of node.outputs) {
+        if (rate_hz !== null || held.due(plan.messages[message]!.index) === 0) continue
+        const released = releaseHeld(hands, routes[message]!, this.scratch(0), Number.POSITIVE_INFINITY, this.now_us())
+        if (released === 'refused') this.#notes.dropped(plan.flow, 'held_refused')
+      }
+    }
   }
 
   /** Values, state and what was taken, then the mark: the store commits up to a mark, so all of it comes from one point. */

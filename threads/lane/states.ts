@@ -41,9 +41,10 @@ export class LaneStates {
     if (encoded instanceof ServiceError) return this.#fallBack(seat, encoded)
     if (seat.kept?.equals(encoded)) return null
     this.#journal.waitForRoom(encoded.length + 64, () => false)
-    const { index } = seat.node
-    this.#journal.blob(JOURNAL.state, index, ts, encoded, encoded.length, this.#states.version(index) + 1)
-    this.#states.write(index, encoded)
+    const { index, since } = seat.node
+    const version = this.#states.nextVersion(index, since)
+    this.#journal.blob(JOURNAL.state, index, ts, encoded, encoded.length, version)
+    this.#states.write(index, encoded, since)
     seat.kept = encoded
     return null
   }

@@ -21,10 +21,11 @@ export interface InjectPlan {
   readonly cron: string | null
 }
 
-/** An output port with `rate_hz`: its held values are published here. */
+/** An output port whose held values are published here. */
 export interface RatedPlan {
   readonly route: Route
-  readonly rate_hz: number
+  /** Null: it was rate-limited before, and a lane that has not heard of it may still hold a value. */
+  readonly rate_hz: number | null
 }
 
 /**
@@ -35,6 +36,7 @@ export interface TimersOfFlow {
   readonly type: 'flow'
   readonly flow: number
   readonly name: string
+  readonly enabled: boolean
   readonly injects: readonly InjectPlan[]
   readonly rated: readonly RatedPlan[]
   readonly fire: boolean

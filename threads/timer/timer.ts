@@ -3,6 +3,7 @@ import { FlowTable } from '../../core/cascade/flows.ts'
 import { Publisher, REFUSED } from '../../core/cascade/publish.ts'
 import { IngressQueue } from '../../core/cascade/queue.ts'
 import { ReadySet } from '../../core/cascade/ready.ts'
+import { type HeldHands, releaseHeld, takeHeld } from '../../core/cascade/release-held.ts'
 import { Arena } from '../../core/memory/arena.ts'
 import { NodeCounters } from '../../core/memory/counters.ts'
 import { HeldTable } from '../../core/memory/held.ts'
@@ -40,6 +41,7 @@ interface Due {
 
 interface TimedFlow {
   readonly name: string
+  readonly enabled: boolean
   readonly generation: number
   readonly rated: ReadonlyMap<number, RatedPlan>
   /** By node index: the interval and when it ends next. An interval outlives the saves that leave it as it is. */
@@ -57,6 +59,8 @@ class Timer {
   readonly #counters: NodeCounters
   readonly #journal: JournalWriter
   readonly #publisher: Publisher
+  readonly #messages: MessageTable
+  readonly #hands: HeldHands
   readonly #notes: LaneNotes
   readonly #time_zone: string
   readonly #degraded_after_ms: number
@@ -86,6 +90,7 @@ class Timer {
     this.#held = new HeldTable(memory, arena)
     this.#counters = new NodeCounters(memory)
     this.#notes = new LaneNotes(journal, this.#codec)
+    this.#messages = new MessageTable(memory)
     this.#publisher = new Publisher({
       memory,
       owner,
@@ -94,8 +99,10 @@ class Timer {
       flows,
       queue: new IngressQueue({ memory, owner, arena, flows }),
       ready: new ReadySet(memory, flows),
-      messages: new MessageTable(memory),
+      messages: this.#messages,
     })
+    const { held, publisher } = { held: this.#held, publisher: this.#publisher }
+    this.#hands = { flows, held, journal, publisher, owner }
   }
 
   run(): void {
@@ -130,19 +137,19 @@ class Timer {
     }
   }
 
-  #take({ flow, name, injects, rated, fire }: TimersOfFlow): void {
+  #take({ flow, name, enabled, injects, rated, fire }: TimersOfFlow): void {
     const before = this.#timed.get(flow)?.intervals
     this.#drop(flow)
     const generation = ++this.#generation
     const plans = new Map(rated.map(plan => [plan.route.message, plan]))
     const intervals: TimedFlow['intervals'] = new Map()
-    this.#timed.set(flow, { name, generation, rated: plans, intervals })
+    this.#timed.set(flow, { name, enabled, generation, rated: plans, intervals })
     for (const plan of rated) {
       const { message } = plan.route
       this.#rated.set(message, { flow, plan })
-      // Held while the flow was disabled, or told to a timer thread that is gone.
+      // Held while the flow was disabled, or told to a timer thread that is gone, or without a limit any more.
       const due_ms = this.#held.due(message)
-      if (due_ms !== 0) this.#holdUntil(message, due_ms)
+      if (due_ms !== 0) this.#holdUntil(message, plan.rate_hz === null ? 0 : due_ms)
     }
     const now_ms = Date.now()
     for (const inject of injects) {
@@ -227,20 +234,14 @@ class Timer {
   /** The end of an interval: the newest held value is published and starts a cascade of its own. */
   #release(message: number, now_ms: number): void {
     const rated = this.#rated.get(message)
-    if (rated === undefined) return
+    if (rated === undefined) return this.#discard(message)
     const { flow, plan } = rated
-    this.#flows.lockPublish(flow, this.#owner)
-    const due_ms = this.#held.due(message)
-    const taken = due_ms !== 0 && this.#held.take(message, this.#encoded, now_ms)
-    if (taken) this.#held.setPassed(message, nowUs())
-    this.#flows.unlockPublish(flow, this.#owner)
-    if (!taken) {
+    const limit_ms = plan.rate_hz === null ? Number.POSITIVE_INFINITY : now_ms
+    const released = releaseHeld(this.#hands, plan.route, this.#encoded, limit_ms, nowUs())
+    if (released === 'published') return this.#journal.mark()
+    if (released === 'nothing') {
+      const due_ms = this.#held.due(message)
       if (due_ms > now_ms) this.#holdUntil(message, due_ms)
-      return
-    }
-    this.#journal.held(message, 0, nowUs(), this.#encoded)
-    if (this.#publisher.publish(plan.route, this.#encoded, nowUs()) > 0) {
-      this.#journal.mark()
       return
     }
     // Refused: it stays the newest unless a newer one is held meanwhile.
@@ -251,6 +252,16 @@ class Timer {
     this.#flows.unlockPublish(flow, this.#owner)
     if (free) this.#holdUntil(message, again_ms)
     else this.#notes.dropped(this.#timed.get(flow)?.name ?? String(flow), 'held_refused')
+  }
+
+  /** A lane held it for a port that a save has removed meanwhile. A disabled or deleted flow is left as it is. */
+  #discard(message: number): void {
+    const flow = this.#messages.flow(message)
+    const timed = this.#timed.get(flow)
+    if (timed === undefined || !timed.enabled) return
+    if (!takeHeld(this.#hands, flow, message, this.#encoded, Number.POSITIVE_INFINITY, nowUs())) return
+    this.#journal.mark()
+    this.#notes.dropped(timed.name, 'port_removed')
   }
 
   /** At 85 % of a flow's bound for 5 s the engine is degraded, and says which flow holds most of the waiting work. */

@@ -33,6 +33,8 @@ export interface SaveFlow {
   base_version: number | null
   /** `flow_exists` when there is one. */
   create?: boolean
+  /** What ends or begins with the save, with its flow: such messages have no value any more, and such nodes no state. */
+  forget?: { readonly messages: readonly string[]; readonly nodes: readonly string[] }
 }
 
 export interface RenameFlow {

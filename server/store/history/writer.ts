@@ -54,6 +54,7 @@ export class HistoryWriter {
   readonly #putRolled: Statement
   readonly #rolledUntil: Statement
   readonly #forget: Statement
+  readonly #forgetOne: Statement
 
   constructor(db: Connection, registry: Registry, disk: DiskUse, bounds: StoreBounds) {
     this.#db = db
@@ -78,11 +79,14 @@ export class HistoryWriter {
     this.#moveBins = db.prepare('UPDATE latest SET log = ?, bins = ? WHERE message = ?')
     this.#rolledUntil = db.prepare("SELECT value FROM settings WHERE name = 'rolled_until'")
     this.#putRolled = db.prepare("INSERT OR REPLACE INTO settings (name, value) VALUES ('rolled_until', ?)")
-    this.#forget = db.prepare(
-      `INSERT INTO latest (message, version, ts, kind, number, log, forgotten)
-       SELECT id, 0, 0, 0, 0, 0, @log FROM messages WHERE name >= @flow || '.' AND name < @flow || '/'
-       ON CONFLICT (message) DO UPDATE SET version = 0, ts = 0, kind = 0, number = 0, bytes = NULL, forgotten = excluded.forgotten`,
-    )
+    const forget = (which: string): Statement =>
+      db.prepare(
+        `INSERT INTO latest (message, version, ts, kind, number, log, forgotten)
+         SELECT id, 0, 0, 0, 0, 0, @log FROM messages WHERE ${which}
+         ON CONFLICT (message) DO UPDATE SET version = 0, ts = 0, kind = 0, number = 0, bytes = NULL, forgotten = excluded.forgotten`,
+      )
+    this.#forget = forget("name >= @flow || '.' AND name < @flow || '/'")
+    this.#forgetOne = forget('name = @name')
   }
 
   /** Everything in memory again from what is stored: series, their newest values, their open bins. */
@@ -146,6 +150,11 @@ export class HistoryWriter {
   /** The messages of a deleted flow have no value any more; points and open bins stay. `write` came before in this transaction. */
   forget(flow: string): void {
     this.#forget.run({ flow, log: this.#next_log - 1 })
+  }
+
+  /** The same, of single messages with their flows. */
+  forgetMessages(names: readonly string[]): void {
+    for (const name of names) this.#forgetOne.run({ name, log: this.#next_log - 1 })
   }
 
   /** These points will not be stored: their messages' newest values are to be read from shared memory once there is room again. */

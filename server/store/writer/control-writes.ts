@@ -35,6 +35,7 @@ export class ControlWrites {
   readonly #renameMessages: Statement
   readonly #asideMessages: Statement
   readonly #dropHeld: Statement
+  readonly #dropHeldOf: Statement
   readonly #dropStates: Statement
   readonly #dropErrors: Statement
 
@@ -55,6 +56,7 @@ export class ControlWrites {
     this.#asideMessages = db.prepare(`UPDATE messages SET name = '~' || id || '.' || name WHERE ${within('name')}`)
     const ofFlow = `message IN (SELECT id FROM messages WHERE ${within('name')})`
     this.#dropHeld = db.prepare(`DELETE FROM held WHERE ${ofFlow}`)
+    this.#dropHeldOf = db.prepare('DELETE FROM held WHERE message IN (SELECT id FROM messages WHERE name = ?)')
     this.#dropStates = db.prepare(`DELETE FROM states WHERE ${within('node')}`)
     this.#dropErrors = db.prepare(`DELETE FROM node_errors WHERE ${within('node')}`)
   }
@@ -62,8 +64,13 @@ export class ControlWrites {
   apply(request: ControlRequest, after: AfterCommit[]): unknown {
     const { flows, flavors, users, sign_ins, errors, live, runs } = this.#parts
     switch (request.type) {
-      case 'save_flow':
-        return flows.save(request.save)
+      case 'save_flow': {
+        const written = flows.save(request.save)
+        const { messages = [], nodes = [] } = request.save.forget ?? {}
+        this.#forget(messages, after)
+        live.dropStates(nodes)
+        return written
+      }
       case 'rename_flow': {
         const { from, to } = request.rename
         const written = flows.rename(request.rename)
@@ -126,6 +133,15 @@ export class ControlWrites {
     after.push(() => {
       this.#parts.registry.renamed(from, to)
       this.#parts.live.renamed(from, to)
+    })
+  }
+
+  #forget(messages: readonly string[], after: AfterCommit[]): void {
+    if (messages.length === 0) return
+    this.#parts.history.forgetMessages(messages)
+    for (const name of messages) this.#dropHeldOf.run(name)
+    after.push(() => {
+      for (const name of messages) this.#parts.registry.find(name)?.forget()
     })
   }
 

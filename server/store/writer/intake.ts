@@ -5,9 +5,9 @@ import { PendingPoints } from '../history/pending-points.ts'
 import { hasPayload } from '../history/series.ts'
 import type { Registry } from './registry.ts'
 
-/** A node's whole state, as its lane encoded it. */
+/** A node's whole state, as its lane encoded it; empty: it has none any more. */
 export interface StateChange {
-  /** Counts the writes of the node's state, whichever lanes made them. */
+  /** Goes up with each write of the node's state, whichever thread makes it (core/memory/states.ts). */
   version: number
   /** When it was recorded, microseconds. */
   ts: number
@@ -34,6 +34,8 @@ export class Intake implements JournalVisitor {
   readonly cascades = new CascadeRows()
   /** By node index; only the newest of each node. */
   readonly states = new Map<number, StateChange>()
+  /** Of each node's newest state, committed or not: a lane may be late with the state of a node that began anew since. */
+  readonly #newest_states = new Map<number, { version: number; ts: number }>()
   readonly holds = new Map<number, HeldChange>()
   readonly notes: Buffer[] = []
   /** Items that entered the queue of a message's flow, by message index. */
@@ -142,7 +144,11 @@ export class Intake implements JournalVisitor {
       this.unknown++
       return
     }
-    if (!isOlderState(version, ts, this.states.get(subject))) this.states.set(subject, { version, ts, bytes: payload })
+    const newest = this.#newest_states.get(subject)
+    if (isOlderState(version, ts, newest)) return
+    if (newest === undefined) this.#newest_states.set(subject, { version, ts })
+    else Object.assign(newest, { version, ts })
+    this.states.set(subject, { version, ts, bytes: payload })
   }
 
   held(
@@ -190,7 +196,7 @@ export class Intake implements JournalVisitor {
  * A flow goes from lane to lane, and rings are drained one after the other: the later state wins, not the later ring. Two have
  * one version when a lane died with its state in the journal and not yet in the node's row; the next lane began after that.
  */
-function isOlderState(version: number, ts: number, known: StateChange | undefined): boolean {
+function isOlderState(version: number, ts: number, known: Omit<StateChange, 'bytes'> | undefined): boolean {
   if (known === undefined || version > known.version) return false
   return version < known.version || ts < known.ts
 }

@@ -30,7 +30,11 @@ export class LiveState {
   }
 
   write(intake: Intake): void {
-    for (const [node, { bytes }] of intake.states) this.#putState.run(this.#registry.nodeName(node), bytes)
+    for (const [node, { bytes }] of intake.states) {
+      const name = this.#registry.nodeName(node)
+      if (bytes.length === 0) this.#dropState.run(name)
+      else this.#putState.run(name, bytes)
+    }
     for (const [message, change] of intake.holds) this.#hold(this.#registry.series(message).id, change)
     this.#count(intake)
   }

@@ -162,6 +162,10 @@ export class Registry {
     })
   }
 
+  find(name: string): Series | undefined {
+    return this.#byName.get(name)
+  }
+
   *ofFlow(flow: string): Iterable<Series> {
     for (const series of this.#byName.values()) if (series.name.startsWith(`${flow}.`)) yield series
   }

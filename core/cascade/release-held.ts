@@ -1,0 +1,55 @@
+import { limits } from '../../protocol/limits.ts'
+import type { EncodedValue } from '../memory/encoded.ts'
+import type { HeldTable } from '../memory/held.ts'
+import type { JournalWriter } from '../memory/journal/journal.ts'
+import type { FlowTable } from './flows.ts'
+import type { Publisher, Route } from './publish.ts'
+
+/** So long a thread waits for a publish word whose holder has died and is not recovered yet; the value stays held then. */
+const PATIENCE_MS = 100
+/** The longest record of a held value, generously. */
+const ROOM_BYTES = limits.JOURNAL_INLINE_BYTES + 128
+
+export interface HeldHands {
+  readonly flows: FlowTable
+  readonly held: HeldTable
+  readonly journal: JournalWriter
+  readonly publisher: Publisher
+  readonly owner: number
+}
+
+/** `nothing` is held, or it is not due; `refused`: what was taken is in `value`, and nobody holds it any more. */
+export type Released = 'nothing' | 'published' | 'refused'
+
+/**
+ * Publishes what is held of a message and due at `due_ms` (milliseconds since 1970; infinity: whenever it is due). It starts
+ * a cascade of its own. The caller marks the journal.
+ */
+export function releaseHeld(
+  hands: HeldHands,
+  route: Route,
+  value: EncodedValue,
+  due_ms: number,
+  now_us: number,
+): Released {
+  if (!takeHeld(hands, route.flow, route.message, value, due_ms, now_us)) return 'nothing'
+  return hands.publisher.publish(route, value, now_us) > 0 ? 'published' : 'refused'
+}
+
+/** The same without publishing: false when nothing is held, or it is not due. */
+export function takeHeld(
+  { flows, held, journal, owner }: HeldHands,
+  flow: number,
+  message: number,
+  value: EncodedValue,
+  due_ms: number,
+  now_us: number,
+): boolean {
+  if (held.due(message) === 0 || !journal.hasRoom(ROOM_BYTES)) return false
+  if (!flows.lockPublish(flow, owner, PATIENCE_MS)) return false
+  const taken = held.take(message, value, due_ms)
+  if (taken) held.setPassed(message, now_us)
+  flows.unlockPublish(flow, owner)
+  if (taken) journal.held(message, 0, now_us, value)
+  return taken
+}
