@@ -113,7 +113,7 @@ export class EngineDouble implements Engine {
     const before = this.#commits.get(name) ?? []
     const parent = before[0]?.commit ?? null
     const at = this.#tick()
-    flow.version++
+    if (action !== 'enable' && action !== 'disable') flow.version++
     flow.updated_by = author
     const commit = createHash('sha256')
       .update(JSON.stringify([name, flow, parent, at]))
@@ -230,8 +230,12 @@ export class EngineDouble implements Engine {
       return this.#commit(to, author, 'rename')
     },
     setEnabled: async (name, enabled, author) => {
-      this.#held(name).enabled = enabled
-      return this.#commit(name, author, enabled ? 'enable' : 'disable')
+      const flow = this.#held(name)
+      const { commit } = this.#commits.get(name)![0]!
+      const kept = flow.document.nodes.map(node => node.id)
+      if (flow.enabled === enabled) return { name, version: flow.version, commit, restarted: [], kept, issues: [] }
+      flow.enabled = enabled
+      return { ...this.#commit(name, author, enabled ? 'enable' : 'disable'), restarted: [], kept }
     },
     history: async (name, page) => {
       this.#held(name)
@@ -285,7 +289,7 @@ export class EngineDouble implements Engine {
       this.#check()
       const all = [...this.#messages].filter(([name]) => flow === null || name.startsWith(`${flow}.`))
       return paged(
-        all.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, message]) => this.#shown(name, message)),
+        all.map(([name, message]) => this.#shown(name, message)),
         page,
       )
     },
