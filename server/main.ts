@@ -1,6 +1,8 @@
+import { join } from 'node:path'
 import { limits } from '../protocol/limits.ts'
 import { EXIT } from '../protocol/settings.ts'
 import { type Config, readConfig } from './config.ts'
+import { LOG_FILE, startRefusal } from './installation/files.ts'
 import { Installation } from './installation/installation.ts'
 import { ServeLog } from './observe/serve-log.ts'
 import type { RunningEngine, StartEngine, StartOptions } from './running-engine.ts'
@@ -31,7 +33,7 @@ export interface Served {
 export async function serve(options: ServeOptions): Promise<Served> {
   const config = readConfig(options)
   const installation = Installation.open({ ...config, cwd: options.cwd, environment: options.environment })
-  const log = new ServeLog({ path: `${installation.data_dir}/serve.log` })
+  const log = openLog(installation)
   let running: RunningEngine | null = null
   let beginning: NodeJS.Timeout | undefined
   const close = async (): Promise<void> => {
@@ -57,7 +59,16 @@ export async function serve(options: ServeOptions): Promise<Served> {
   } catch (error) {
     log.error('engine_not_started', { error })
     await close().catch(() => {})
-    throw error
+    throw startRefusal(error, installation.data_dir)
+  }
+}
+
+function openLog(installation: Installation): ServeLog {
+  try {
+    return new ServeLog({ path: join(installation.data_dir, LOG_FILE) })
+  } catch (error) {
+    installation.close()
+    throw startRefusal(error, installation.data_dir)
   }
 }
 

@@ -19,6 +19,7 @@ import { formatTime } from '../../protocol/time.ts'
 import { VERSION } from '../../protocol/version.ts'
 import type { MintedToken } from '../running-engine.ts'
 import { createDatabase } from '../store/front/database-file.ts'
+import { checkFiles, holdsUsers, IGNORE_FILE, startRefusal } from './files.ts'
 import { InstallationLock } from './lock.ts'
 import { isPrivateKey, writePrivate } from './private-file.ts'
 
@@ -37,7 +38,6 @@ export interface AdminAccount {
   readonly password: string
 }
 
-const IGNORE_FILE = '.gitignore'
 const ADMIN = 'admin'
 const RESET_FILE = /^reset-[0-9a-f]{16}\.json$/
 /** Without 0 O 1 l I: it is read off a screen. 20 of 56 characters are 116 bits. */
@@ -87,10 +87,14 @@ export class Installation {
     const { data_dir } = place
     refuseOtherDatabase(options, join(data_dir, DATABASE_FILE))
     prepareDirectory(place)
+    checkFiles(data_dir, [LOCK_FILE])
     const lock = InstallationLock.take(join(data_dir, LOCK_FILE))
     if (lock === null) throw secondEngine(data_dir)
     try {
+      // Now that nobody else writes them.
+      checkFiles(data_dir)
       const isNew = !existsSync(join(data_dir, KEY_FILE))
+      if (isNew && holdsUsers(data_dir)) throw keyMissing(join(data_dir, KEY_FILE))
       prepareDatabase(data_dir, isNew)
       for (const stale of [ENGINE_FILE, TOKEN_FILE]) rmSync(join(data_dir, stale), { force: true })
       const installation = new Installation(data_dir, lock, readOrMakeKey(join(data_dir, KEY_FILE)), isNew)
@@ -99,7 +103,7 @@ export class Installation {
       return installation
     } catch (error) {
       lock.release()
-      throw error
+      throw startRefusal(error, data_dir)
     }
   }
 
@@ -230,8 +234,7 @@ function prepareDirectory(place: Place): void {
     if (isOurs && !entries.includes(IGNORE_FILE)) writePrivate(join(data_dir, IGNORE_FILE), '*\n')
     if (!isOurs) process.umask(0o077)
   } catch (error) {
-    if (error instanceof ServiceError) throw error
-    throw new ServiceError('bad_installation', `${data_dir} cannot be used (${(error as Error).message}).`)
+    throw startRefusal(error, data_dir)
   }
 }
 
@@ -273,6 +276,14 @@ function prepareDatabase(data_dir: string, isNew: boolean): void {
     `${join(data_dir, WAL_FILE)} is missing, and the engine before did not end in order: its last commits are in that file. Put it back; or, to go on without them, remove ${ENGINE_FILE}.`,
   )
 }
+
+/** Another key would end every token and link without a word, and cannot open what the missing one closed. */
+const keyMissing = (path: string): ServiceError =>
+  new ServiceError(
+    'bad_installation',
+    `The signing key ${path} is missing, and the database beside it holds users. Put the key back from a backup; without one, ` +
+      `"openssl genpkey -algorithm ed25519 -out ${path}" makes another, and every token and reset link ends.`,
+  )
 
 function readEngineFile(data_dir: string): EngineFile | null {
   try {

@@ -59,6 +59,8 @@ export interface SpawnedOptions {
   readonly argv?: readonly string[]
   /** On top of an environment without any setting of ours. */
   readonly environment?: Readonly<Record<string, string>>
+  /** The user to run as; for a test that runs as root. */
+  readonly uid?: number
 }
 
 /** A process of the test, ended with it. */
@@ -73,6 +75,7 @@ export class Spawned {
       cwd: options.cwd,
       env: { PATH: process.env['PATH'], HOME: options.cwd, ...options.environment },
       stdio: ['pipe', 'pipe', 'pipe'],
+      ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
     })
     this.child.stdout!.setEncoding('utf8').on('data', text => (this.stdout += text))
     this.child.stderr!.setEncoding('utf8').on('data', text => (this.stderr += text))
