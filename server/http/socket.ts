@@ -25,7 +25,7 @@ export interface Socket {
   bufferedAmount(): number
   /** Runs several sends as one write. */
   cork(work: () => void): void
-  /** Sends a close frame (code 1000, 1001, 1008..1013, or 4000..4999) and ends. */
+  /** Sends a close frame (code 1000, 1001, 1007..1013, or 4000..4999) and ends. */
   end(code: number, reason: string): void
 }
 

@@ -180,6 +180,8 @@ export class FlowsSocket implements TextSocketHandlers {
       ...(refusal.retry_after_s === null ? null : { retry_after_s: refusal.retry_after_s }),
     }
     this.#answer(socket, JSON.stringify(frame))
+    // The library takes an unmasked frame for a masked one, and gives us noise. What is no JSON came from no client of this protocol.
+    if (refusal.code === 'malformed_json') return this.#cutOff(socket, 1007, 'a frame is one masked text of JSON')
     // A full flow is not the client's mistake.
     if (refusal.status >= 500) return
     const now_ms = this.#now()

@@ -18,6 +18,10 @@ describe('text of a flow on a terminal', () => {
     assert.equal(columns('abc'), 3)
     assert.equal(columns('温度'), 4)
     assert.equal(columns('e\u0301'), 1)
+    for (const character of ['👩‍👩‍👧‍👦', '👍🏽', '🇩🇪', '❤️', '⚠️', '1️⃣']) {
+      assert.equal(columns(character), 2, character)
+      assert.equal(fit(`${character}${character}${character}`, 5), `${character}${character}…`)
+    }
     assert.equal(fit('温度計', 5), '温度…')
     assert.equal(fit('short', 5), 'short')
     assert.equal(fit('longer', 5), 'long…')

@@ -164,8 +164,6 @@ test('after a reconnect only what is newer than "have" says is sent', () => {
 test('a refused frame is answered with its problem, and the connection goes on', () => {
   const { connect, say, problem, defects } = room()
   const socket = connect()
-  say(socket, '{"type":')
-  assert.equal(problem(socket)['code'], 'malformed_json')
   say(socket, { type: 'media', names: ['boiler.raw'] })
   assert.equal(problem(socket)['code'], 'malformed_frame')
   say(socket, { type: 'publish', id: 9, name: 'boiler.raw', value: 'warm' })
@@ -180,19 +178,27 @@ test('a refused frame is answered with its problem, and the connection goes on',
   assert.deepEqual(socket.frames('ack'), [{ type: 'ack', id: 12, version: 1 }])
 })
 
+test('a frame that is no JSON ends the connection, after its problem', () => {
+  const { connect, say, problem } = room()
+  const socket = connect()
+  say(socket, '{"type":')
+  assert.equal(problem(socket)['code'], 'malformed_json')
+  assert.equal(socket.ended?.code, 1007)
+})
+
 test('a client whose frames are refused without end is cut off, one that meets a full flow is not', () => {
   const { connect, say, clock } = room()
   const [patient, wild, slow] = [connect(), connect(), connect()]
   for (let count = 0; count < 200; count++) {
     say(patient, { type: 'publish', id: 1, name: 'boiler.raw', value: 'full' })
-    if (count <= limits.SOCKET_ERRORS) say(wild, 'wild')
-    say(slow, 'wild')
+    if (count <= limits.SOCKET_ERRORS) say(wild, { type: 'wild' })
+    say(slow, { type: 'wild' })
     clock.ms += 100
   }
   assert.equal(patient.ended, null)
   assert.equal(slow.ended, null)
   assert.equal(wild.ended, null)
-  for (let count = 0; count <= limits.SOCKET_ERRORS; count++) say(wild, 'wild')
+  for (let count = 0; count <= limits.SOCKET_ERRORS; count++) say(wild, { type: 'wild' })
   assert.deepEqual(wild.ended, { code: 1008, reason: 'more than 100 refused frames in 10 s' })
 })
 

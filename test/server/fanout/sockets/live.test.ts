@@ -8,6 +8,7 @@ import { FlowsSocket } from '../../../../server/fanout/sockets/flows.ts'
 import { FlowsClient } from '../../../kit/flows-client.ts'
 import { startFlowsFront, TOKEN } from '../../../kit/flows-front.ts'
 import { randomFrom, seed } from '../../../kit/random.ts'
+import { RawClient } from '../../../kit/raw-client.ts'
 import { newestScratch, ValuesDouble } from '../../../kit/values-double.ts'
 
 /** The real front and real clients; values come from a journal that the test delivers. */
@@ -49,7 +50,7 @@ async function room(t: TestContext, options: Partial<FanoutOptions> = {}) {
     clients.push(client)
     return client
   }
-  return { values, fanout, connect, front }
+  return { values, fanout, connect, front, port }
 }
 
 async function until(condition: () => boolean): Promise<void> {
@@ -160,10 +161,10 @@ test('a connection that reads nothing is closed with 1013, which it sees once it
 test('frames that cannot be read are answered, and a flood of them ends the connection', async t => {
   const { connect } = await room(t)
   const client = await connect()
-  client.say('{"type":')
+  client.say({ type: 'media', names: [] })
   await client.until(() => client.frames('error').length === 1)
   assert.equal((await client.publish('boiler.raw', 1))['type'], 'ack')
-  for (let count = 0; count < 10 * limits.SOCKET_ERRORS; count++) client.say('wild')
+  for (let count = 0; count < 10 * limits.SOCKET_ERRORS; count++) client.say({ type: 'wild' })
   await client.until(() => client.closed !== null)
   assert.equal(client.closed?.code, 1008)
   assert.equal(client.frames('error').length, limits.SOCKET_ERRORS + 1)
@@ -213,4 +214,20 @@ test('clients that stall, reconnect and change their minds all end with the newe
     }
   }
   assert.equal(fanout.counts().dropped, 0)
+})
+
+test('unmasked frames end the connection, and nothing in them is done', async t => {
+  const { values, port } = await room(t)
+  const client = await RawClient.open(port)
+  t.after(() => client.end())
+  client.write(
+    `GET /ws/flows HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: x3JJHMbDL1EzLkh9GBhXDw==\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`,
+  )
+  await client.until(({ statuses }) => statuses.includes(101))
+  const body = '{"type":"publish","id":1,"name":"boiler.raw","value":1}'
+  // The library waits for as many bytes as a mask takes, so the second completes the first.
+  for (let frame = 0; frame < 3; frame++) client.write(`\x81${String.fromCharCode(body.length)}${body}`)
+  const { text } = await client.closed()
+  assert.ok(!text.includes('"ack"'), text)
+  assert.equal(values.version(values.indexOf('boiler.raw')), 0)
 })
