@@ -2,7 +2,7 @@ import { limits } from '../../protocol/limits.ts'
 import type { PlanNode, PlanOutputPort } from '../flow/plan.ts'
 import { badOutput, emitsWhileRead, undeclaredKey, wrongOutput } from './failures.ts'
 import { Fifo } from './fifo.ts'
-import type { FlowRun } from './flow-run.ts'
+import type { FlowControl } from './flow-control.ts'
 import type { Failure, Host } from './host.ts'
 import type { OpenWaves } from './open-waves.ts'
 import { asRead, type OutputValues } from './plan-run.ts'
@@ -23,18 +23,18 @@ export class Emissions {
   /** Waves that went back round a loop: all that one turn of it emits comes before the next turn. */
   readonly back = new Fifo<Wave>()
 
-  readonly #flow: FlowRun
   readonly #host: Host
   readonly #waves: OpenWaves
+  readonly #control: FlowControl
   readonly #out: OutputValues = { value: [], keys: 0 }
   readonly #emission: Emission = { count: 0, routes: [], values: [], versions: [] }
   /** Outputs are being read: their getters may run code of the body's. */
   #taking = false
 
-  constructor(flow: FlowRun, host: Host, waves: OpenWaves) {
-    this.#flow = flow
+  constructor(host: Host, waves: OpenWaves, control: FlowControl) {
     this.#host = host
     this.#waves = waves
+    this.#control = control
   }
 
   /**
@@ -64,6 +64,10 @@ export class Emissions {
     const { run } = execution
     const values = this.#out.value
     const wave = execution.contributed ? this.#furtherWave(execution) : execution.wave
+    if (execution.away) {
+      execution.sent = wave
+      execution.sent_id = wave.id
+    }
     const ports = run.plan.nodes[execution.position]!.outputs
     const together = run.together[execution.position]!
     if (together !== null) this.#publishTogether(execution, ports, together, wave, ts)
@@ -147,12 +151,15 @@ export class Emissions {
 
   /** Each emission after the first is an item of its own and starts its own wave. */
   #furtherWave(execution: Execution): Wave {
-    // Emissions of a generator are roots of their own; those of one call share the count of their wave.
-    const back = execution.generator !== null ? execution.run.newBackEdgeCount() : execution.back
+    // What a generator yields is a root of its own, unless its execution came round a loop: then it goes on with the count of
+    // that loop, as what other bodies emit does.
+    const is_root = execution.generator !== null && execution.depth === execution.cascade.depth
+    const back = is_root ? execution.run.newBackEdgeCount() : execution.back
     const wave = this.#waves.begin(execution.run, execution.cascade, execution.depth, back)
     wave.above = execution.place ??= placeOf(execution.wave)
     wave.position = execution.position
     wave.number = ++execution.emitted
+    this.#waves.emittedBy(execution, wave)
     wave.queued = true
     this.next.push(wave)
     return wave
@@ -160,26 +167,34 @@ export class Emissions {
 
   #goBack(execution: Execution, wave: Wave, port: PlanOutputPort): void {
     const { run, cascade, position } = execution
-    const depth = wave.depth + 1
-    if (depth > limits.WAVE_DEPTH || ++wave.back.waves > limits.BACK_EDGE_WAVES) {
-      const reason =
-        depth > limits.WAVE_DEPTH
-          ? `deeper than ${limits.WAVE_DEPTH}`
-          : `more than ${limits.BACK_EDGE_WAVES} turns of one value`
+    const reason = this.#endOfLoop(wave)
+    if (reason !== null) {
       cascade.errors++
-      this.#host.cycle(this.#flow, run, position, reason)
+      this.#waves.broken(cascade, run, position, reason)
       return
     }
-    const next = this.#waves.begin(run, cascade, depth, wave.back)
+    const next = this.#waves.begin(run, cascade, wave.depth + 1, wave.back)
     next.above = wave.above
     next.position = wave.position
     next.number = wave.number
     next.turns = wave.turns + 1
+    // A loop is not to wait for itself: what goes round in it holds nobody back who is part of it.
+    const { emitter } = wave
+    if (emitter !== null && emitter.run === run && !run.isLoop(emitter.position, position))
+      this.#waves.emittedBy(emitter, next)
     // It reads the value that went round, whatever is published in the meantime.
     run.apply(port.message, run.value[port.message], run.value_version[port.message]!, next, true)
     for (const reader of port.back) next.activate(reader)
     next.queued = true
     this.back.push(next)
+  }
+
+  /** Why the value goes round no more; null: it does. */
+  #endOfLoop(wave: Wave): string | null {
+    if (wave.depth + 1 > limits.WAVE_DEPTH) return `deeper than ${limits.WAVE_DEPTH}`
+    if (this.#control.isAtHardBound(this.back.size)) return 'its flow holds as much as it may'
+    if (++wave.back.waves > limits.BACK_EDGE_WAVES) return `more than ${limits.BACK_EDGE_WAVES} turns of one value`
+    return null
   }
 }
 

@@ -1,17 +1,18 @@
 import { limits } from '../../protocol/limits.ts'
 import type { Plan } from '../flow/plan.ts'
+import { Beginning } from './beginning.ts'
 import { Emissions, NO_OUTPUTS } from './emissions.ts'
 import { emitsAfterEnd, wrongInput } from './failures.ts'
 import { Fifo } from './fifo.ts'
+import { FlowControl } from './flow-control.ts'
 import { type Failure, type Host, type Ingress, THREW } from './host.ts'
 import { Lines } from './lines.ts'
-import type { Mailbox } from './mailbox.ts'
 import { OpenWaves } from './open-waves.ts'
-import { asTaken, PlanRun } from './plan-run.ts'
-import { GROUP, type TakenItem } from './queue.ts'
+import { PlanRun } from './plan-run.ts'
+import type { TakenItem } from './queue.ts'
 import { type Arrival, Arrived, Execution, type Seat } from './seat.ts'
 import { Seats } from './seats.ts'
-import { Cascade, type Wave } from './wave.ts'
+import type { Cascade, Wave } from './wave.ts'
 
 /** `Wave.kind`, which tells a wave from an execution on the stack and from what arrived. */
 const WAVE = 0
@@ -21,11 +22,14 @@ const WAVE = 0
  *
  * Order of work in a turn: the stack (the present wave and what it spawned, depth first, so that each reader sees emissions in
  * order), then values that go back round a loop, then arrivals (bodies that came back), then ingress, then generators. A
- * generator lies under its last wave on the stack, so it is pulled again when the inline part of that wave is done.
+ * generator lies under its last wave on the stack, so it is pulled again when the inline part of that wave is done. After a
+ * turn that ran out of time, arrivals, ingress and generators take turns in being first: none of them starves the others.
  */
 export class FlowRun {
   readonly index: number
   run: PlanRun
+  readonly control: FlowControl
+  readonly waves: OpenWaves
   /** Items of the flow's own messages, taken since the last turn's end was marked: those that a publish counted as queued. */
   taken = 0
   /** Version of the carry that this thread left behind: another one means that another thread ran the flow since. */
@@ -36,17 +40,19 @@ export class FlowRun {
   /** The newest. */
   #plan: Plan
   readonly #host: Host
-  readonly #waves: OpenWaves
   readonly #seats: Seats
   readonly #lines: Lines
   readonly #emissions: Emissions
+  readonly #beginning: Beginning
   readonly #stack: (Wave | Execution)[] = []
   readonly #arrivals = new Fifo<Wave | Arrived>()
-  readonly #generators = new Fifo<Execution>()
   readonly #item: TakenItem
   #now = 0
   #deadline = 0
   #pulls = 0
+  /** Which of arrivals, ingress and generators comes first in the next turn that follows one cut short. */
+  #rotation = 0
+  #cut_short = false
   /** The execution whose body runs now, on this thread's stack. */
   #inside: Execution | null = null
 
@@ -55,16 +61,18 @@ export class FlowRun {
     this.#plan = plan
     this.#host = host
     this.#item = item
-    this.#waves = new OpenWaves(this, host)
-    this.#seats = new Seats(host, this.#waves)
-    this.#lines = new Lines(this, host, this.#waves, this.#seats)
-    this.#emissions = new Emissions(this, host, this.#waves)
+    this.waves = new OpenWaves(this, host)
+    this.#seats = new Seats(host, this.waves)
+    this.control = new FlowControl(host.bounds)
+    this.#lines = new Lines(this, host, this.waves, this.#seats, this.control)
+    this.#emissions = new Emissions(host, this.waves, this.control)
+    this.#beginning = new Beginning(this, host)
     this.run = this.#prepare(plan)
   }
 
   /** Executions waiting in mailboxes and results waiting for a turn. */
   get inner(): number {
-    return this.#lines.waiting + this.#arrivals.size + this.#stack.length + this.#emissions.back.size
+    return this.control.waiting + this.#arrivals.size + this.#stack.length + this.#emissions.back.size
   }
 
   /** A rename changes it. */
@@ -74,27 +82,21 @@ export class FlowRun {
 
   /** Cascades that outlived the turn that began them. */
   get openCascades(): ReadonlySet<Cascade> {
-    return this.#waves.cascades
+    return this.waves.cascades
   }
 
   get seats(): Iterable<Seat> {
     return this.#seats.all()
   }
 
-  /** The inline part of all that was emitted is done, and, beside those who wait for `emitter` itself, less waits than the bound. */
-  hasRunAllBut(emitter: Mailbox): boolean {
-    const running = this.#arrivals.size + this.#stack.length + this.#emissions.back.size
-    return running === 0 && this.#lines.waiting - emitter.waiting.size < limits.FLOW_WAITING_ITEMS
-  }
-
   /** Nothing of the flow lives on this thread alone: another lane may own it next. */
   get isAtRest(): boolean {
     return (
       this.away === 0 &&
-      this.#lines.waiting === 0 &&
+      this.control.waiting === 0 &&
       this.#stack.length === 0 &&
       this.#arrivals.size === 0 &&
-      this.#waves.size === 0
+      this.waves.size === 0
     )
   }
 
@@ -106,6 +108,8 @@ export class FlowRun {
     this.#pulls = 0
     this.#now = this.#host.clock()
     let items = 0
+    let first = this.#cut_short ? this.#nextFirst() : 0
+    if (this.#stack.length > 0) this.control.deferAll(this.#stack)
     const { back } = this.#emissions
     for (;;) {
       const top = this.#stack[this.#stack.length - 1]
@@ -115,106 +119,71 @@ export class FlowRun {
         this.#stack.pop()
         if (top.kind === WAVE) this.#runWave(top)
         else this.#pull(top)
-      } else if (this.#arrivals.size > 0) {
+      } else if (first === 0 && this.#arrivals.size > 0) {
         this.#arrive(this.#arrivals.shift()!)
-      } else if (items < limits.TURN_ITEMS && this.#host.mayBegin(this) && ingress.take(this.index, this.#item)) {
-        items += this.#begin(this.#item, ingress)
-      } else if (this.#mayPull() && this.#pulls < limits.GENERATOR_PULLS_PER_TURN) {
-        this.#stack.push(this.#generators.shift()!)
-      } else {
+      } else if (first === 0 && this.#lines.startHeld()) {
+        // It stands among the arrivals now.
+      } else if (
+        first < 2 &&
+        items < limits.TURN_ITEMS &&
+        this.#host.mayBegin(this) &&
+        ingress.take(this.index, this.#item)
+      ) {
+        this.#stack.push(this.#beginning.fromItem(this.#item, ingress, this.#time()))
+        items += this.#beginning.items
+        first = 0
+      } else if (this.#pullNext()) {
+        first = 0
+      } else if (first > 0) {
+        first = 0
+      } else if (!this.#letOneHeldGo()) {
         break
       }
       if (this.#emissions.next.length > 0) this.#stackNext()
       if (this.#now >= deadline_ms) break
     }
     if (items > 0) this.#leaveOver()
-    return this.#stack.length > 0 || this.#emissions.back.size > 0 || this.#arrivals.size > 0 || this.#mayPull()
+    const more = this.#stack.length > 0 || back.size > 0 || this.#arrivals.size > 0
+    this.#cut_short = this.#now >= deadline_ms
+    return more || this.control.mayPull || this.control.mayStart || this.#isRing
+  }
+
+  #nextFirst(): number {
+    this.#rotation = (this.#rotation + 1) % 3
+    return this.#rotation
+  }
+
+  #pullNext(): boolean {
+    if (this.#pulls >= limits.GENERATOR_PULLS_PER_TURN) return false
+    const generator = this.control.nextGenerator()
+    if (generator !== null) this.#stack.push(generator)
+    return generator !== null
+  }
+
+  /** When nothing goes on: nothing that is away comes back by itself, so those who are held hold each other. */
+  get #isRing(): boolean {
+    return this.control.isFull && this.away <= this.control.held && this.control.holdsAny
+  }
+
+  #letOneHeldGo(): boolean {
+    if (this.#pulls >= limits.GENERATOR_PULLS_PER_TURN || !this.#isRing) return false
+    return this.control.letOneGo(
+      generator => this.#step(generator),
+      mailbox => this.#lines.letInHeld(mailbox),
+    )
   }
 
   /** The cascade that the turn began last has waves on the stack still: it outlives the turn. There is one at most. */
   #leaveOver(): void {
-    for (const { cascade } of this.#stack) if (!cascade.in_flight) return this.#waves.keepOpen(cascade)
-    for (const { cascade } of this.#emissions.back) if (!cascade.in_flight) return this.#waves.keepOpen(cascade)
-  }
-
-  /** A generator waits while the mailboxes of its flow are full. */
-  #mayPull(): boolean {
-    return this.#generators.size > 0 && this.#lines.waiting < limits.FLOW_WAITING_ITEMS
+    for (const { cascade } of this.#stack) if (!cascade.in_flight) return this.waves.keepOpen(cascade)
+    for (const { cascade } of this.#emissions.back) if (!cascade.in_flight) return this.waves.keepOpen(cascade)
   }
 
   // ---- cascades and waves
 
-  /** With the item, and those that were published for this flow with it. Answers how many that were. */
-  #begin(item: TakenItem, ingress: Ingress): number {
-    const run = this.run
-    const cascade = new Cascade()
-    cascade.seq = this.#host.nextSeq()
-    cascade.message = item.message
-    cascade.root_version = item.version
-    cascade.depth = item.depth
-    cascade.parent_seq = item.parent_seq
-    cascade.parent_ts = item.parent_ts
-    cascade.started_us = this.#time()
-    this.#host.begun(this, cascade)
-    this.#waves.tick()
-    const wave = this.#waves.begin(run, cascade, item.depth, run.newBackEdgeCount())
-    this.#enter(item, wave)
-    let items = 1
-    while ((item.group & GROUP.goes_on) !== 0 && ingress.takeJoined(this.index, item)) {
-      items++
-      this.#enter(item, wave)
-    }
-    wave.queued = true
-    this.#stack.push(wave)
-    return items
-  }
-
-  /** The item's value, and its readers, in the first wave of its cascade. */
-  #enter(item: TakenItem, wave: Wave): void {
-    const { run, cascade } = wave
-    const position = run.plan.by_message.get(item.message)
-    const message = position === undefined ? null : run.plan.messages[position]!
-    if (message?.own) this.taken++
-    if (position === undefined || !message!.queued) {
-      cascade.errors++
-      this.#host.planChanged(this, null, cascade)
-      return
-    }
-    run.apply(position, asTaken(item.value, this.#host.codec), item.version, wave, this.#waves.mixed)
-    const { readers } = message!
-    if (item.depth > limits.WAVE_DEPTH) {
-      // All of a group are equally deep: it is told once.
-      if ((item.group & GROUP.joins) !== 0) return
-      this.#host.cycle(this, run, readers[0] ?? 0, `deeper than ${limits.WAVE_DEPTH} through other flows`)
-      cascade.errors++
-      return
-    }
-    const waited_us = cascade.started_us - item.ts
-    for (let at = 0; at < readers.length; at++) {
-      if (wave.activate(readers[at]!)) this.#host.queueWait(run.seats[readers[at]!]!, waited_us)
-    }
-  }
-
-  /**
-   * Begins a cascade from several values at once, as a batch run does: one wave, in which every node that reads one of them
-   * runs once. `values` by position in the plan's messages, as readers get them; `sources` are nodes that read nothing.
-   */
+  /** Begins a cascade from several values at once, as a batch run does; see `Beginning`. */
   beginWith(values: ReadonlyMap<number, unknown>, sources: readonly number[]): void {
-    const { run } = this
-    const cascade = new Cascade()
-    cascade.seq = this.#host.nextSeq()
-    cascade.started_us = this.#time()
-    this.#host.begun(this, cascade)
-    this.#waves.tick()
-    const wave = this.#waves.begin(run, cascade, 0, run.newBackEdgeCount())
-    for (const [position, value] of values) {
-      run.apply(position, value, 1, wave, false)
-      for (const reader of run.plan.messages[position]!.readers) wave.activate(reader)
-    }
-    for (const position of sources) wave.activate(position)
-    wave.queued = true
-    this.#waves.keepOpen(cascade)
-    this.#stack.push(wave)
+    this.#stack.push(this.#beginning.fromValues(values, sources, this.#time()))
   }
 
   #runWave(wave: Wave): void {
@@ -232,8 +201,8 @@ export class FlowRun {
     }
     if (wave.away.length > 0) return this.#park(wave)
     const cascade = wave.cascade
-    this.#waves.close(wave)
-    if (cascade.open === 0) this.#waves.settle(cascade, this.#now)
+    this.waves.close(wave)
+    if (cascade.open === 0) this.waves.settle(cascade, this.#now)
   }
 
   /** Later waves lie deeper: the first one runs first. */
@@ -251,7 +220,7 @@ export class FlowRun {
     const { seats } = wave.run
     while (wave.count > 0) this.#lines.enter(wave, wave.takeFirst())
     wave.queued = false
-    this.#waves.park(wave)
+    this.waves.park(wave)
     for (const position of [...wave.away]) this.#lines.letIn(seats[position]!.mailbox)
   }
 
@@ -260,7 +229,7 @@ export class FlowRun {
     if (wave.queued) return
     wave.queued = true
     wave.arrived = true
-    this.#waves.unpark(wave)
+    this.waves.unpark(wave)
     this.#arrivals.push(wave)
     this.#host.wants(this)
   }
@@ -277,9 +246,14 @@ export class FlowRun {
     const run = wave.run
     const seat = run.seats[position]!
     const mailbox = seat.mailbox
-    if (mailbox.closed || seat.body === null || (!seat.current && this.#lines.isOvertaken(seat))) {
+    if (
+      mailbox.closed ||
+      seat.body === null ||
+      mailbox.unread > 0 ||
+      (!seat.current && this.#lines.isOvertaken(seat))
+    ) {
       if (mailbox.reserved === wave) mailbox.reserved = null
-      else if (mailbox.closed || !this.#lines.isReady(seat) || !seat.current) return this.#lines.wait(wave, position)
+      else if (this.#lines.mustWait(seat)) return this.#lines.wait(wave, position)
     }
     this.#start(wave, run, seat, position)
     if (mailbox.closed && !mailbox.busy) this.#lines.next(mailbox)
@@ -373,7 +347,7 @@ export class FlowRun {
     seat.execution = new Execution(seat)
     this.away++
     execution.cascade.open++
-    this.#waves.keepOpen(execution.cascade)
+    this.waves.keepOpen(execution.cascade)
     if (!execution.contributed) execution.wave.away.push(execution.position)
   }
 
@@ -448,7 +422,7 @@ export class FlowRun {
     seat.mailbox.busy = false
     if (!execution.contributed) this.#emissions.contribute(execution)
     this.#lines.next(seat.mailbox)
-    if (--execution.cascade.open === 0) this.#waves.settle(execution.cascade, this.#now)
+    if (--execution.cascade.open === 0) this.waves.settle(execution.cascade, this.#now)
   }
 
   #closeGenerator(execution: Execution): void {
@@ -465,13 +439,15 @@ export class FlowRun {
   // ---- generators
 
   #pull(execution: Execution): void {
-    const generator = execution.generator
-    if (generator === null || execution.ended) return
+    if (execution.generator === null || execution.ended) return
     if (!execution.seat.current) return this.#end(execution)
-    if (this.#pulls >= limits.GENERATOR_PULLS_PER_TURN || this.#lines.waiting >= limits.FLOW_WAITING_ITEMS) {
-      this.#generators.push(execution)
-      return
-    }
+    if (this.#pulls >= limits.GENERATOR_PULLS_PER_TURN || this.control.holdsPull(execution))
+      return this.control.defer(execution)
+    this.#step(execution)
+  }
+
+  #step(execution: Execution): void {
+    const generator = execution.generator!
     this.#pulls++
     let step: unknown
     let later = false
@@ -517,7 +493,7 @@ export class FlowRun {
    * ended.
    */
   emit(execution: Execution, outputs: unknown): Failure | null {
-    if (this.#inside !== execution && !execution.away) return emitsAfterEnd(execution)
+    if (execution.ended || (this.#inside !== execution && !execution.away)) return emitsAfterEnd(execution)
     if (this.#inside !== null) return this.#emission(execution, outputs)
     this.#now = this.#host.clock()
     const failure = this.#emission(execution, outputs)
@@ -535,9 +511,9 @@ export class FlowRun {
     return this.#inside
   }
 
-  /** More emissions of one call than may wait unprocessed. */
-  overflows(): boolean {
-    return this.#emissions.next.length + this.#arrivals.size >= limits.UNAWAITED_EMITS
+  /** Too many emissions that the body did not await: why they are refused, or null. */
+  overflow(execution: Execution): string | null {
+    return this.control.overflow(execution, this.#emissions.next.length, this.inner)
   }
 
   #emission(execution: Execution, outputs: unknown): Failure | null {
@@ -558,7 +534,7 @@ export class FlowRun {
     const before = this.run
     const after = this.#prepare(plan)
     after.takeOver(before)
-    if (this.#waves.size > 0 || this.away > 0) before.successor = after
+    if (this.waves.size > 0 || this.away > 0) before.successor = after
     this.run = after
     const replaced = this.#seats.takeReplaced()
     for (const seat of replaced) seat.active?.abort?.abort()
@@ -587,7 +563,7 @@ export class FlowRun {
    * ignored, and nothing waits any more. Answers the cascades that had begun and will not end.
    */
   abandon(): Set<Cascade> {
-    const interrupted = new Set(this.#waves.cascades)
+    const interrupted = new Set(this.waves.cascades)
     for (const wave of this.queuedWaves()) interrupted.add(wave.cascade)
     for (const seat of this.#seats.all()) {
       const { active } = seat
@@ -596,13 +572,15 @@ export class FlowRun {
       active.abort?.abort()
       this.#closeGenerator(active)
     }
-    for (const cascade of interrupted) this.#waves.forget(cascade)
+    for (const cascade of interrupted) {
+      this.waves.tellBroken(cascade)
+      this.waves.forget(cascade)
+    }
     this.#stack.length = 0
     this.#emissions.next.length = 0
     while (this.#emissions.back.shift() !== undefined);
     while (this.#arrivals.shift() !== undefined);
-    while (this.#generators.shift() !== undefined);
-    this.#lines.waiting = 0
+    this.control.end()
     return interrupted
   }
 }

@@ -2,13 +2,14 @@ import type { ErrorCode } from '../../protocol/errors.ts'
 import type { Codec } from '../../protocol/values/codec.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import type { PlanNode, PlanOutputPort } from '../flow/plan.ts'
+import type { Bounds } from './bounds.ts'
 import type { FlowRun } from './flow-run.ts'
 import type { Mailbox } from './mailbox.ts'
 import type { PlanRun, Values } from './plan-run.ts'
 import type { Emission } from './publish.ts'
 import type { TakenItem } from './queue.ts'
 import type { Execution, Seat } from './seat.ts'
-import type { Cascade } from './wave.ts'
+import type { BrokenLoop, Cascade } from './wave.ts'
 
 /** What ended an execution without a result. */
 export interface Failure {
@@ -22,6 +23,7 @@ export const THREW = Symbol('threw')
 
 /** What a flow asks of the thread that it runs on. One implementation: the lane. */
 export interface Host extends Values {
+  readonly bounds: Bounds
   readonly codec: Codec
   /** Reused by every flow of the thread, one for each output of an emission. */
   scratch(at: number): EncodedValue
@@ -61,7 +63,8 @@ export interface Host extends Values {
   ): void
   /** True when a rate-limited port may publish now; else the value is held. */
   passes(run: PlanRun, output: PlanOutputPort, value: EncodedValue, ts_us: number): boolean
-  cycle(flow: FlowRun, run: PlanRun, position: number, reason: string): void
+  /** Once for each cascade; for one that stays open, again and again. */
+  cycle(flow: FlowRun, broken: BrokenLoop): void
   /** The only one of the thread that has begun, not ended, and is not in flight. */
   begun(flow: FlowRun, cascade: Cascade): void
   ended(flow: FlowRun, cascade: Cascade, ms: number): void

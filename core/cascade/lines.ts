@@ -1,3 +1,4 @@
+import type { FlowControl } from './flow-control.ts'
 import type { FlowRun } from './flow-run.ts'
 import type { Host } from './host.ts'
 import type { Mailbox, Waiting } from './mailbox.ts'
@@ -9,18 +10,25 @@ import type { Wave } from './wave.ts'
 
 /** The lines before the nodes of a flow: who waits for a node that is busy, for a body that is being loaded, or for its own wave. */
 export class Lines {
-  /** Over all mailboxes. */
-  waiting = 0
   readonly #flow: FlowRun
   readonly #host: Host
   readonly #waves: OpenWaves
   readonly #seats: Seats
+  readonly #control: FlowControl
 
-  constructor(flow: FlowRun, host: Host, waves: OpenWaves, seats: Seats) {
+  constructor(flow: FlowRun, host: Host, waves: OpenWaves, seats: Seats, control: FlowControl) {
     this.#seats = seats
+    this.#control = control
     this.#flow = flow
     this.#host = host
     this.#waves = waves
+  }
+
+  /** An execution of the node may not start at once. */
+  mustWait(seat: Seat): boolean {
+    const { mailbox } = seat
+    if (mailbox.closed || !this.isReady(seat) || this.#control.holds(mailbox)) return true
+    return !seat.current && this.isOvertaken(seat)
   }
 
   wait(wave: Wave, position: number): void {
@@ -34,27 +42,48 @@ export class Lines {
     if (mailbox.reserved === wave) mailbox.reserved = null
     wave.away.push(position)
     mailbox.enter({ wave, position })
-    this.waiting++
+    this.#control.entered(mailbox, wave)
   }
 
   letIn(mailbox: Mailbox): void {
     if (!mailbox.busy && mailbox.reserved === null) this.next(mailbox)
   }
 
+  /** Those who wait for a node that is held no more go on; false: there is none. */
+  startHeld(): boolean {
+    const mailbox = this.#control.nextStart()
+    if (mailbox !== null) this.letIn(mailbox)
+    return mailbox !== null
+  }
+
+  letInHeld(mailbox: Mailbox): void {
+    if (!mailbox.busy && mailbox.reserved === null) this.nextHeld(mailbox)
+  }
+
   /** Nobody is inside: the first that may go is the next one, whoever comes before its wave has its turn. */
   next(mailbox: Mailbox): void {
+    if (this.#control.holds(mailbox)) {
+      mailbox.closed = mailbox.waiting.size > 0
+      if (mailbox.closed) this.#control.holdStart(mailbox)
+      return
+    }
+    this.nextHeld(mailbox)
+  }
+
+  /** Though the node is held. */
+  nextHeld(mailbox: Mailbox): void {
     const next = mailbox.nextUp()
     if (next === null) return
     const { wave, position } = next
     const seat = wave.run.seats[position]!
     if (!seat.current && this.isOvertaken(seat)) {
       this.#handOne(next, this.#flow.run, true)
-      return this.next(mailbox)
+      return this.nextHeld(mailbox)
     }
     if (!this.isReady(seat)) this.load(seat)
     if (seat.loading) return
     mailbox.leave(next)
-    this.waiting--
+    this.#control.left(mailbox, wave)
     mailbox.reserved = wave
     wave.comeBack(position)
     wave.activate(position)
@@ -104,7 +133,7 @@ export class Lines {
     const { wave, position } = one
     const seat = wave.run.seats[position]!
     seat.mailbox.leave(one)
-    this.waiting--
+    this.#control.left(seat.mailbox, wave)
     const heir = this.#waves.carryOver(wave, position, to, late)
     if (heir === null) {
       wave.cascade.errors++

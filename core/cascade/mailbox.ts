@@ -19,6 +19,8 @@ export class Mailbox {
   closed = false
   /** An execution is away: a promise, a generator between pulls, or a call slot holds it. */
   busy = false
+  /** Emissions of this node's executions that wait in other mailboxes, see `FlowControl`. */
+  unread = 0
   /** The wave whose execution was taken out of the line and has not begun yet. */
   reserved: Wave | null = null
 

@@ -1,6 +1,7 @@
 import type { FlowRun } from './flow-run.ts'
 import type { Host } from './host.ts'
 import type { PlanRun } from './plan-run.ts'
+import type { Execution } from './seat.ts'
 import { type BackEdgeCount, type Cascade, Wave } from './wave.ts'
 
 /** Waves kept for the next emission. */
@@ -50,6 +51,7 @@ export class OpenWaves {
     wave.position = 0
     wave.number = this.clock
     wave.turns = 0
+    wave.emitter = null
     wave.count = 0
     wave.queued = false
     cascade.open++
@@ -75,6 +77,7 @@ export class OpenWaves {
     wave.position = old.position
     wave.number = old.number
     wave.turns = old.turns
+    this.emittedBy(old.emitter, wave)
     for (const { message } of inputs) {
       const there = after.by_message.get(before.messages[message]!.index)!
       const version = old.run.versionIn(message, old)
@@ -82,6 +85,12 @@ export class OpenWaves {
     }
     wave.activate(node.position)
     return wave
+  }
+
+  /** What waits of it holds its emitter back. */
+  emittedBy(emitter: Execution | null, wave: Wave): void {
+    wave.emitter = emitter
+    if (emitter !== null) emitter.open++
   }
 
   /** Waits for a body away; it comes back through the arrivals. */
@@ -106,6 +115,10 @@ export class OpenWaves {
 
   close(wave: Wave): void {
     wave.cascade.open--
+    if (wave.emitter !== null) {
+      wave.emitter.open--
+      wave.emitter = null
+    }
     wave.id = 0
     wave.queued = false
     this.unpark(wave)
@@ -135,9 +148,22 @@ export class OpenWaves {
     )
   }
 
+  /** A value of the cascade goes round a loop no more. */
+  broken(cascade: Cascade, run: PlanRun, position: number, reason: string): void {
+    if (cascade.broken === null) cascade.broken = { run, position, reason, count: 1 }
+    else cascade.broken.count++
+  }
+
+  tellBroken(cascade: Cascade): void {
+    const { broken } = cascade
+    cascade.broken = null
+    if (broken !== null) this.#host.cycle(this.#flow, broken)
+  }
+
   /** Ends the cascade when nothing of it is open any more. */
   settle(cascade: Cascade, now_ms: number): void {
     if (cascade.open > 0) return
+    if (cascade.broken !== null) this.tellBroken(cascade)
     this.forget(cascade)
     this.#host.ended(this.#flow, cascade, now_ms)
   }

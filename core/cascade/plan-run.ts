@@ -1,6 +1,7 @@
 import type { Codec } from '../../protocol/values/codec.ts'
 import { agrees } from '../../protocol/values/dtypes.ts'
 import { type EncodedValue, isNumeric, KIND } from '../../protocol/values/encoded.ts'
+import { components } from '../flow/order.ts'
 import type { Plan, PlanInputPort, PlanNode } from '../flow/plan.ts'
 import type { Route } from './publish.ts'
 import type { Seat } from './seat.ts'
@@ -82,7 +83,8 @@ export class PlanRun {
   /** The plan that replaced this one; what this one's last cascades publish is seen there too. */
   successor: PlanRun | null = null
 
-  readonly #loops: boolean
+  /** By node: those with the same number lie in a common loop. Null: the plan has no loops. */
+  readonly #loops: Int32Array | null
   readonly #values: Values
   /** Foreign messages that nothing here triggers on: read from the message table at every execution. */
   readonly #direct: readonly boolean[]
@@ -125,7 +127,12 @@ export class PlanRun {
 
   /** For a root emission and all that follows from it; never changed in a plan without loops. */
   newBackEdgeCount(): BackEdgeCount {
-    return this.#loops ? { waves: 0 } : NO_LOOPS
+    return this.#loops !== null ? { waves: 0 } : NO_LOOPS
+  }
+
+  /** Can each of the two nodes be reached from the other? */
+  isLoop(one: number, other: number): boolean {
+    return this.#loops !== null && this.#loops[one] === this.#loops[other]
   }
 
   /** The value of a message for an execution in `wave`, when the fast test of the generated code did not decide it. */
@@ -261,7 +268,7 @@ export class PlanRun {
 interface Compiled {
   readonly routes: readonly Route[]
   readonly direct: readonly boolean[]
-  readonly loops: boolean
+  readonly loops: Int32Array | null
   readonly makeInputs: readonly MakeInputs[]
   readonly readOutputs: readonly ReadOutputs[]
   readonly together: readonly (readonly number[] | null)[]
@@ -285,7 +292,7 @@ function compiledOf(plan: Plan): Compiled {
   const compiled: Compiled = {
     routes,
     direct,
-    loops: plan.nodes.some(node => node.outputs.some(output => output.back.length > 0)),
+    loops: loopsOf(plan),
     makeInputs: plan.nodes.map(node => compileInputs(node, direct)),
     readOutputs: plan.nodes.map(compileOutputs),
     together: plan.nodes.map(node => sharedReaders(node.outputs.map(output => routes[output.message]!))),
@@ -296,6 +303,12 @@ function compiledOf(plan: Plan): Compiled {
   }
   compiled_plans.set(plan, compiled)
   return compiled
+}
+
+function loopsOf({ nodes }: Plan): Int32Array | null {
+  if (!nodes.some(node => node.outputs.some(output => output.back.length > 0))) return null
+  const readers = nodes.map(node => node.outputs.flatMap(({ forward, back }) => [...forward, ...back]))
+  return components(nodes.length, readers)
 }
 
 /**

@@ -14,6 +14,7 @@ import {
 import type { MessageTable } from '../memory/messages.ts'
 import type { Memory } from '../memory/region.ts'
 import { slotOf } from '../memory/threads.ts'
+import { type Bounds, flowBounds } from './bounds.ts'
 import { FLOW_ROW, type FlowTable } from './flows.ts'
 import { DOING, INTENT_ROW, intentWord, RECORD_BIT } from './intent.ts'
 import { GROUP, type IngressQueue, itemBytes } from './queue.ts'
@@ -47,19 +48,6 @@ export const REFUSED = {
   held: -5,
 } as const
 
-/** Bounds of a flow. */
-export interface Bounds {
-  items: number
-  bytes: number
-  /** Children of inner publishes are dropped at this many times the bound. */
-  hard_factor: number
-}
-
-const BOUNDS: Bounds = {
-  items: limits.FLOW_WAITING_ITEMS,
-  bytes: limits.FLOW_WAITING_BYTES,
-  hard_factor: limits.FLOW_WAITING_HARD_FACTOR,
-}
 /** The front lets go after so long, so that it hears of the death of the thread that it waits for. */
 const PATIENCE_MS = 100
 /** The clocks of two threads differ by less; a step back by more is the machine's clock that was set. */
@@ -93,6 +81,7 @@ export interface PublisherParts {
   messages: MessageTable
   /** An inner publish found a reading flow at its hard cap, or no segment for it. Called under the publish word: count, do not throw. */
   dropped?: (flow: number, message: number) => void
+  /** Children of inner publishes are dropped at the hard bound. */
   bounds?: Bounds
 }
 
@@ -137,7 +126,7 @@ export class Publisher {
     this.#ready = parts.ready
     this.#messages = parts.messages
     this.#dropped = parts.dropped ?? (() => {})
-    this.#bounds = parts.bounds ?? BOUNDS
+    this.#bounds = parts.bounds ?? flowBounds
   }
 
   /**

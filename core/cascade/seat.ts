@@ -56,6 +56,11 @@ export class Execution {
   place: Place | null = null
   /** Further emissions so far. */
   emitted = 0
+  /** Waves that they started and that have not ended. */
+  open = 0
+  /** The wave of the last emission while the body was away, and its id. */
+  sent: Wave | null = null
+  sent_id = 0
   contributed = false
   /** The body is away: a promise, a generator between pulls, or a call slot holds it. */
   away = false

@@ -1,5 +1,6 @@
 import { isUpstream } from '../flow/plan.ts'
 import type { PlanRun } from './plan-run.ts'
+import type { Execution } from './seat.ts'
 
 /** Everything that one published message started inside one flow. Counts itself; recorded when nothing of it is open any more. */
 export class Cascade {
@@ -15,6 +16,8 @@ export class Cascade {
   parent_ts = 0
   executions = 0
   errors = 0
+  /** Values of it that went round a loop without end and are not told yet; null: none. */
+  broken: BrokenLoop | null = null
   /** Open waves and bodies away. */
   open = 0
   /** True once it outlived the turn that began it: it then counts against the bound on cascades in flight. */
@@ -23,6 +26,15 @@ export class Cascade {
   recorded = false
   /** Where its lane keeps what is to be known of it if it dies, see core/memory/begun.ts. */
   row = 0
+}
+
+/** The first of the values that were stopped on their way round a loop, and how many they are. */
+export interface BrokenLoop {
+  readonly run: PlanRun
+  /** Position of the node that published it. */
+  readonly position: number
+  readonly reason: string
+  count: number
 }
 
 /** Counts the waves that back edges started under one root emission; shared by all of them. */
@@ -88,6 +100,8 @@ export class Wave {
   position = 0
   number = 0
   turns = 0
+  /** Whose further emission started it, directly or before it went back round a loop; null: none that what waits here holds back. */
+  emitter: Execution | null = null
   /** Waits for a body away; its flow knows it as open beyond the turn. */
   parked = false
   /** Positions, ascending; `count` of them. */

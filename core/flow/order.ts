@@ -81,7 +81,7 @@ function orderingEdges({ count, triggers, reads }: Edges, isBack: (from: number,
 }
 
 /** Tarjan's strongly connected components; two nodes lie in a common loop when their numbers are equal. */
-function components(count: number, edges: readonly (readonly number[])[]): Int32Array {
+export function components(count: number, edges: readonly (readonly number[])[]): Int32Array {
   const component = new Int32Array(count).fill(-1)
   const seen = new Int32Array(count).fill(-1)
   const low = new Int32Array(count)

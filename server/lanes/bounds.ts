@@ -17,6 +17,8 @@ export interface LiveBounds {
   readonly processes_idle: number
   /** A flow that stands near its bound for so long degrades the engine. */
   readonly degraded_after_ms: number
+  /** Executions in the mailboxes of a flow at which it is full. */
+  readonly waiting_items: number
 }
 
 export const liveBounds: LiveBounds = {
@@ -29,4 +31,5 @@ export const liveBounds: LiveBounds = {
   process_idle_ms: limits.PROCESS_IDLE_MS,
   processes_idle: limits.PROCESSES_IDLE,
   degraded_after_ms: limits.DEGRADED_AFTER_MS,
+  waiting_items: limits.FLOW_WAITING_ITEMS,
 }

@@ -164,7 +164,7 @@ export class LaneTeam {
   }
 
   #add(): Member {
-    const { front, bodies, artifacts, max_cascades, plans, timerPort } = this.#options
+    const { front, bodies, artifacts, max_cascades, bounds, plans, timerPort } = this.#options
     const slot = this.#freeSlot()
     const control = new MessageChannel()
     const timer = new MessageChannel()
@@ -202,6 +202,7 @@ export class LaneTeam {
       bodies,
       artifacts,
       max_cascades,
+      waiting_items: bounds.waiting_items,
     }
     const run = this.#pool!.run(task, { transfer: [control.port2, timer.port1], end: abort })
     const over = run.then(

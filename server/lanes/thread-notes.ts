@@ -98,6 +98,6 @@ export class ThreadNotes {
     const way = inside.length > 0 ? [...inside, inside[0]!] : through ? [...through, through[0]!] : [note.node]
     const cycle = way.join(' -> ')
     health.trouble(note.node, 'cycle', `A value went round without end (${note.text}): ${cycle}.`, note.ts)
-    announce('cycle_broken', note.flow, { node: note.node, cycle, reason: note.text })
+    announce('cycle_broken', note.flow, { node: note.node, cycle, reason: note.text, count: note.count })
   }
 }

@@ -1,9 +1,11 @@
+import { flowBounds } from '../../core/cascade/bounds.ts'
 import type { FlowRun } from '../../core/cascade/flow-run.ts'
 import type { Failure, Host } from '../../core/cascade/host.ts'
 import type { Mailbox } from '../../core/cascade/mailbox.ts'
 import type { Packed, PlanRun } from '../../core/cascade/plan-run.ts'
 import type { Emission } from '../../core/cascade/publish.ts'
 import { type Execution, Seat } from '../../core/cascade/seat.ts'
+import type { BrokenLoop } from '../../core/cascade/wave.ts'
 import type { Plan, PlanNode } from '../../core/flow/plan.ts'
 import type { Codec } from '../../protocol/values/codec.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
@@ -34,6 +36,7 @@ export interface RunHostParts {
  * cache stands for a body that runs at once.
  */
 export class RunHost implements Host {
+  readonly bounds = flowBounds
   readonly codec: Codec
   readonly origin_us = performance.timeOrigin * 1000
   readonly #parts: RunHostParts
@@ -121,8 +124,8 @@ export class RunHost implements Host {
     return true
   }
 
-  cycle(_flow: FlowRun, { plan }: PlanRun, position: number, reason: string): void {
-    this.#parts.failed(position, failure('cycle', `${plan.nodes[position]?.qualified}: ${reason}.`))
+  cycle(_flow: FlowRun, { run, position, reason }: BrokenLoop): void {
+    this.#parts.failed(position, failure('cycle', `${run.plan.nodes[position]?.qualified}: ${reason}.`))
   }
 
   mayBegin(): boolean {

@@ -1,3 +1,4 @@
+import { type Bounds, flowBounds } from '../../core/cascade/bounds.ts'
 import { FlowRun } from '../../core/cascade/flow-run.ts'
 import { type Failure, type Host, THREW } from '../../core/cascade/host.ts'
 import { Packed, type PlanRun } from '../../core/cascade/plan-run.ts'
@@ -15,7 +16,7 @@ import { checked, createIndexer, noWiring, noWorld } from './flow-documents.ts'
 /** What a body of these stories receives beside its inputs. */
 export interface Context {
   /** Throws what is refused, as on a lane. */
-  emit(outputs: unknown): void
+  emit(outputs: unknown): Promise<void>
   readonly signal: AbortSignal
 }
 
@@ -99,6 +100,7 @@ export class Refused extends Error {
 export interface StoryOptions {
   /** Values that messages have before the flow's first turn. */
   values?: Record<string, unknown>
+  bounds?: Partial<Bounds>
   /** Bodies are loaded when the test says so, not at once. */
   loads_by_hand?: boolean
   /** Sees every cascade begin; they are counted from 1, in the order of their items. */
@@ -127,6 +129,8 @@ export class FlowStory {
   /** Nodes whose waiting executions a deploy took away; `-` for an item that nobody reads any more. */
   readonly plan_changed: string[] = []
   readonly cycles: string[] = []
+  /** Values that went round a loop no more. */
+  broken = 0
   /** What rate-limited ports held back, as `m=3`. */
   readonly held_back: string[] = []
   /** Dispatched executions that have not ended, oldest first. */
@@ -208,6 +212,7 @@ export class FlowStory {
     this.wanted = false
     const take = (_flow: number, out: TakenItem): boolean => this.#take(out)
     const more = this.flow.turn({ take, takeJoined: take }, this.now_ms + ms)
+    this.flow.control.letEmittersGoOn()
     if (this.present !== null) throw new RangeError('a cascade outlived its turn and is not in flight')
     return more
   }
@@ -268,14 +273,16 @@ export class FlowStory {
     this.flow.bodyReady(seat!)
   }
 
-  /** The oldest dispatched execution of the node emits and goes on. `processed` turns true when it may emit again. */
-  callEmits(id: string, outputs: unknown): { processed: boolean } {
+  /** The oldest dispatched execution of the node emits and goes on. `processed` turns true when that is published; `goOn` is told when it may emit again. */
+  callEmits(id: string, outputs: unknown, goOn: () => void = () => {}): { processed: boolean } {
     const told = { processed: false }
-    this.flow.arrive(this.calls[this.#callOf(id)]!, {
+    const execution = this.calls[this.#callOf(id)]!
+    this.flow.arrive(execution, {
       type: 'emitted',
       outputs,
       processed: () => {
         told.processed = true
+        this.flow.control.await(execution, goOn)
       },
     })
     return told
@@ -347,6 +354,7 @@ export class FlowStory {
     const codec = this.#codec
     return {
       codec,
+      bounds: { ...flowBounds, ...this.#options.bounds },
       origin_us: ORIGIN_US,
       scratch: at => (this.#scratch[at] ??= newEncoded()),
       clock: () => (this.now_ms += this.tick_ms),
@@ -394,7 +402,10 @@ export class FlowStory {
         }
       },
       passes: (run, output, value) => this.#passes(run, output, value),
-      cycle: (_flow, run, position, reason) => this.cycles.push(`${run.plan.nodes[position]?.id ?? '-'} ${reason}`),
+      cycle: (_flow, { run, position, reason, count }) => {
+        this.cycles.push(`${run.plan.nodes[position]?.id ?? '-'} ${reason}`)
+        this.broken += count
+      },
       begun: (_flow, cascade) => {
         if (this.present !== null) throw new RangeError('a cascade began while another one had not left the stack')
         this.present = cascade
@@ -448,8 +459,12 @@ export class FlowStory {
     const { flow } = this
     return {
       emit(outputs) {
+        const overflow = flow.overflow(execution)
+        if (overflow !== null) throw new Refused({ code: 'emit_overflow', message: overflow, stack: null })
         const failure = flow.emit(execution, outputs)
         if (failure !== null) throw new Refused(failure)
+        if (flow.inside !== null) return Promise.resolve()
+        return new Promise(resolve => flow.control.await(execution, resolve))
       },
       get signal() {
         execution.abort ??= new AbortController()

@@ -1,7 +1,6 @@
 import type { FlowRun } from '../../core/cascade/flow-run.ts'
 import type { Execution, Seat } from '../../core/cascade/seat.ts'
 import { ServiceError } from '../../protocol/errors.ts'
-import { limits } from '../../protocol/limits.ts'
 import type { Note } from '../lane/messages.ts'
 import type { SpeaksFor } from '../lane/seat.ts'
 import type { ArtifactPlace } from './artifact-files.ts'
@@ -13,8 +12,8 @@ const DONE = Promise.resolve()
 export interface LaneForContext {
   note(note: Note): void
   now_us(): number
-  /** Resolves when what the flow's bodies have emitted so far has run, as far as it runs inline, and the flow is below its bound. */
-  drained(flow: FlowRun, emitter: Seat): Promise<void>
+  /** Resolves when what the execution emitted last has run, as far as it runs inline, and its node may emit again. */
+  emitted(flow: FlowRun, execution: Execution): Promise<void>
 }
 
 /** Stands behind the `ctx` of one execution at a time. A body that went away keeps its own; the next execution gets another. */
@@ -39,15 +38,11 @@ export class InlineContextHost implements ContextHost, SpeaksFor {
   emit(outputs: unknown): Promise<void> {
     const execution = this.execution
     if (execution === null) return DONE
-    if (this.flow.overflows()) {
-      throw new ServiceError(
-        'emit_overflow',
-        `${this.#seat.node.qualified} emitted more than ${limits.UNAWAITED_EMITS} values without awaiting.`,
-      )
-    }
+    const overflow = this.flow.overflow(execution)
+    if (overflow !== null) throw new ServiceError('emit_overflow', `${this.#seat.node.qualified} ${overflow}.`)
     const failure = this.flow.emit(execution, outputs)
     if (failure !== null) throw new ServiceError(failure.code, failure.message)
-    return this.#lane.drained(this.flow, this.#seat)
+    return this.#lane.emitted(this.flow, execution)
   }
 
   signal(): AbortSignal {

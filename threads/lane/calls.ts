@@ -21,8 +21,8 @@ export interface LaneCallsParts {
   withdraw(call: number): void
   note(note: Note): void
   executed(seat: LaneSeat, ms: number): void
-  /** Resolves when what the flow's bodies have emitted so far has run, as far as it runs inline, and the flow is below its bound. */
-  drained(flow: FlowRun, emitter: LaneSeat): Promise<void>
+  /** Resolves when what the execution emitted last has run, as far as it runs inline, and its node may emit again. */
+  emitted(flow: FlowRun, execution: Execution): Promise<void>
 }
 
 /** Bodies of this lane's flows that run in call slots: what they send back goes to their flow as arrivals. */
@@ -77,7 +77,7 @@ export class LaneCalls {
           outputs: message.outputs,
           processed: () =>
             void this.#parts
-              .drained(flow, execution.seat as LaneSeat)
+              .emitted(flow, execution)
               .then(() => port.postMessage({ type: 'processed' } satisfies ToCall)),
         })
         break

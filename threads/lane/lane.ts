@@ -1,4 +1,5 @@
 import { receiveMessageOnPort } from 'node:worker_threads'
+import { type Bounds, flowBounds } from '../../core/cascade/bounds.ts'
 import { FlowRun } from '../../core/cascade/flow-run.ts'
 import type { Failure, Host } from '../../core/cascade/host.ts'
 import type { Mailbox } from '../../core/cascade/mailbox.ts'
@@ -8,7 +9,7 @@ import { newItem } from '../../core/cascade/queue.ts'
 import { SHARED_SET, setOf } from '../../core/cascade/ready.ts'
 import { releaseHeld } from '../../core/cascade/release-held.ts'
 import type { Execution, Seat } from '../../core/cascade/seat.ts'
-import { Cascade } from '../../core/cascade/wave.ts'
+import { type BrokenLoop, Cascade } from '../../core/cascade/wave.ts'
 import type { Plan, PlanNode, PlanOutputPort } from '../../core/flow/plan.ts'
 import { PLACEMENT } from '../../core/memory/counters.ts'
 import { CASCADE_STATUS } from '../../core/memory/journal/journal.ts'
@@ -18,7 +19,6 @@ import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import { bodyInStack, failureOf, NodeDoor } from '../calls/node-call.ts'
 import { LaneBodies } from './bodies.ts'
 import { CallFailure, LaneCalls } from './calls.ts'
-import { EmitWaits } from './emit-waits.ts'
 import { EventLoopTurns, SLEEP_MS } from './event-loop-turns.ts'
 import { LaneMemory } from './memory.ts'
 import type { FromLane, HeldNotice, LaneTask, Note, ToLane } from './messages.ts'
@@ -47,6 +47,7 @@ const NO_INGRESS = { take: () => false, takeJoined: () => false }
 
 class Lane implements Host {
   readonly codec: Codec = createCodec()
+  readonly bounds: Bounds
   origin_us = performance.timeOrigin * 1000
 
   readonly #task: LaneTask
@@ -67,7 +68,6 @@ class Lane implements Host {
   readonly #unready = new Set<FlowRun>()
   /** Owned flows with something to do, oldest first. */
   readonly #wanting = new Set<FlowRun>()
-  readonly #emit_waits = new EmitWaits()
   readonly #bodies: LaneBodies
   /** Flows whose bodies have emitted outside a turn: their states are not kept yet. */
   readonly #loose = new Set<FlowRun>()
@@ -88,6 +88,7 @@ class Lane implements Host {
 
   constructor(task: LaneTask) {
     this.#task = task
+    this.bounds = { ...flowBounds, items: task.waiting_items }
     const memory = new LaneMemory(task.sab, task.slot, flow =>
       this.#notes.dropped(this.#plans.get(flow)?.flow ?? String(flow), 'hard_cap'),
     )
@@ -104,7 +105,7 @@ class Lane implements Host {
       withdraw: call => this.#post({ type: 'withdrawn', call }),
       note: note => this.note(note),
       executed: (seat, ms) => this.executed(seat, ms),
-      drained: (flow, emitter) => this.drained(flow, emitter),
+      emitted: (flow, execution) => this.emitted(flow, execution),
     })
     this.#rate = new RateLimit({
       memory: shared,
@@ -193,7 +194,6 @@ class Lane implements Host {
 
   #abandon(run: FlowRun): void {
     for (const cascade of run.abandon()) this.#record(run, cascade, CASCADE_STATUS.interrupted)
-    this.#emit_waits.letGo(run)
     this.#endTurn(run)
     this.#loose.delete(run)
   }
@@ -304,7 +304,7 @@ class Lane implements Host {
     }
     this.#mark()
     this.#memory.flows.setInner(flow.index, flow.inner, 0)
-    this.#emit_waits.letGoOn(flow)
+    flow.control.letEmittersGoOn()
   }
 
   /** Every mark commits the values before it, so the states that belong to them come first. */
@@ -379,7 +379,9 @@ class Lane implements Host {
     for (const flow of this.#owned) {
       for (const cascade of flow.openCascades) {
         this.#memory.begun.outlives(cascade, flow.index)
-        if (cascade.recorded || this.now_us() - cascade.started_us < OPEN_RECORD_AFTER_US) continue
+        if (this.now_us() - cascade.started_us < OPEN_RECORD_AFTER_US) continue
+        flow.waves.tellBroken(cascade)
+        if (cascade.recorded) continue
         cascade.recorded = true
         this.#record(flow, cascade, CASCADE_STATUS.running)
       }
@@ -562,9 +564,9 @@ class Lane implements Host {
     this.#notes.dropped(flow.name, 'plan_changed')
   }
 
-  cycle(flow: FlowRun, run: PlanRun, position: number, reason: string): void {
+  cycle(flow: FlowRun, { run, position, reason, count }: BrokenLoop): void {
     const node = run.plan.nodes[position]?.qualified ?? flow.name
-    this.note({ type: 'cycle', flow: flow.name, node, text: reason, ts: this.now_us() })
+    this.note({ type: 'cycle', flow: flow.name, node, text: reason, count, ts: this.now_us() })
   }
 
   note(note: Note): void {
@@ -621,10 +623,10 @@ class Lane implements Host {
     if (this.#sleeping) this.#memory.wake()
   }
 
-  drained(flow: FlowRun, emitter: Seat): Promise<void> {
+  emitted(flow: FlowRun, execution: Execution): Promise<void> {
     if (flow.inside !== null) return DONE
     this.#loose.add(flow)
-    return this.#emit_waits.wait(flow, emitter)
+    return new Promise(resolve => flow.control.await(execution, resolve))
   }
 }
 

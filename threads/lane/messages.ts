@@ -15,6 +15,7 @@ export interface LaneTask {
   readonly bodies: string
   readonly artifacts: ArtifactPlace
   readonly max_cascades: number
+  readonly waiting_items: number
 }
 
 /** Front to lane. Read at the start of a turn: a lane that sleeps is woken after the post. */
@@ -125,7 +126,7 @@ export type Note =
   | { type: 'gauge'; node: string; name: string; value: number; step: number | null; ts: number }
   | { type: 'report'; node: string; status: 'ok' | 'down'; text: string; ts: number }
   | { type: 'promoted'; node: string; median_ms: number; ts: number }
-  | { type: 'cycle'; flow: string; node: string; text: string; ts: number }
+  | { type: 'cycle'; flow: string; node: string; text: string; count: number; ts: number }
   | { type: 'dropped'; flow: string; reason: string; count: number; ts: number }
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'

@@ -23,7 +23,7 @@ function called() {
   let port: MessagePort | null = null
   const executed: number[] = []
   const calls = new LaneCalls({
-    drained: () => Promise.resolve(),
+    emitted: () => Promise.resolve(),
     stateOf: ({ state }) => state!,
     post: (_, given) => void (port = given),
     withdraw: () => {},

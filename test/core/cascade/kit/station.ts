@@ -1,5 +1,6 @@
+import type { Bounds } from '../../../../core/cascade/bounds.ts'
 import { FlowTable } from '../../../../core/cascade/flows.ts'
-import { type Bounds, type Emission, Publisher, REFUSED, type Route } from '../../../../core/cascade/publish.ts'
+import { type Emission, Publisher, REFUSED, type Route } from '../../../../core/cascade/publish.ts'
 import { IngressQueue, type TakenItem } from '../../../../core/cascade/queue.ts'
 import { ReadySet } from '../../../../core/cascade/ready.ts'
 import { Arena } from '../../../../core/memory/arena.ts'

@@ -1,0 +1,92 @@
+import { limits } from '../../protocol/limits.ts'
+import type { FlowRun } from './flow-run.ts'
+import type { Host, Ingress } from './host.ts'
+import { asTaken } from './plan-run.ts'
+import { GROUP, type TakenItem } from './queue.ts'
+import { Cascade, type Wave } from './wave.ts'
+
+/** Begins cascades: each method answers the first wave, ready to run. */
+export class Beginning {
+  /** How many items the last cascade has taken. */
+  items = 0
+  readonly #flow: FlowRun
+  readonly #host: Host
+
+  constructor(flow: FlowRun, host: Host) {
+    this.#flow = flow
+    this.#host = host
+  }
+
+  /** With the item, and those that were published for this flow with it. */
+  fromItem(item: TakenItem, ingress: Ingress, now_us: number): Wave {
+    const flow = this.#flow
+    const { run, waves } = flow
+    const cascade = new Cascade()
+    cascade.seq = this.#host.nextSeq()
+    cascade.message = item.message
+    cascade.root_version = item.version
+    cascade.depth = item.depth
+    cascade.parent_seq = item.parent_seq
+    cascade.parent_ts = item.parent_ts
+    cascade.started_us = now_us
+    this.#host.begun(flow, cascade)
+    waves.tick()
+    const wave = waves.begin(run, cascade, item.depth, run.newBackEdgeCount())
+    this.#enter(item, wave)
+    this.items = 1
+    while ((item.group & GROUP.goes_on) !== 0 && ingress.takeJoined(flow.index, item)) {
+      this.items++
+      this.#enter(item, wave)
+    }
+    wave.queued = true
+    return wave
+  }
+
+  /** The item's value, and its readers, in the first wave of its cascade. */
+  #enter(item: TakenItem, wave: Wave): void {
+    const { run, cascade } = wave
+    const position = run.plan.by_message.get(item.message)
+    const message = position === undefined ? null : run.plan.messages[position]!
+    if (message?.own) this.#flow.taken++
+    if (position === undefined || !message!.queued) {
+      cascade.errors++
+      this.#host.planChanged(this.#flow, null, cascade)
+      return
+    }
+    run.apply(position, asTaken(item.value, this.#host.codec), item.version, wave, this.#flow.waves.mixed)
+    const { readers } = message!
+    if (item.depth > limits.WAVE_DEPTH) {
+      // All of a group are equally deep: it is told once.
+      if ((item.group & GROUP.joins) !== 0) return
+      this.#flow.waves.broken(cascade, run, readers[0] ?? 0, `deeper than ${limits.WAVE_DEPTH} through other flows`)
+      cascade.errors++
+      return
+    }
+    const waited_us = cascade.started_us - item.ts
+    for (let at = 0; at < readers.length; at++) {
+      if (wave.activate(readers[at]!)) this.#host.queueWait(run.seats[readers[at]!]!, waited_us)
+    }
+  }
+
+  /**
+   * From several values at once, as a batch run does: one wave, in which every node that reads one of them runs once.
+   * `values` by position in the plan's messages, as readers get them; `sources` are nodes that read nothing.
+   */
+  fromValues(values: ReadonlyMap<number, unknown>, sources: readonly number[], now_us: number): Wave {
+    const { run, waves } = this.#flow
+    const cascade = new Cascade()
+    cascade.seq = this.#host.nextSeq()
+    cascade.started_us = now_us
+    this.#host.begun(this.#flow, cascade)
+    waves.tick()
+    const wave = waves.begin(run, cascade, 0, run.newBackEdgeCount())
+    for (const [position, value] of values) {
+      run.apply(position, value, 1, wave, false)
+      for (const reader of run.plan.messages[position]!.readers) wave.activate(reader)
+    }
+    for (const position of sources) wave.activate(position)
+    wave.queued = true
+    waves.keepOpen(cascade)
+    return wave
+  }
+}

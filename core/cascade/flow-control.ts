@@ -1,0 +1,231 @@
+import { limits } from '../../protocol/limits.ts'
+import type { Bounds } from './bounds.ts'
+import { Fifo } from './fifo.ts'
+import type { Mailbox } from './mailbox.ts'
+import type { Execution } from './seat.ts'
+import type { Wave } from './wave.ts'
+
+/** `Execution.kind`, of those on a stack. */
+const GENERATOR = 1
+
+/** A body may await that its emission has run. */
+interface EmitWait {
+  readonly wave: Wave
+  /** Another wave by now when this is not its id. */
+  readonly id: number
+  readonly goOn: () => void
+}
+
+/**
+ * Who goes on when a flow is full.
+ *
+ * A full flow has as many executions waiting in its mailboxes as its bound says. Three things put more there than they take
+ * out: the pull of a generator, an awaited `ctx.emit` that lets its body go on, and the start of a body that emits several
+ * times. In a full flow a node does none of them while something that it emitted waits in a mailbox: it is held. So each node
+ * adds at most one emission (or what one synchronous call emits) to what waits in a full flow.
+ *
+ * Why something always goes on: what waits in a mailbox waits for an execution of its node, or for a node further up in its
+ * own wave, or for one that entered the mailbox before it. At the end of such a chain stands an execution that is away, or a
+ * held node. A body that is away comes back by itself. A held node waits for what it emitted, further down; the last held
+ * node down the flow has nothing below it that waits for a held node. Waves that pass each other can tie held nodes into a
+ * ring all the same: then nothing is away by itself, and one of the held goes one step (`letOneGo`).
+ *
+ * What goes round a loop is not held back by what waits in the loop, see `Emissions`: it ends by its number of turns, and at
+ * the hard bound of the flow.
+ */
+export class FlowControl {
+  /** Executions in mailboxes. */
+  waiting = 0
+  readonly #bounds: Bounds
+  /** Generators that are to be pulled again, in turn. */
+  readonly #generators = new Fifo<Execution>()
+  /** Nodes that are free and held: somebody waits before them. */
+  readonly #starts = new Set<Mailbox>()
+  readonly #emits = new Map<Execution, Fifo<EmitWait>>()
+  #rotation = 0
+
+  constructor(bounds: Bounds) {
+    this.#bounds = bounds
+  }
+
+  get isFull(): boolean {
+    return this.waiting >= this.#bounds.items
+  }
+
+  /** No more of the flow's own work is taken on, whatever it is. */
+  isAtHardBound(more: number): boolean {
+    return this.waiting + more >= this.#bounds.items * this.#bounds.hard_factor
+  }
+
+  entered(mailbox: Mailbox, { emitter }: Wave): void {
+    this.waiting++
+    if (emitter !== null && emitter.seat.mailbox !== mailbox) emitter.seat.mailbox.unread++
+  }
+
+  left(mailbox: Mailbox, { emitter }: Wave): void {
+    this.waiting--
+    if (emitter !== null && emitter.seat.mailbox !== mailbox) emitter.seat.mailbox.unread--
+  }
+
+  /** The node takes on nothing that emits more. */
+  holds(mailbox: Mailbox): boolean {
+    return mailbox.unread > 0 && this.isFull
+  }
+
+  /** A generator's first yield adds nothing: its wave waits for it. */
+  holdsPull({ seat, contributed }: Execution): boolean {
+    return contributed && seat.current && this.holds(seat.mailbox)
+  }
+
+  // ---- generators
+
+  defer(generator: Execution): void {
+    this.#generators.push(generator)
+  }
+
+  /** What the last turn left on the stack of generators takes turns with what has come since. */
+  deferAll(stack: (Wave | Execution)[]): void {
+    let kept = 0
+    for (let at = stack.length - 1; at >= 0; at--) {
+      const one = stack[at]!
+      if (one.kind === GENERATOR) this.#generators.push(one)
+    }
+    for (const one of stack) if (one.kind !== GENERATOR) stack[kept++] = one
+    stack.length = kept
+  }
+
+  /** The next one that may be pulled. */
+  nextGenerator(): Execution | null {
+    for (let left = this.#generators.size; left > 0; left--) {
+      const generator = this.#generators.shift()!
+      if (generator.ended) continue
+      if (!this.holdsPull(generator)) return generator
+      this.#generators.push(generator)
+    }
+    return null
+  }
+
+  get mayPull(): boolean {
+    for (const generator of this.#generators) if (!generator.ended && !this.holdsPull(generator)) return true
+    return false
+  }
+
+  // ---- starts
+
+  holdStart(mailbox: Mailbox): void {
+    this.#starts.add(mailbox)
+  }
+
+  /** The next node that is held no more. */
+  nextStart(): Mailbox | null {
+    if (this.#starts.size === 0) return null
+    for (const mailbox of this.#starts) if (!this.holds(mailbox)) return this.#takeStart(mailbox)
+    return null
+  }
+
+  get mayStart(): boolean {
+    for (const mailbox of this.#starts) if (!this.holds(mailbox)) return true
+    return false
+  }
+
+  #takeStart(mailbox: Mailbox): Mailbox {
+    this.#starts.delete(mailbox)
+    return mailbox
+  }
+
+  // ---- emits
+
+  /** Too many emissions that nobody awaited: why they are refused, or null. `unrun`: those of the call that runs now. */
+  overflow(execution: Execution, unrun: number, inner: number): string | null {
+    const open = execution.away ? execution.open : 0
+    if (unrun >= limits.UNAWAITED_EMITS || open >= limits.UNAWAITED_EMITS)
+      return `emitted more than ${limits.UNAWAITED_EMITS} values without awaiting`
+    if (unrun + open > 0 && this.isAtHardBound(inner - this.waiting + unrun))
+      return `emitted without awaiting while its flow holds ${inner + unrun} executions that wait, all that it may hold`
+    return null
+  }
+
+  /** `goOn` is told when what the execution emitted last has run, as far as it runs inline, and its node is not held. */
+  await(execution: Execution, goOn: () => void): void {
+    const { sent } = execution
+    if (sent === null || execution.ended) return goOn()
+    let waits = this.#emits.get(execution)
+    if (waits === undefined) this.#emits.set(execution, (waits = new Fifo()))
+    waits.push({ wave: sent, id: execution.sent_id, goOn })
+  }
+
+  /** At the end of each turn, when its values are marked. */
+  letEmittersGoOn(): void {
+    for (const [execution, waits] of this.#emits) {
+      const { ended, seat } = execution
+      while (waits.size > 0) {
+        const { wave, id, goOn } = waits.at(0)
+        if (!ended && ((wave.id === id && wave.queued) || this.holds(seat.mailbox))) break
+        waits.shift()
+        goOn()
+      }
+      if (waits.size === 0) this.#emits.delete(execution)
+    }
+  }
+
+  #holdsEmit({ ended, seat }: Execution): boolean {
+    return !ended && this.holds(seat.mailbox)
+  }
+
+  // ---- rings
+
+  /** Executions away that go on only when the engine lets them. */
+  get held(): number {
+    let held = 0
+    for (const generator of this.#generators) if (!generator.ended) held++
+    for (const execution of this.#emits.keys()) if (this.#holdsEmit(execution)) held++
+    return held
+  }
+
+  get holdsAny(): boolean {
+    return this.#starts.size > 0 || this.held > 0
+  }
+
+  /** All of the flow that is away is held, and so by each other: one of them goes one step, each in turn. */
+  letOneGo(pull: (generator: Execution) => void, start: (mailbox: Mailbox) => void): boolean {
+    for (let kind = 0; kind < 3; kind++) {
+      this.#rotation = (this.#rotation + 1) % 3
+      if (this.#letOneOf(this.#rotation, pull, start)) return true
+    }
+    return false
+  }
+
+  #letOneOf(kind: number, pull: (generator: Execution) => void, start: (mailbox: Mailbox) => void): boolean {
+    if (kind === 0) {
+      for (let generator = this.#generators.shift(); generator !== undefined; generator = this.#generators.shift()) {
+        if (generator.ended) continue
+        pull(generator)
+        return true
+      }
+    } else if (kind === 1) {
+      for (const mailbox of this.#starts) {
+        start(this.#takeStart(mailbox))
+        return true
+      }
+    } else {
+      for (const [execution, waits] of this.#emits) {
+        if (!this.#holdsEmit(execution)) continue
+        this.#emits.delete(execution)
+        waits.shift()!.goOn()
+        if (waits.size > 0) this.#emits.set(execution, waits)
+        return true
+      }
+    }
+    return false
+  }
+
+  /** The flow has ended here. */
+  end(): void {
+    this.waiting = 0
+    while (this.#generators.shift() !== undefined);
+    this.#starts.clear()
+    const waits = [...this.#emits.values()]
+    this.#emits.clear()
+    for (const one of waits) for (const { goOn } of one) goOn()
+  }
+}

@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { limits } from '../../../protocol/limits.ts'
+import { FlowStory, Held, node } from '../../kit/flow-story.ts'
+
+const nothing = () => {}
+const starts = (story: FlowStory, id: string) => story.started.filter(line => line.split(' ')[0] === id)
+const count = (to: number, name = 'y') =>
+  function* () {
+    for (let at = 1; at <= to; at++) yield { [name]: at }
+  }
+
+describe('in a full flow', () => {
+  const bounds = { items: 3 }
+
+  test('a generator is pulled while nothing that it yielded waits, whatever else does', () => {
+    const story = new FlowStory([node('make', 'x', 'y', count(50)), node('twice', 'y', 'z', count(2, 'z'))], { bounds })
+    for (let x = 1; x <= 8; x++) story.publish('x', x)
+    story.runs()
+    assert.equal(starts(story, 'twice').length, 8 * 50)
+    assert.deepEqual(story.open(), [])
+  })
+
+  test('a node adds one emission to what waits, and the next one when that has begun', async () => {
+    const slow = new Held()
+    const story = new FlowStory([node('make', 'x', 'y', count(50)), node('slow', 'y', '', slow.body)], { bounds })
+    story.gets('x', 1)
+    // One is inside, and as many wait as the bound says.
+    assert.equal(story.published.length, 4)
+    slow.answers()
+    await story.settles()
+    assert.equal(story.published.length, 5)
+  })
+
+  test('a body that emits several times starts when nothing that it emitted waits', async () => {
+    const slow = new Held()
+    const story = new FlowStory(
+      [
+        node('burst', 'x', 'y', (_, ctx) => {
+          for (let y = 1; y <= 4; y++) ctx.emit({ y })
+        }),
+        node('slow', 'y', '', slow.body),
+      ],
+      { bounds },
+    )
+    for (let x = 1; x <= 3; x++) story.gets('x', x)
+    assert.equal(starts(story, 'burst').length, 1)
+    while (slow.calls.length > 0) {
+      slow.answers()
+      await story.settles()
+    }
+    assert.deepEqual([starts(story, 'burst').length, starts(story, 'slow').length], [3, 12])
+    assert.deepEqual(story.open(), [])
+  })
+
+  test('a body that awaits what it emits goes on when that has begun', async () => {
+    const slow = new Held()
+    let emitted = 0
+    const story = new FlowStory(
+      [
+        node('make', 'x', 'y', async (_, ctx) => {
+          await null
+          for (let y = 1; y <= 20; y++) {
+            await ctx.emit({ y })
+            emitted++
+          }
+        }),
+        node('slow', 'y', '', slow.body),
+      ],
+      { bounds },
+    )
+    story.gets('x', 1)
+    await story.settles()
+    assert.equal(emitted, 3)
+    while (slow.calls.length > 0) {
+      slow.answers()
+      await story.settles()
+    }
+    assert.equal(emitted, 20)
+    assert.deepEqual(story.open(), [])
+  })
+
+  test('a generator above a slow loop is held back by what waits in the loop, and none of it is broken', async () => {
+    const slow = new Held()
+    const nodes = [node('make', 'x', 'y', count(40)), node('round', 'y r', 'r', slow.body)]
+    const story = new FlowStory(nodes, { bounds, values: { r: 0 } })
+    story.gets('x', 1)
+    assert.equal(story.published.length, 4)
+    const rounds = new Map<unknown, number>()
+    for (let y = slow.calls[0]?.inputs['y']; slow.calls.length > 0; y = slow.calls[0]?.inputs['y']) {
+      rounds.set(y, (rounds.get(y) ?? 0) + 1)
+      slow.answers(rounds.get(y) === 1 ? { r: y } : undefined)
+      await story.settles()
+    }
+    assert.deepEqual([rounds.size, story.broken, story.open()], [40, 0, []])
+  })
+
+  test('what goes round a loop and multiplies ends as a cycle at the hard bound, told once with its number', async () => {
+    const slow = new Held()
+    const story = new FlowStory(
+      [
+        node('split', 'n', 'n', async (inputs, ctx) => {
+          await slow.body(inputs, ctx)
+          ctx.emit({ n: 1 })
+          return { n: 1 }
+        }),
+      ],
+      { bounds },
+    )
+    story.gets('n', 0)
+    while (slow.calls.length > 0) {
+      assert.ok(story.flow.inner <= 3 * limits.FLOW_WAITING_HARD_FACTOR + 2, `${story.flow.inner} wait`)
+      slow.answers()
+      await story.settles()
+    }
+    assert.equal(story.cycles.length, 1)
+    assert.ok(story.broken > 1)
+    assert.deepEqual([story.ended, story.open()], [['n@1 failed'], []])
+  })
+
+  test('bodies that do not await are refused at the hard bound, and those that do are not', async () => {
+    const slow = new Held()
+    const story = new FlowStory(
+      [
+        node('flood', 'x', 'y', async (_, ctx) => {
+          await null
+          for (let y = 1; y <= 100; y++) ctx.emit({ y })
+        }),
+        node('slow', 'y', '', slow.body),
+        node('calm', 'w', 'v', async (_, ctx) => {
+          await null
+          await ctx.emit({ v: 1 })
+          await ctx.emit({ v: 2 })
+        }),
+        node('other', 'v', '', nothing),
+      ],
+      { bounds },
+    )
+    story.publish('x', 1)
+    story.publish('w', 1)
+    await story.settles()
+    while (slow.calls.length > 0) {
+      slow.answers()
+      await story.settles()
+    }
+    assert.deepEqual(story.failures, ['flood node_error'])
+    assert.equal(starts(story, 'slow').length, 3 * limits.FLOW_WAITING_HARD_FACTOR)
+    assert.equal(starts(story, 'other').length, 2)
+    assert.deepEqual(story.open(), [])
+  })
+})
+
+describe('a turn that runs out of time', () => {
+  /** Every look at the clock is a millisecond, a turn has three: no turn gets round to everything. */
+  const hurried = (nodes: ConstructorParameters<typeof FlowStory>[0]) => {
+    const story = new FlowStory(nodes)
+    story.tick_ms = 1
+    return { story, turn: () => story.turn(3) }
+  }
+
+  test('leaves a generator that never ends no more than its share: what comes in and what comes back run, too', async () => {
+    const { story, turn } = hurried([
+      node('endless', 'x', 'y', count(Number.POSITIVE_INFINITY)),
+      node('read', 'y', '', nothing),
+      node('later', 'z', '', async () => {}),
+      node('after', 'z', '', nothing),
+    ])
+    story.publish('x', 1)
+    for (let turns = 0; turns < 5; turns++) turn()
+    for (let z = 1; z <= 3; z++) story.publish('z', z)
+    for (let turns = 0; turns < 60; turns++) {
+      turn()
+      if (turns % 5 === 0) await new Promise(setImmediate)
+    }
+    assert.deepEqual([starts(story, 'after').length, starts(story, 'later').length], [3, 3])
+    assert.equal(story.ended.filter(line => line.startsWith('z@')).length, 3)
+    assert.ok(starts(story, 'read').length > 20)
+  })
+
+  test('leaves asynchronous generators that never end no more than their share', async () => {
+    const ids = ['a', 'b', 'c']
+    const { story, turn } = hurried([
+      ...ids.map(id =>
+        node(`make_${id}`, 'x', id, async function* () {
+          for (;;) yield { [id]: 1 }
+        }),
+      ),
+      ...ids.flatMap(id => [1, 2, 3].map(at => node(`read_${id}${at}`, id, '', nothing))),
+      node('after', 'z', '', nothing),
+    ])
+    story.publish('x', 1)
+    for (let turns = 0; turns < 60; turns++) {
+      turn()
+      await new Promise(setImmediate)
+      if (turns === 10) for (let z = 1; z <= 3; z++) story.publish('z', z)
+    }
+    assert.equal(starts(story, 'after').length, 3)
+  })
+
+  test('takes generators on, however much comes in', () => {
+    const { story, turn } = hurried([
+      node('make', 'x', 'y', count(limits.GENERATOR_PULLS_PER_TURN + 5)),
+      node('read', 'y', '', nothing),
+      ...['a', 'b', 'c', 'd'].map(id => node(id, 'z', '', nothing)),
+    ])
+    story.publish('x', 1)
+    story.turn()
+    for (let turns = 0; turns < 100; turns++) {
+      for (let z = 1; z <= 4; z++) story.publish('z', z)
+      turn()
+    }
+    assert.equal(starts(story, 'read').length, limits.GENERATOR_PULLS_PER_TURN + 5)
+  })
+
+  test('lets a body that awaits its emission go on, beside a generator that never ends', async () => {
+    let emitted = 0
+    const { story, turn } = hurried([
+      node('endless', 'x', 'y', count(Number.POSITIVE_INFINITY)),
+      node('read', 'y', '', nothing),
+      node('awaits', 'z', 'v', async (_, ctx) => {
+        await null
+        for (; emitted < 3; emitted++) await ctx.emit({ v: emitted })
+      }),
+    ])
+    story.publish('z', 1)
+    story.publish('x', 1)
+    for (let turns = 0; turns < 60; turns++) {
+      turn()
+      await new Promise(setImmediate)
+    }
+    assert.equal(emitted, 3)
+  })
+})
