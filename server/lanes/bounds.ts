@@ -10,6 +10,8 @@ export interface LiveBounds {
   readonly lane_heap_mb: number
   /** A call that was told to end has so long before its thread is ended. */
   readonly call_grace_ms: number
+  /** A lane that is replaced takes nothing new, and has so long for what it has begun. */
+  readonly retire_grace_ms: number
   readonly call_heap_mb: number
   readonly process_memory_mb: number
   /** A worker process that has had no call for so long ends. */
@@ -26,6 +28,7 @@ export const liveBounds: LiveBounds = {
   node_silent_ms: limits.NODE_SILENT_MS,
   lane_heap_mb: limits.LANE_HEAP_MB,
   call_grace_ms: limits.CANCEL_GRACE_MS,
+  retire_grace_ms: limits.RETIRE_GRACE_MS,
   call_heap_mb: limits.CALL_HEAP_MB,
   process_memory_mb: Math.floor(memoryMb() * limits.PROCESS_MEMORY_SHARE),
   process_idle_ms: limits.PROCESS_IDLE_MS,

@@ -62,9 +62,6 @@ export interface LaneTeamOptions {
 
 const INLINING = ['--max-inlined-bytecode-size-cumulative=6000', '--max-inlined-bytecode-size=2000']
 
-/** A lane that ends by itself takes at most this long; then its thread is ended. */
-const RETIRE_GRACE_MS = limits.CANCEL_GRACE_MS
-
 /**
  * The lanes: as many as FLOW_LANES, each a long task of a pool thread. A lane that dies is recovered and replaced; one that
  * retires (its modules are to be loaded anew) overlaps with its replacement, which has another slot.
@@ -92,7 +89,12 @@ export class LaneTeam {
     for (const flag of INLINING) setFlagsFromString(flag)
     const module = new URL('../../threads/lane/lane.ts', import.meta.url)
     const { lanes, bounds } = this.#options
-    this.#pool = new ThreadPool({ module, threads: lanes, spare: lanes, heap_mb: bounds.lane_heap_mb })
+    this.#pool = new ThreadPool({
+      module,
+      threads: lanes,
+      spare: limits.LANE_SLOTS - lanes,
+      heap_mb: bounds.lane_heap_mb,
+    })
     for (let lane = 0; lane < lanes; lane++) this.#add()
   }
 
@@ -121,20 +123,21 @@ export class LaneTeam {
     return this.#pool?.workers ?? []
   }
 
-  /** Replaces every lane by one that loads its modules anew. One round after the other: lanes that retire hold their slots. */
+  /** Replaces every lane by one that loads its modules anew. Lanes that retire hold their slots: without a free one for each it waits for them. */
   refresh(): Promise<void> {
     this.#refreshing = this.#refreshing.then(() => this.#refreshNow())
     return this.#refreshing
   }
 
   async #refreshNow(): Promise<void> {
+    const { lanes, bounds } = this.#options
     const retiring = [...this.#members.values()].filter(member => member.retiring)
-    await Promise.all(retiring.map(member => member.left))
+    if (this.#members.size + lanes > limits.LANE_SLOTS) await Promise.all(retiring.map(member => member.left))
     if (this.#closing) return
-    const old = [...this.#members.values()]
+    const old = [...this.#members.values()].filter(member => !member.retiring)
     const fresh = old.map(() => this.#add())
     await Promise.all(fresh.map(member => member.entered))
-    for (const member of old) this.#retire(member, RETIRE_GRACE_MS)
+    for (const member of old) this.#retire(member, bounds.retire_grace_ms)
   }
 
   async close(): Promise<void> {
@@ -155,8 +158,8 @@ export class LaneTeam {
     this.#watch.lookAtHeaps(members)
   }
 
+  /** A second time shortens the grace. */
   #retire(member: Member, grace_ms: number): void {
-    if (member.retiring) return
     member.retiring = true
     this.#postTo(member.slot, member.control, { type: 'retire', grace_ms })
     this.#options.front.ready.wakeAll()

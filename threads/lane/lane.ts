@@ -164,7 +164,8 @@ class Lane implements Host {
           this.#drop(message.flow)
           break
         case 'retire':
-          this.#retire_at = this.clock() + message.grace_ms
+          this.#retire_at = Math.min(this.#retire_at, this.clock() + message.grace_ms)
+          for (const run of this.#owned) if (!this.#unready.has(run)) this.#wanting.add(run)
           break
         case 'call_lost':
           this.#calls.lost(message.call, message.code, message.message)
@@ -274,7 +275,8 @@ class Lane implements Host {
       return
     }
     this.#event_loop.ran(flow.away > 0)
-    const enabled = plan?.enabled ?? false
+    // A lane that retires ends what it has begun; its successor begins the rest.
+    const enabled = (plan?.enabled ?? false) && this.#retire_at === Number.POSITIVE_INFINITY
     const more = flow.turn(enabled ? this.#memory : NO_INGRESS, this.clock() + limits.TURN_MS)
     this.#endTurn(flow)
     const waiting = enabled && !this.#capped && this.#memory.queue.length(flow.index) > 0

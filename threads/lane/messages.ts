@@ -22,7 +22,7 @@ export interface LaneTask {
 export type ToLane =
   | { readonly type: 'plan'; readonly plan: Plan }
   | { readonly type: 'drop'; readonly flow: number }
-  /** Take no further flow and end when none is held any more; after the grace, abort what is away. */
+  /** Take no further flow and begin nothing; end when no flow is held any more, or after the grace: then abort what is away. */
   | { readonly type: 'retire'; readonly grace_ms: number }
   /** The call's thread is gone, or never took it. */
   | { readonly type: 'call_lost'; readonly call: number; readonly code: ErrorCode; readonly message: string }
