@@ -229,6 +229,11 @@ const table = {
     next: 'Stop the engine, put the files back, start it again; docs/repair.md says how.',
   },
   store_failed: { status: 500, title: 'The store failed', next: 'Look into serve.log.' },
+  store_silent: {
+    status: 503,
+    title: 'The store does not answer',
+    next: 'Look at the disk of the data directory, then try again.',
+  },
 
   // starting the engine and using the command line (exit codes, not answers)
   bad_setting: { status: 500, title: 'Bad setting', next: 'Correct the variable or flag that is named.' },

@@ -214,6 +214,8 @@ export const limits = {
   LANE_HEAP_MB: 1_024,
   CALL_HEAP_MB: 1_024,
   HEAP_WATCH_MS: 250,
+  /** Without an answer to a ping. */
+  THREAD_SILENT_MS: 30_000,
   HEAP_END_SHARE: 0.9,
 
   // the command line

@@ -45,6 +45,7 @@ import { CodeDigest } from './runs/code-digest.ts'
 import { Coordinator } from './runs/coordinator.ts'
 import { StageCache } from './runs/stage-cache.ts'
 import { type OpenedStore, openStore } from './store/front/open-store.ts'
+import { ThreadWatch } from './watch/thread-watch.ts'
 
 export interface LiveEngineOptions {
   readonly config: Pick<
@@ -226,6 +227,10 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     onFatal: options.onFatal,
   })
 
+  // Every thread that runs no bodies.
+  const watched = [store, store.reader, artifacts.thread, timer]
+  const watch = new ThreadWatch({ silent_ms: bounds.thread_silent_ms, log, announce }, watched)
+
   // Batch runs.
   const code = new CodeDigest(data_dir, onDefect)
   const cache = new StageCache({ store: store.runs, hasArtifact: digest => artifacts.has(digest) })
@@ -276,6 +281,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     fanout,
     tap,
     cascades,
+    watch,
     max_cascades,
   })
   const samples = new Samples({ front, store, flows, messages, cascades, fanout })
@@ -293,10 +299,12 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     desk,
     team,
     timer,
+    watch,
     timers,
     cache,
     coordinator,
     samples,
+    log,
   }
 }
 
@@ -350,7 +358,7 @@ export class LiveEngine implements Engine {
 
   /** Threads that the first answer does not need. Resolves when live flows run. */
   async start(): Promise<void> {
-    const { tap, timer, team, samples, flows, timers, cache, coordinator, loaded, announce } = this.#parts
+    const { tap, timer, team, samples, flows, timers, cache, coordinator, loaded, announce, log } = this.#parts
     tap.start()
     timer.start()
     team.start()
@@ -361,7 +369,8 @@ export class LiveEngine implements Engine {
     await team.ready()
     flows.startTimers()
     for (const held of timers) timer.post(held)
-    await cache.load()
+    // Without it nodes that ran before are looked up one by one.
+    await cache.load().catch(error => log.error('stage_cache_not_loaded', { error }))
     coordinator.start()
     announce('engine_started', null, { version: VERSION, interrupted: loaded.interrupted })
   }
@@ -407,8 +416,10 @@ export class LiveEngine implements Engine {
   }
 
   #look(): void {
-    const { team, front, desk } = this.#parts
-    team.watch(performance.now())
+    const { team, front, desk, watch } = this.#parts
+    const now_ms = performance.now()
+    team.watch(now_ms)
+    watch.look(now_ms)
     front.arena.collect()
     desk.watch()
   }

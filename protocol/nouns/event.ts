@@ -19,6 +19,8 @@ export const EVENT_TYPES = [
   'cycle_broken',
   'values_dropped',
   'thread_replaced',
+  'thread_silent',
+  'thread_answers',
   'disk_full',
   'disk_failed',
   'database_lost',

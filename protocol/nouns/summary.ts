@@ -2,10 +2,10 @@ import Type, { type Static } from 'typebox'
 import { FlowBacklog } from './flow.ts'
 
 export const ThreadStatus = Type.Object({
-  slot: Type.Integer(),
-  kind: Type.String({ description: 'front store reader timer lane call' }),
+  slot: Type.Integer({ description: '0: it has none in shared memory.' }),
+  kind: Type.String({ description: 'front store reader artifacts timer lane' }),
   epoch: Type.Integer({ description: 'Counts the threads that held this slot.' }),
-  state: Type.String({ description: 'starting idle busy ended' }),
+  state: Type.String({ description: 'idle busy running silent' }),
   heap_bytes: Type.Union([Type.Integer(), Type.Null()]),
   node: Type.Union([Type.String(), Type.Null()], { description: 'The body that runs now.' }),
 })

@@ -1,4 +1,3 @@
-import type { Problem } from '../../protocol/errors.ts'
 import type { DamagedArtifact } from '../../protocol/nouns/artifact.ts'
 import type { ArtifactPlace } from '../../threads/calls/artifact-files.ts'
 
@@ -51,11 +50,3 @@ export interface VerifyStep {
   readonly bytes: number
   readonly damaged: DamagedArtifact[]
 }
-
-export type ToArtifactThread =
-  | { readonly type: 'call'; readonly id: number; readonly request: ArtifactRequest }
-  | { readonly type: 'close' }
-
-export type FromArtifactThread =
-  | { readonly type: 'done'; readonly id: number; readonly result: unknown }
-  | { readonly type: 'refused'; readonly id: number; readonly problem: Problem }

@@ -2,8 +2,9 @@ import { statfsSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import { ServiceError } from '../../protocol/errors.ts'
 import { ArtifactWriter, diskErrorOf } from '../../threads/calls/artifact-files.ts'
+import type { FromCalledThread, ToCalledThread } from '../watch/called-thread.ts'
 import { ArtifactFolder } from './folder.ts'
-import type { ArtifactRequest, ArtifactThreadStart, FromArtifactThread, ToArtifactThread } from './messages.ts'
+import type { ArtifactRequest, ArtifactThreadStart } from './messages.ts'
 
 /**
  * The artifact thread: digests and writes what is uploaded, so that the front's sockets stay live meanwhile, and walks over the
@@ -53,21 +54,30 @@ function assertRoom(length: number): void {
     throw new ServiceError('disk_full', `The disk has ${bavail * bsize} bytes left, and the artifact has ${length}.`)
 }
 
-port.on('message', async (message: ToArtifactThread) => {
-  if (message.type === 'close') {
-    for (const writer of uploads.values()) await writer.drop()
-    port.close()
-    return
+port.on('message', async (message: ToCalledThread<ArtifactRequest>) => {
+  switch (message.type) {
+    case 'call':
+      port.postMessage(await replyTo(message.request, message.id))
+      break
+    case 'ping':
+      port.postMessage({ type: 'done', id: message.id, result: null } satisfies FromCalledThread)
+      break
+    case 'close':
+      for (const writer of uploads.values()) await writer.drop()
+      port.close()
+      break
+    default:
+      message satisfies never
   }
-  const { id, request } = message
-  let reply: FromArtifactThread
-  try {
-    reply = { type: 'done', id, result: await answer(request, id) }
-  } catch (error) {
-    reply = { type: 'refused', id, problem: refusalOf(error).toJSON() }
-  }
-  port.postMessage(reply)
 })
+
+async function replyTo(request: ArtifactRequest, id: number): Promise<FromCalledThread> {
+  try {
+    return { type: 'done', id, result: await answer(request, id) }
+  } catch (error) {
+    return { type: 'refused', id, problem: refusalOf(error).toJSON() }
+  }
+}
 
 function refusalOf(error: unknown): ServiceError {
   const known = diskErrorOf(error)

@@ -8,6 +8,8 @@ export interface LiveBounds {
   /** And for so long: its thread is ended. */
   readonly node_silent_ms: number
   readonly lane_heap_mb: number
+  /** A thread of the engine's own that has not answered a ping for so long is replaced; the store is waited for. */
+  readonly thread_silent_ms: number
   /** A call that was told to end has so long before its thread is ended. */
   readonly call_grace_ms: number
   /** A lane that is replaced takes nothing new, and has so long for what it has begun. */
@@ -27,6 +29,7 @@ export const liveBounds: LiveBounds = {
   blocked_lane_ms: limits.BLOCKED_LANE_MS,
   node_silent_ms: limits.NODE_SILENT_MS,
   lane_heap_mb: limits.LANE_HEAP_MB,
+  thread_silent_ms: limits.THREAD_SILENT_MS,
   call_grace_ms: limits.CANCEL_GRACE_MS,
   retire_grace_ms: limits.RETIRE_GRACE_MS,
   call_heap_mb: limits.CALL_HEAP_MB,

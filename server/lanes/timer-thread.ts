@@ -4,6 +4,7 @@ import { ServiceError } from '../../protocol/errors.ts'
 import type { EventType } from '../../protocol/nouns/event.ts'
 import type { FromTimer, TimerTask, ToTimer } from '../../threads/timer/messages.ts'
 import type { Log } from '../observe/serve-log.ts'
+import type { WatchedThread } from '../watch/thread-watch.ts'
 import type { FrontMemory } from './front-memory.ts'
 import { RestartPace } from './restart-pace.ts'
 
@@ -26,12 +27,14 @@ export interface TimerThreadParts {
  *   off --start--> running --stop--> left
  *                  running --it ends--> dead --after a pause--> running
  */
-export class TimerThread {
+export class TimerThread implements WatchedThread {
+  readonly name = 'timer'
   readonly #parts: TimerThreadParts
   readonly #pace = new RestartPace()
   #worker: Worker | null = null
   #left: Promise<void> = Promise.resolve()
   #stopping = false
+  #answered: (() => void) | null = null
 
   constructor(parts: TimerThreadParts) {
     this.#parts = parts
@@ -47,10 +50,12 @@ export class TimerThread {
     this.#left = left.promise
     worker.on('message', (message: FromTimer) => {
       if (message.type === 'left') left.resolve()
+      else if (message.type === 'pong') this.#answered?.()
     })
     worker.on('error', error => log.error('timer_failed', { error }))
     worker.on('exit', () => {
       left.resolve()
+      this.#answered?.()
       if (!this.#stopping) this.#died()
     })
   }
@@ -58,6 +63,23 @@ export class TimerThread {
   /** Nothing before `start`. */
   post(message: ToTimer, transfer: readonly MessagePort[] = []): void {
     this.#worker?.postMessage(message, [...transfer])
+  }
+
+  get isRunning(): boolean {
+    return this.#worker !== null
+  }
+
+  ping(): Promise<unknown> | null {
+    if (this.#worker === null || this.#stopping) return null
+    this.post({ type: 'ping' })
+    return new Promise<void>(resolve => (this.#answered = resolve))
+  }
+
+  /** Its end is dealt with like any other. */
+  silent(): 'replaced' {
+    // It rejects for no reason that Node names; the exit event decides.
+    this.#worker?.terminate().catch(() => {})
+    return 'replaced'
   }
 
   async stop(): Promise<void> {

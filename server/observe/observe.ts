@@ -18,6 +18,7 @@ import type { Names } from '../flows/names.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
 import type { LaneTeam } from '../lanes/lane-team.ts'
 import type { Store } from '../store/front/client.ts'
+import type { ThreadWatch } from '../watch/thread-watch.ts'
 import type { NodeHealth } from './node-health.ts'
 import { prometheusText } from './prometheus.ts'
 
@@ -61,6 +62,7 @@ export interface LiveObserveParts {
   fanout: Fanout
   tap: JournalTap
   cascades: CascadeCounts
+  watch: Pick<ThreadWatch, 'silent' | 'running'>
   max_cascades: number
 }
 
@@ -80,7 +82,7 @@ export class LiveObserve implements Observe {
   }
 
   async summary(): Promise<Summary> {
-    const { front, store, flows, health, fanout, tap, max_cascades } = this.#parts
+    const { front, store, flows, health, fanout, tap, watch, max_cascades } = this.#parts
     const all = [...flows.all()]
     const with_issues = all.filter(flow => flows.issues(flow).some(issue => !issue.advisory)).length
     const [disk, threads] = await Promise.all([store.disk(), this.#threads()])
@@ -93,7 +95,10 @@ export class LiveObserve implements Observe {
     }
     return {
       version: VERSION,
-      status: store.health.fault !== null || store.health.failure !== null || health.downCount > 0 ? 'degraded' : 'ok',
+      status:
+        store.health.fault !== null || store.health.failure !== null || health.downCount > 0 || watch.silent.length > 0
+          ? 'degraded'
+          : 'ok',
       started_at: formatTime(this.#started_us),
       uptime_s: (nowUs() - this.#started_us) / 1e6,
       flows: { total: all.length, enabled: all.filter(flow => flow.enabled).length, with_issues },
@@ -133,8 +138,9 @@ export class LiveObserve implements Observe {
   }
 
   async #threads(): Promise<ThreadStatus[]> {
-    const { front, names, team } = this.#parts
+    const { front, names, team, watch } = this.#parts
     const { memory, threads } = front
+    const silent = new Set(watch.silent)
     const heaps = new Map(await Promise.all(team.workers.map(heapOf)))
     const statuses: ThreadStatus[] = []
     for (let slot = 1; slot < SLOT.lane + limits.LANE_SLOTS; slot++) {
@@ -142,11 +148,12 @@ export class LiveObserve implements Observe {
       const row = threads.row(slot) >> 2
       const node = memory.i32[row + THREAD_ROW.word.current_node]!
       const sleeping = Atomics.load(memory.i32, row + THREAD_ROW.word.sleeping) !== 0
+      const kind = KIND_NAMES[threads.kind(slot)] ?? 'none'
       statuses.push({
         slot,
-        kind: KIND_NAMES[threads.kind(slot)] ?? 'none',
+        kind,
         epoch: memory.i32[row + THREAD_ROW.word.epoch]!,
-        state: sleeping ? 'idle' : 'busy',
+        state: silent.has(kind) ? 'silent' : sleeping ? 'idle' : 'busy',
         heap_bytes:
           slot === SLOT.front
             ? process.memoryUsage().heapUsed
@@ -155,6 +162,11 @@ export class LiveObserve implements Observe {
               : null,
         node: node === 0 ? null : names.nodeName(node - 1),
       })
+    }
+    for (const kind of watch.running) {
+      if (statuses.some(status => status.kind === kind)) continue
+      const state = silent.has(kind) ? 'silent' : 'running'
+      statuses.push({ slot: 0, kind, epoch: 0, state, heap_bytes: null, node: null })
     }
     return statuses
   }
@@ -185,7 +197,9 @@ export class LiveObserve implements Observe {
 
   /** The store answers a synced write's flush, and the lanes have not all gone. */
   async health(): Promise<{ status: 'ok' }> {
-    const { store, team } = this.#parts
+    const { store, team, watch } = this.#parts
+    const [silent] = watch.silent
+    if (silent !== undefined) throw new ServiceError('unhealthy', `The ${silent} thread does not answer.`)
     const { fault } = store.health
     // Without room it does its work, less history; a disk that fails is no state to go on in.
     if (fault !== null && fault.code !== 'disk_full') throw new ServiceError(fault.code, `${fault.reason}.`)

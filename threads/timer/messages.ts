@@ -49,7 +49,12 @@ export type ToTimer =
   | { readonly type: 'lane'; readonly port: MessagePort }
   /** Held values that were due when the engine ended, or whose lane died before it told. */
   | { readonly type: 'held'; readonly message: number; readonly due_ms: number }
+  /** Answered at once: the thread is alive. */
+  | { readonly type: 'ping' }
   | { readonly type: 'stop' }
 
 /** Timer to front. */
-export type FromTimer = { readonly type: 'entered'; readonly owner: number } | { readonly type: 'left' }
+export type FromTimer =
+  | { readonly type: 'entered'; readonly owner: number }
+  | { readonly type: 'pong' }
+  | { readonly type: 'left' }

@@ -129,6 +129,9 @@ class Timer {
       case 'held':
         this.#holdUntil(message.message, message.due_ms)
         break
+      case 'ping':
+        this.#post({ type: 'pong' })
+        break
       case 'stop':
         this.#stop()
         break

@@ -8,8 +8,9 @@ import type { List } from '../../../protocol/nouns/list.ts'
 import type { MessageHistory } from '../../../protocol/nouns/message.ts'
 import type { NodeError } from '../../../protocol/nouns/node-error.ts'
 import type { Summary, TimeseriesPoint } from '../../../protocol/nouns/summary.ts'
+import { Calls } from '../../watch/calls.ts'
+import type { WatchedThread } from '../../watch/thread-watch.ts'
 import { type StoreBounds, storeBounds } from '../file/bounds.ts'
-import { Calls } from './calls.ts'
 import { Reader } from './reader-client.ts'
 import type { CommitDetail, FlowRenamed, FlowWritten, Loaded, StoreHealth, StoreReply } from './replies.ts'
 import type {
@@ -48,11 +49,16 @@ export interface StoreOptions {
   bounds?: Partial<StoreBounds>
 }
 
+/** To whoever is refused because the store does not answer. */
+const RETRY_AFTER_S = 5
+
 /**
  * The front's side of the store. Writes resolve when they are on disk; a refusal is a `ServiceError`. Reads run on a thread
  * of their own, which starts with the first one.
  */
-export class Store {
+export class Store implements WatchedThread {
+  readonly name = 'store'
+  readonly isRunning = true
   readonly #worker: Worker
   readonly #calls = new Calls()
   readonly #reader: Reader
@@ -75,6 +81,8 @@ export class Store {
   #events: EngineEvent[] = []
   /** What is to be posted in this turn of the event loop, in order: a post costs more than most of what it carries. */
   #outbox: StoreRequest[] = []
+  /** It has not answered for so long; 0: it answers. */
+  #silent_ms = 0
   /** Readers do not see all that was answered. */
   #unseen = false
 
@@ -120,6 +128,24 @@ export class Store {
       worker.on('error', fail)
       worker.on('exit', code => fail(new ServiceError('store_failed', `The store thread ended with code ${code}.`)))
     })
+  }
+
+  get reader(): WatchedThread {
+    return this.#reader
+  }
+
+  ping(): Promise<unknown> | null {
+    return this.#closing ? null : this.#call(id => ({ type: 'ping', id }))
+  }
+
+  /** No other thread can take its place while it may still write. What waits gets its answer when it answers again; nothing new is accepted. */
+  silent(ms: number): 'waits' {
+    this.#silent_ms = ms
+    return 'waits'
+  }
+
+  answers(): void {
+    this.#silent_ms = 0
   }
 
   /** Post it before a record can carry one of the indexes. */
@@ -290,6 +316,10 @@ export class Store {
     if (this.#closing && request.type !== 'close') {
       if ('id' in request) throw new ServiceError('store_failed', 'The store is closed.')
       return
+    }
+    if (this.#silent_ms > 0 && 'id' in request && request.type !== 'ping' && request.type !== 'close') {
+      const text = `The store thread has not answered for ${Math.round(this.#silent_ms / 1000)} s`
+      throw new ServiceError('store_silent', `${text}; nothing was written.`, { retry_after_s: RETRY_AFTER_S })
     }
     this.#outbox.push(request)
     if (this.#outbox.length === 1) setImmediate(() => this.#send())

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { limits } from '../../../protocol/limits.ts'
 import { createCodec } from '../../../protocol/values/codec.ts'
+import type { FromCalledThread, ToCalledThread } from '../../watch/called-thread.ts'
 import { CascadeReader } from '../cascades/reader.ts'
 import { recordedArtifacts } from '../catalog/artifact-records.ts'
 import { Blobs } from '../catalog/blobs.ts'
@@ -16,8 +17,9 @@ import { RunCurves } from '../runs/curves.ts'
 import { Exports } from '../runs/exports.ts'
 import { RunReader } from '../runs/reader.ts'
 import { RunSelections } from '../runs/selection.ts'
-import type { ReaderReply } from './replies.ts'
-import type { ReaderRequest, ReaderStart, ReadRequest } from './requests.ts'
+import type { ReaderStart, ReadRequest } from './requests.ts'
+
+type ReaderRequest = Extract<ToCalledThread<ReadRequest>, { type: 'call' }>
 
 /** The reader thread: lists, records and history from a read-only connection of its own. It ends when its port is closed. */
 if (parentPort === null) throw new TypeError('server/store/front/reader.ts runs as a worker thread')
@@ -93,7 +95,7 @@ function pull(): void {
 
 function answer({ id, request }: ReaderRequest): void {
   const moved: ArrayBuffer[] = []
-  let reply: ReaderReply
+  let reply: FromCalledThread
   try {
     const result = read(request)
     reply = { type: 'done', id, result }
@@ -104,15 +106,22 @@ function answer({ id, request }: ReaderRequest): void {
   port.postMessage(reply, moved)
 }
 
-port.on('message', (request: ReaderRequest | 'close') => {
-  if (request === 'close') {
-    pulls.length = 0
-    exports.end()
-    db.close()
-    port.close()
-  } else if (request.request.type === 'export_page') {
-    if (pulls.push(request) === 1) setImmediate(pull)
-  } else {
-    answer(request)
+port.on('message', (message: ToCalledThread<ReadRequest>) => {
+  switch (message.type) {
+    case 'call':
+      if (message.request.type !== 'export_page') return answer(message)
+      if (pulls.push(message) === 1) setImmediate(pull)
+      break
+    case 'ping':
+      port.postMessage({ type: 'done', id: message.id, result: null } satisfies FromCalledThread)
+      break
+    case 'close':
+      pulls.length = 0
+      exports.end()
+      db.close()
+      port.close()
+      break
+    default:
+      message satisfies never
   }
 })

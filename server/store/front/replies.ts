@@ -91,10 +91,6 @@ export type StoreReply =
   | { type: 'health'; health: StoreHealth }
   | { type: 'log'; text: string }
 
-export type ReaderReply =
-  | { type: 'done'; id: number; result: unknown }
-  | { type: 'refused'; id: number; problem: Problem }
-
 /** A commit with the document that it made, and the one before it; null where the flow was deleted or did not exist. */
 export interface CommitDetail extends FlowCommit {
   origin: FlowOrigin | null

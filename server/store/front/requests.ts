@@ -151,6 +151,8 @@ export type StoreRequest =
   | { type: 'control'; id: number; request: ControlRequest }
   | { type: 'run_write'; id: number; text: string }
   | { type: 'users'; id: number; name: string | null }
+  /** Answered at once: the thread is alive. */
+  | { type: 'ping'; id: number }
   | { type: 'register'; registration: Registration }
   | { type: 'events'; events: EngineEvent[] }
   | { type: 'sample'; sample: Sample }
@@ -233,4 +235,3 @@ export type ReadRequest =
 export interface ReaderStart extends Pick<StoreBounds, 'answer_bytes' | 'export_runs' | 'export_page_bytes'> {
   data_dir: string
 }
-export type ReaderRequest = { id: number; request: ReadRequest }

@@ -68,6 +68,9 @@ function take(request: StoreRequest): void {
       answer([{ id: request.id, result }])
       return
     }
+    case 'ping':
+      answer([{ id: request.id, result: null }])
+      return
     case 'register':
       store!.registry.register(request.registration)
       loop!.poke()

@@ -51,6 +51,17 @@ test('a save on a stale version is refused, names both versions, and leaves its 
   assert.ok(stale.status === 'rejected' && refusedWith('stale_version', /version 2.*version 1/)(stale.reason))
 })
 
+test('a store that does not answer acknowledges nothing new and says so; what waits gets its answer, and then it goes on', async t => {
+  const { store } = await startStore(t, temporaryDirectory(t))
+  const waits = store.saveFlow(saving('waits'))
+  store.silent(30_000)
+  await assert.rejects(store.saveFlow(saving('refused')), refusedWith('store_silent', /has not answered for 30 s/))
+  assert.equal((await waits).version, 1)
+  await store.ping()
+  store.answers()
+  assert.equal((await store.saveFlow(saving('refused'))).version, 1)
+})
+
 test('a deleted flow is gone, its commits stay, and saving it again goes on counting', async t => {
   const data_dir = temporaryDirectory(t)
   const first = await startStore(t, data_dir)

@@ -1,4 +1,4 @@
-import { type Problem, ServiceError } from '../../../protocol/errors.ts'
+import { type Problem, ServiceError } from '../../protocol/errors.ts'
 
 interface Call {
   resolve(result: unknown): void
