@@ -151,6 +151,18 @@ const table = {
   // cascades
   cascade_not_found: { status: 404, title: 'No such cascade', next: 'GET /cascades lists the recorded cascades.' },
 
+  cascade_running: { status: 409, title: 'The cascade has not ended', next: 'Wait until it has ended.' },
+  cascade_succeeded: {
+    status: 409,
+    title: 'The cascade has succeeded',
+    next: 'There is nothing to make up for; publish the value to run it once more.',
+  },
+  root_value_gone: {
+    status: 409,
+    title: 'What began the cascade is gone',
+    next: 'Publish a value of the message in its place.',
+  },
+
   // batch runs
   run_not_found: { status: 404, title: 'No such run', next: 'GET /runs lists the runs.' },
   run_ended: { status: 409, title: 'The run has ended', next: 'Retry it with POST /runs/{id}/retry.' },

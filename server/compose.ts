@@ -29,6 +29,7 @@ import { MessageMap } from './flows/message-map.ts'
 import { LiveMessages } from './flows/messages.ts'
 import { Names } from './flows/names.ts'
 import { LiveNodes } from './flows/nodes.ts'
+import { LiveCascades } from './flows/reruns.ts'
 import { restore, sinceOfStates } from './flows/restore.ts'
 import { type LiveBounds, liveBounds } from './lanes/bounds.ts'
 import { LaneFaults } from './lanes/lane-faults.ts'
@@ -269,6 +270,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
   // What is asked.
   const messages = new LiveMessages(front, map, names, store)
   const nodes = new LiveNodes({ flows, health, store, announce })
+  const reruns = new LiveCascades({ front, map, flows, store, announce })
   const { max_cascades } = config
   const observe = new LiveObserve({
     front,
@@ -286,7 +288,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
   })
   const samples = new Samples({ front, store, flows, messages, cascades, fanout })
 
-  const asked = { flows, messages, nodes, observe, runs, flavors, workers, artifacts, fanout, map }
+  const asked = { flows, messages, nodes, reruns, observe, runs, flavors, workers, artifacts, fanout, map }
   return {
     ...asked,
     store,
@@ -318,6 +320,7 @@ export class LiveEngine implements Engine {
   readonly flows: LiveFlows
   readonly messages: LiveMessages
   readonly nodes: LiveNodes
+  readonly cascades: LiveCascades
   readonly observe: LiveObserve
   readonly runs: BatchRuns
   readonly flavors: LiveFlavors
@@ -343,6 +346,7 @@ export class LiveEngine implements Engine {
     this.flows = parts.flows
     this.messages = parts.messages
     this.nodes = parts.nodes
+    this.cascades = parts.reruns
     this.observe = parts.observe
     this.runs = parts.runs
     this.flavors = parts.flavors

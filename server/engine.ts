@@ -2,6 +2,7 @@ import type { Artifacts } from './artifacts/artifacts.ts'
 import type { Flows } from './flows/flows.ts'
 import type { Messages } from './flows/messages.ts'
 import type { Nodes } from './flows/nodes.ts'
+import type { Cascades } from './flows/reruns.ts'
 import type { Observe } from './observe/observe.ts'
 import type { Runs } from './runs/batch-runs.ts'
 
@@ -13,6 +14,7 @@ export interface Engine {
   readonly flows: Flows
   readonly messages: Messages
   readonly nodes: Nodes
+  readonly cascades: Cascades
   readonly observe: Observe
   readonly runs: Runs
   readonly artifacts: Artifacts

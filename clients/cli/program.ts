@@ -3,6 +3,7 @@ import { EXIT } from '../../protocol/settings.ts'
 import { VERSION } from '../../protocol/version.ts'
 import { ClientError } from '../client/client-error.ts'
 import { addArtifacts } from './commands/artifacts.ts'
+import { addCascades } from './commands/cascades.ts'
 import { addExport } from './commands/export.ts'
 import { addFlavors } from './commands/flavors.ts'
 import { addFlows } from './commands/flows.ts'
@@ -33,6 +34,7 @@ const COMMANDS = [
   addPublish,
   addTail,
   addMessages,
+  addCascades,
   addRun,
   addSweep,
   addRuns,

@@ -2,6 +2,7 @@ import type { Summary } from '../../protocol/nouns/summary.ts'
 import type { WorkerResources } from '../../protocol/worker/resources.ts'
 import { Artifacts } from './artifacts.ts'
 import { Calls } from './calls.ts'
+import { Cascades } from './cascades.ts'
 import { Exchange } from './exchange.ts'
 import { Flavors } from './flavors.ts'
 import { Flows } from './flows.ts'
@@ -36,6 +37,7 @@ export class Client {
   readonly url: string
   readonly flows: Flows
   readonly messages: Messages
+  readonly cascades: Cascades
   readonly runs: Runs
   readonly metrics: Metrics
   readonly flavors: Flavors
@@ -51,6 +53,7 @@ export class Client {
     this.#calls = new Calls(this.url, new Exchange(this.url, token, timeouts))
     this.flows = new Flows(this.#calls)
     this.messages = new Messages(this.#calls)
+    this.cascades = new Cascades(this.#calls)
     this.runs = new Runs(this.#calls, token)
     this.metrics = new Metrics(this.#calls)
     this.flavors = new Flavors(this.#calls)

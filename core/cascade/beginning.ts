@@ -53,7 +53,9 @@ export class Beginning {
       this.#host.planChanged(this.#flow, null, cascade)
       return
     }
-    run.apply(position, asTaken(item.value, this.#host.codec), item.version, wave, this.#flow.waves.mixed)
+    const value = asTaken(item.value, this.#host.codec)
+    if ((item.group & GROUP.again) !== 0) run.lend(position, value, 0, wave)
+    else run.apply(position, value, item.version, wave, this.#flow.waves.mixed)
     const { readers } = message!
     if (item.depth > limits.WAVE_DEPTH) {
       // All of a group are equally deep: it is told once.

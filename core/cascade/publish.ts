@@ -267,6 +267,37 @@ export class Publisher {
   }
 
   /**
+   * By the front: starts a cascade in one flow with a value that its message had at an earlier version. Nobody else gets it, and the
+   * message keeps its newest value. Returns 0, or one of `REFUSED`.
+   */
+  again(
+    { flow, message, version }: { flow: number; message: number; version: number },
+    value: EncodedValue,
+    ts: number,
+    parent_seq: number,
+    parent_ts: number,
+  ): number {
+    const by_slab = value.length > limits.QUEUE_INLINE_BYTES
+    const ref = by_slab ? this.#slab(value, INGRESS_SHARE) : 0
+    if (ref < 0) return ref
+    if (!this.#flows.lockPublish(flow, this.#owner, PATIENCE_MS)) return this.#refuse(ref, REFUSED.held)
+    let refused = 0
+    if (this.#isOver(flow, 1)) refused = REFUSED.backlogged
+    else if (!this.#reserve(flow, value, ref, GROUP.again)) refused = REFUSED.queue_full
+    if (refused < 0) {
+      this.#flows.unlockPublish(flow, this.#owner)
+      return this.#refuse(ref, refused)
+    }
+    this.#say(ts, 0, parent_seq, parent_ts)
+    this.#f64[(this.#intent >> 1) + intent.version] = version
+    if (by_slab) this.#arena.commit(ref)
+    this.#queue.put(flow, message, value, ref)
+    this.#flows.unlockPublishWithBarrier(flow, this.#owner)
+    this.#ready.markReady(flow)
+    return 0
+  }
+
+  /**
    * A value that wakes nobody: a flow input's default, or, with its `version`, a value that the store brought back. The
    * store has the latter, so only the former is journalled. Returns the version, or one of `REFUSED`.
    */

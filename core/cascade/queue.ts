@@ -33,6 +33,8 @@ export const GROUP = {
   joins: 1,
   /** Its publisher had more of its group to append. */
   goes_on: 2,
+  /** An earlier value that starts a cascade once more: whoever else reads the message goes on with the newest. */
+  again: 4,
 } as const
 
 const HEAD_UNITS = QUEUE_ITEM.size >> 3
@@ -375,6 +377,8 @@ export class IngressQueue {
   firstVersions(flow: number): Map<number, number> {
     const first = new Map<number, number>()
     for (const position of this.positions(flow)) {
+      // What runs again is older than what the flow has come to.
+      if ((this.#i32[this.#start_i32 + (position << 1) + item.group]! & GROUP.again) !== 0) continue
       const message = this.#i32[this.#start_i32 + (position << 1) + item.message]!
       if (!first.has(message)) first.set(message, this.#f64[this.#start_f64 + position + item.version]!)
     }

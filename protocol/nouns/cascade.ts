@@ -7,6 +7,9 @@ export const Cascade = Type.Object({
   root: Type.String({ description: 'The message that started it.' }),
   root_version: Type.Integer(),
   parent: Type.Union([Type.String(), Type.Null()]),
+  rerun_of: Type.Union([Type.String(), Type.Null()], {
+    description: 'The cascade that this one runs again, while its record is kept.',
+  }),
   started_at: Type.String(),
   duration: Type.Number({ description: 'seconds' }),
   status: Type.Union([
@@ -19,3 +22,12 @@ export const Cascade = Type.Object({
   errors: Type.Integer(),
 })
 export type Cascade = Static<typeof Cascade>
+
+/** What was accepted to run again: the flow, from that version of the message. */
+export const Rerun = Type.Object({
+  rerun_of: Type.String(),
+  flow: Type.String(),
+  root: Type.String(),
+  root_version: Type.Integer(),
+})
+export type Rerun = Static<typeof Rerun>

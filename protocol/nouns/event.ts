@@ -17,6 +17,7 @@ export const EVENT_TYPES = [
   'node_promoted',
   'node_log',
   'cycle_broken',
+  'cascade_rerun',
   'values_dropped',
   'thread_replaced',
   'thread_silent',

@@ -1,15 +1,15 @@
 import Type from 'typebox'
-import { Cascade } from '../../protocol/nouns/cascade.ts'
+import { Cascade, Rerun } from '../../protocol/nouns/cascade.ts'
 import { FlowName } from '../../protocol/nouns/flow.ts'
 import type { Engine } from '../engine.ts'
-import { existing, ok, type Route, route } from '../http/route.ts'
+import { accepted, existing, ok, type Route, route } from '../http/route.ts'
 import { closed, listOf, microseconds, pageQuery, sinceQuery, untilQuery } from './queries.ts'
 
 const tag = 'cascades'
 const CascadeId = Type.String({ pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' })
 
-export function cascadeRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): Route[] {
-  const { observe } = engine
+export function cascadeRoutes({ engine }: { engine: Pick<Engine, 'observe' | 'cascades'> }): Route[] {
+  const { observe, cascades } = engine
   return [
     route({
       method: 'GET',
@@ -49,6 +49,18 @@ export function cascadeRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): 
       params: { id: existing(CascadeId, 'cascade_not_found') },
       answers: { 200: Cascade },
       handle: async ({ params }) => ok(await observe.cascade(params.id)),
+    }),
+    route({
+      method: 'POST',
+      path: '/cascades/{id}/rerun',
+      who: 'user',
+      tag,
+      summary:
+        'Runs an interrupted or failed cascade again, from the value that began it, as a new cascade of its flow.',
+      params: { id: existing(CascadeId, 'cascade_not_found') },
+      answers: { 202: Rerun },
+      refuses: ['cascade_running', 'cascade_succeeded', 'root_value_gone', 'flow_disabled', 'backlogged'],
+      handle: async ({ params }) => accepted(await cascades.rerun(params.id)),
     }),
   ]
 }

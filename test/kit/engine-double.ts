@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { ServiceError } from '../../protocol/errors.ts'
-import type { Cascade } from '../../protocol/nouns/cascade.ts'
+import type { Cascade, Rerun } from '../../protocol/nouns/cascade.ts'
 import type { EngineEvent } from '../../protocol/nouns/event.ts'
 import type {
   CreateFlow,
@@ -407,6 +407,19 @@ export class EngineDouble implements Engine {
     prometheus: () => '# TYPE flow_engine_flows gauge\nflow_engine_flows 0\n',
   }
 
+  readonly cascades = {
+    rerun: async (id: string): Promise<Rerun> => {
+      const { flow, root, root_version, status } = await this.observe.cascade(id)
+      if (status === 'succeeded') throw new ServiceError('cascade_succeeded', `Cascade ${id} has succeeded.`)
+      this.#event('cascade_rerun', flow, { cascade: id })
+      return { rerun_of: id, flow, root, root_version }
+    },
+  }
+
+  fails(cascade: string): void {
+    this.#cascades.find(one => one.id === cascade)!.status = 'failed'
+  }
+
   /** Records a cascade, as the lanes would. */
   ran(flow: string, root: string): Cascade {
     const cascade: Cascade = {
@@ -415,6 +428,7 @@ export class EngineDouble implements Engine {
       root,
       root_version: 1,
       parent: null,
+      rerun_of: null,
       started_at: this.#tick(),
       duration: 0.001,
       status: 'succeeded',

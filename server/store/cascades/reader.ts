@@ -11,6 +11,8 @@ import { type CascadeColumn, CascadeRows, COLUMN, WIDTH } from './pending.ts'
 const STATUSES = ['', 'succeeded', 'failed', 'interrupted', 'running'] as const
 const NEVER = Number.MAX_SAFE_INTEGER
 const RUNNING = 4
+/** Epochs are less; times in microseconds since 1970 are more. */
+const EPOCHS = 2 ** 24
 
 interface ChunkRow {
   id: number
@@ -91,6 +93,17 @@ export class CascadeReader {
     return isOf(key, one, 0) ? one : null
   }
 
+  /** Null: its record is not kept any more. */
+  #idOf(epoch: number, seq: number): string | null {
+    for (const { bytes } of this.#bySeq.all(epoch, seq, seq)) {
+      const rows = new CascadeRows(1)
+      decodeCascades(bytes, rows)
+      for (let row = 0; row < rows.count; row++)
+        if (rows.get(row, 'seq') === seq) return cascadeId(epoch, rows.get(row, 'started'), seq)
+    }
+    return null
+  }
+
   #list(query: CascadesRequest, now_us: number): List<Cascade> {
     const since = query.since ?? 0
     const before = query.before ?? NEVER
@@ -152,13 +165,17 @@ export class CascadeReader {
     const started = rows.get(row, 'started')
     const status = rows.get(row, 'status')
     const parent_seq = rows.get(row, 'parent_seq')
+    const parent_ts = rows.get(row, 'parent_ts')
+    // A time that early is the epoch of the engine that ran it first, see `Publisher.again`.
+    const is_rerun = parent_seq !== 0 && parent_ts < EPOCHS
     const duration_us = status === RUNNING ? Math.max(0, now_us - started) : rows.get(row, 'duration')
     return {
       id: cascadeId(epoch, started, rows.get(row, 'seq')),
       flow: this.#name(this.#flowName, `flow ${rows.get(row, 'flow')}`, rows.get(row, 'flow'), names),
       root: this.#name(this.#messageName, `message ${rows.get(row, 'message')}`, rows.get(row, 'message'), names),
       root_version: rows.get(row, 'root_version'),
-      parent: parent_seq === 0 ? null : cascadeId(epoch, rows.get(row, 'parent_ts'), parent_seq),
+      parent: parent_seq === 0 || is_rerun ? null : cascadeId(epoch, parent_ts, parent_seq),
+      rerun_of: is_rerun ? this.#idOf(parent_ts, parent_seq) : null,
       started_at: formatTime(started),
       duration: duration_us / 1e6,
       status: STATUSES[status] as Cascade['status'],

@@ -352,6 +352,47 @@ test('svc publish --durable asks for an answer when the value is on disk', async
   assert.deepEqual([code, requests[0]!.body], [0, { value: 1.5, durable: true }])
 })
 
+describe('svc cascades', () => {
+  const cascade = {
+    id: '019b0000-0000-7000-8000-000000000001',
+    flow: 'f',
+    root: 'f.x',
+    root_version: 7,
+    parent: null,
+    rerun_of: '019b0000-0000-7000-8000-000000000000',
+    started_at: '2026-01-01T00:00:00.000000+00:00',
+    duration: 0.25,
+    status: 'interrupted',
+    executions: 2,
+    errors: 1,
+  }
+
+  test('list shows a page and says how many there are', async t => {
+    const answers = { 'GET /cascades': { answer: { items: [cascade], count: 44 } } }
+    const words = ['cascades', 'list', 'f', '--status', 'interrupted', '--limit', '1']
+    const { code, stdout, stderr, requests } = await against(t, answers, words)
+    assert.equal(code, 0, stderr)
+    assert.deepEqual(requests[0]!.query, { flow: 'f', status: 'interrupted', limit: '1' })
+    assert.match(stdout, /019b0000-0000-7000-8000-000000000001 .*interrupted.*f\.x 7/)
+    assert.match(stderr, /1 of 44/)
+  })
+
+  test('show tells what became of one, and which one it runs again', async t => {
+    const answers = { [`GET /cascades/${cascade.id}`]: { answer: cascade } }
+    const { code, stdout } = await against(t, answers, ['cascades', 'show', cascade.id])
+    assert.equal(code, 0)
+    assert.match(stdout, /root +f\.x version 7/)
+    assert.match(stdout, /rerun of +019b0000-0000-7000-8000-000000000000/)
+  })
+
+  test('rerun is asked for once', async t => {
+    const rerun = { rerun_of: cascade.id, flow: 'f', root: 'f.x', root_version: 7 }
+    const answers = { [`POST /cascades/${cascade.id}/rerun`]: { answer: rerun } }
+    const { code, stdout, requests } = await against(t, answers, ['cascades', 'rerun', cascade.id])
+    assert.deepEqual([code, stdout, requests.length], [0, 'f runs again from f.x version 7\n', 1])
+  })
+})
+
 describe('svc messages', () => {
   const message = (name: string, value: unknown, version = 5) => ({
     name,

@@ -55,6 +55,19 @@ describe('looking at the engine', () => {
     assert.equal((await asking.problem('GET', '/cascades?status=done')).errors[0]!.loc, 'query.status')
   })
 
+  test('a cascade runs again, unless it has succeeded', async () => {
+    const { id } = served.engine.ran('boiler', 'boiler.raw')
+    assert.equal(await asking.code('POST', `/cascades/${id}/rerun`), 'cascade_succeeded')
+    const failed = { ...served.engine.ran('boiler', 'boiler.raw') }
+    served.engine.fails(failed.id)
+    const { status, json } = await asking.ask('POST', `/cascades/${failed.id}/rerun`)
+    assert.deepEqual(
+      [status, json],
+      [202, { rerun_of: failed.id, flow: 'boiler', root: 'boiler.raw', root_version: 1 }],
+    )
+    assert.equal(await asking.code('POST', '/cascades/019b0000-0000-7000-8000-ffffffffffff/rerun'), 'cascade_not_found')
+  })
+
   test("a node's errors are read and acknowledged", async () => {
     served.engine.fail('boiler.smoother', 'division by zero')
     const before = (await asking.ask('GET', '/nodes/boiler.smoother/errors')).json

@@ -71,6 +71,7 @@ test('a cascade is listed with what its record says, and found by its id', async
     root: 'panel.raw',
     root_version: 4,
     parent: idOf(root),
+    rerun_of: null,
     started_at: '2023-11-14T22:13:20.000010+00:00',
     duration: 2.5,
     status: 'failed',
