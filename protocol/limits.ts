@@ -17,6 +17,8 @@ export const limits = {
   FLOWS: 16_384,
   MESSAGES: 65_536,
   NODES: 65_536,
+  /** Those to nodes that several messages wake; the others need no row. */
+  WIRES: 32_768,
   THREADS: 64,
   LANES: 8,
   LANE_SLOTS: 16,
@@ -63,6 +65,7 @@ export const limits = {
   CANCEL_GRACE_MS: 10_000,
   RETIRE_GRACE_MS: 90_000,
   FAILED_INPUTS_KEPT: 20,
+  LATENCY_MINUTE_MS: 60_000,
   NODE_ERROR_KEPT_MS: 24 * 3_600_000,
   NODE_ERRORS_RECORDED_PER_S: 20,
   LOG_LINES_PER_NODE_PER_S: 100,

@@ -37,6 +37,7 @@ import { LaneTeam } from './lanes/lane-team.ts'
 import { ThreadNotes } from './lanes/thread-notes.ts'
 import { TimerThread } from './lanes/timer-thread.ts'
 import { Announcer } from './observe/announcer.ts'
+import { Latencies, type Measured } from './observe/latencies.ts'
 import { NodeHealth } from './observe/node-health.ts'
 import { LiveObserve } from './observe/observe.ts'
 import { Samples } from './observe/samples.ts'
@@ -106,8 +107,10 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     announce('values_dropped', flow, { reason, count })
   }
   const ended = new EndedFlows(front, dropped)
+  const latencies = new Latencies({ counters: front.counters, rows: () => measured(flows), now_us: nowUs })
   const flows = new LiveFlows({
     front,
+    latencies,
     ended,
     dropped,
     store,
@@ -269,7 +272,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
 
   // What is asked.
   const messages = new LiveMessages(front, map, names, store)
-  const nodes = new LiveNodes({ flows, health, store, announce })
+  const nodes = new LiveNodes({ flows, health, latencies, front, store, announce })
   const reruns = new LiveCascades({ front, map, flows, store, announce })
   const { max_cascades } = config
   const observe = new LiveObserve({
@@ -279,6 +282,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     messages,
     names,
     health,
+    latencies,
     team,
     fanout,
     tap,
@@ -307,6 +311,17 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     coordinator,
     samples,
     log,
+    latencies,
+  }
+}
+
+/** The nodes and wires of all flows. */
+function* measured(flows: LiveFlows): Iterable<Measured> {
+  for (const flow of flows.all()) {
+    for (const { index, inputs } of flow.plan.nodes) {
+      yield { node: index }
+      for (const { wire } of inputs) if (wire >= 0) yield { wire }
+    }
   }
 }
 
@@ -362,13 +377,15 @@ export class LiveEngine implements Engine {
 
   /** Threads that the first answer does not need. Resolves when live flows run. */
   async start(): Promise<void> {
-    const { tap, timer, team, samples, flows, timers, cache, coordinator, loaded, announce, log } = this.#parts
+    const { tap, timer, team, samples, latencies, flows, timers, cache, coordinator, loaded, announce, log } =
+      this.#parts
     tap.start()
     timer.start()
     team.start()
     this.#watch = setInterval(() => this.#look(), limits.HEAP_WATCH_MS)
     this.#watch.unref()
     samples.start()
+    latencies.start()
     this.artifacts.start()
     await team.ready()
     flows.startTimers()
@@ -402,9 +419,11 @@ export class LiveEngine implements Engine {
   async close(): Promise<void> {
     if (this.#closing) return
     this.#closing = true
-    const { samples, ended, timer, workers, coordinator, team, desk, artifacts, strip, tap, store } = this.#parts
+    const { samples, latencies, ended, timer, workers, coordinator, team, desk, artifacts, strip, tap, store } =
+      this.#parts
     if (this.#watch !== null) clearInterval(this.#watch)
     samples.stop()
+    latencies.stop()
     ended.close()
     await timer.stop()
     workers.close()

@@ -164,7 +164,7 @@ function nodeOf(): PlanNode {
     version: 1,
     enabled: true,
     document,
-    indexer: { message: index, node: index, flow: index },
+    indexer: { message: index, node: index, flow: index, wire: () => -1 },
     wiring,
     world: wiring,
     digest: () => DIGEST,

@@ -10,6 +10,7 @@ import { addFlows } from './commands/flows.ts'
 import { addLogin } from './commands/login.ts'
 import { addLogout } from './commands/logout.ts'
 import { addMessages } from './commands/messages.ts'
+import { addNodes } from './commands/nodes.ts'
 import { addPublish } from './commands/publish.ts'
 import { addRetry } from './commands/retry.ts'
 import { addRun } from './commands/run.ts'
@@ -35,6 +36,7 @@ const COMMANDS = [
   addTail,
   addMessages,
   addCascades,
+  addNodes,
   addRun,
   addSweep,
   addRuns,

@@ -9,6 +9,7 @@ import { Flows } from './flows.ts'
 import type { LiveSocket, LiveSocketOptions } from './live-socket.ts'
 import { Messages } from './messages.ts'
 import { Metrics } from './metrics.ts'
+import { Nodes } from './nodes.ts'
 import { Runs } from './runs.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
@@ -38,6 +39,7 @@ export class Client {
   readonly flows: Flows
   readonly messages: Messages
   readonly cascades: Cascades
+  readonly nodes: Nodes
   readonly runs: Runs
   readonly metrics: Metrics
   readonly flavors: Flavors
@@ -54,6 +56,7 @@ export class Client {
     this.flows = new Flows(this.#calls)
     this.messages = new Messages(this.#calls)
     this.cascades = new Cascades(this.#calls)
+    this.nodes = new Nodes(this.#calls)
     this.runs = new Runs(this.#calls, token)
     this.metrics = new Metrics(this.#calls)
     this.flavors = new Flavors(this.#calls)

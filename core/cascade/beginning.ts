@@ -29,6 +29,8 @@ export class Beginning {
     cascade.parent_seq = item.parent_seq
     cascade.parent_ts = item.parent_ts
     cascade.started_us = now_us
+    cascade.root_ts = item.root_ts
+    cascade.root_ms = flow.now_ms - Math.max(0, now_us - item.root_ts) / 1000
     this.#host.begun(flow, cascade)
     waves.tick()
     const wave = waves.begin(run, cascade, item.depth, run.newBackEdgeCount())
@@ -54,7 +56,8 @@ export class Beginning {
       return
     }
     const value = asTaken(item.value, this.#host.codec)
-    if ((item.group & GROUP.again) !== 0) run.lend(position, value, 0, wave)
+    wave.at_ms = this.#flow.now_ms - Math.max(0, cascade.started_us - item.ts) / 1000
+    if ((item.group & GROUP.again) !== 0) run.lend(position, value, 0, wave.at_ms, wave)
     else run.apply(position, value, item.version, wave, this.#flow.waves.mixed)
     const { readers } = message!
     if (item.depth > limits.WAVE_DEPTH) {
@@ -64,10 +67,7 @@ export class Beginning {
       cascade.errors++
       return
     }
-    const waited_us = cascade.started_us - item.ts
-    for (let at = 0; at < readers.length; at++) {
-      if (wave.activate(readers[at]!)) this.#host.queueWait(run.seats[readers[at]!]!, waited_us)
-    }
+    for (let at = 0; at < readers.length; at++) wave.activate(readers[at]!)
   }
 
   /**
@@ -78,10 +78,12 @@ export class Beginning {
     const { run, waves } = this.#flow
     const cascade = new Cascade()
     cascade.seq = this.#host.nextSeq()
-    cascade.started_us = now_us
+    cascade.started_us = cascade.root_ts = now_us
+    cascade.root_ms = this.#flow.now_ms
     this.#host.begun(this.#flow, cascade)
     waves.tick()
     const wave = waves.begin(run, cascade, 0, run.newBackEdgeCount())
+    wave.at_ms = cascade.root_ms
     for (const [position, value] of values) {
       run.apply(position, value, 1, wave, false)
       for (const reader of run.plan.messages[position]!.readers) wave.activate(reader)

@@ -68,6 +68,7 @@ export class Emissions {
       execution.sent = wave
       execution.sent_id = wave.id
     }
+    wave.at_ms = this.#waves.now_ms
     const ports = run.plan.nodes[execution.position]!.outputs
     const together = run.together[execution.position]!
     if (together !== null) this.#publishTogether(execution, ports, together, wave, ts)
@@ -182,6 +183,7 @@ export class Emissions {
     const { emitter } = wave
     if (emitter !== null && emitter.run === run && !run.isLoop(emitter.position, position))
       this.#waves.emittedBy(emitter, next)
+    next.at_ms = wave.at_ms
     // It reads the value that went round, whatever is published in the meantime.
     run.apply(port.message, run.value[port.message], run.value_version[port.message]!, next, true)
     for (const reader of port.back) next.activate(reader)

@@ -70,6 +70,11 @@ export class FlowRun {
     this.run = this.#prepare(plan)
   }
 
+  /** The thread's monotonic clock, as of the last body that ran. */
+  get now_ms(): number {
+    return this.#now
+  }
+
   /** Executions waiting in mailboxes and results waiting for a turn. */
   get inner(): number {
     return this.control.waiting + this.#arrivals.size + this.#stack.length + this.#emissions.back.size
@@ -279,6 +284,10 @@ export class FlowRun {
     execution.place = null
     execution.contributed = false
     execution.started_ms = this.#now
+    execution.root_ms = cascade.root_ms
+    const wake = run.wakes[position]!
+    execution.published_ms = wake >= 0 ? run.publishedIn(wake, wave) : this.#newestOf(execution)
+    if (execution.published_ms < 0) execution.published_ms = wave.at_ms
     cascade.executions++
     const mismatch = run.mismatches[position]
     if (mismatch !== null) {
@@ -296,19 +305,34 @@ export class FlowRun {
     const result = host.call(seat, inputs)
     this.#inside = null
     const now = host.clock()
-    const ms = now - this.#now
-    this.#now = now
-    if (result === undefined || result === null) return host.executed(seat, ms)
-    if (result !== THREW) return this.#result(execution, result, ms)
-    host.executed(seat, ms)
+    execution.took_ms = now - this.#now
+    execution.ended_ms = this.#now = now
+    if (result === undefined || result === null) return host.executed(execution)
+    if (result !== THREW) return this.#result(execution, result)
+    host.executed(execution)
     this.#failHere(execution, host.thrown())
+  }
+
+  /** Which of several messages woke it, and when the newest of those was published; -1: none of them. */
+  #newestOf(execution: Execution): number {
+    const { run, wave, position } = execution
+    const { inputs } = run.plan.nodes[position]!
+    const wires = (execution.wires ??= new Array<number>(inputs.length).fill(-1))
+    let newest = -1
+    for (let at = 0; at < inputs.length; at++) {
+      const { trigger, message } = inputs[at]!
+      const published_ms = trigger ? run.publishedIn(message, wave) : -1
+      wires[at] = published_ms
+      if (published_ms > newest) newest = published_ms
+    }
+    return newest
   }
 
   /**
    * What a body handed back within its call: outputs, a promise, or a generator. An execution that is over is counted before
    * its outputs are published, so that whoever sees the values finds it counted.
    */
-  #result(execution: Execution, result: unknown, ms: number): void {
+  #result(execution: Execution, result: unknown): void {
     let failure = this.#emissions.take(execution, result)
     if (failure === NO_OUTPUTS) {
       let later: 'promise' | 'generator' | null = null
@@ -322,9 +346,16 @@ export class FlowRun {
       if (later === 'promise') return this.#await(execution, result)
       if (later === 'generator') return this.#generate(execution, result as Iterator<unknown>)
     }
-    this.#host.executed(execution.seat, ms)
+    this.#host.executed(execution)
     if (failure === null) this.#emissions.publish(execution, this.#time())
     else if (failure !== NO_OUTPUTS) this.#failHere(execution, failure)
+  }
+
+  /** One that was away on this thread. */
+  #executed(execution: Execution): void {
+    execution.ended_ms = this.#now
+    execution.took_ms = this.#now - execution.started_ms
+    this.#host.executed(execution)
   }
 
   /** `counted`: the execution has been, among those that are over. */
@@ -332,7 +363,7 @@ export class FlowRun {
     execution.cascade.errors++
     this.#host.failed(this, execution.seat, failure, execution.inputs, execution.cascade)
     if (!execution.away) return
-    if (!execution.dispatched && !counted) this.#host.executed(execution.seat, this.#now - execution.started_ms)
+    if (!execution.dispatched && !counted) this.#executed(execution)
     this.#end(execution)
   }
 
@@ -404,7 +435,7 @@ export class FlowRun {
   }
 
   #finalResult(execution: Execution, value: unknown): void {
-    if (!execution.dispatched) this.#host.executed(execution.seat, this.#now - execution.started_ms)
+    if (!execution.dispatched) this.#executed(execution)
     const failure = value === undefined || value === null ? null : this.#emission(execution, value)
     if (failure !== null) this.#failHere(execution, failure, true)
     else this.#end(execution)

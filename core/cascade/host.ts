@@ -43,9 +43,9 @@ export interface Host extends Values {
   /** True when the body is not to run on this thread. */
   dispatched(seat: Seat): boolean
   dispatch(flow: FlowRun, execution: Execution): void
-  executed(seat: Seat, ms: number): void
+  /** A body has ended; its times are in the execution. */
+  executed(execution: Execution): void
   waitedForInput(seat: Seat): void
-  queueWait(seat: Seat, us: number): void
   failed(flow: FlowRun, seat: Seat, failure: Failure, inputs: unknown, cascade: Cascade): void
   /** Publishes inside a cascade; answers the version. */
   publish(run: PlanRun, message: number, value: EncodedValue, ts_us: number, depth: number, cascade: Cascade): number

@@ -14,6 +14,7 @@ export const INTENT_ROW = layout(
     ['mark', 'i32', 'publishing: position of the journal before the record; taking: taken once it is done'],
     ['version', 'f64', 'publishing: the version, which the table has from the flip on; taking: generation of the slab'],
     ['ts', 'f64', 'microseconds since 1970'],
+    ['root_ts', 'f64', 'root of the items: when the value was published that it all began with'],
     ['parent_seq', 'f64', 'cascade that publishes, 0: none'],
     ['parent_ts', 'f64', 'its start'],
     ['depth', 'i32', 'depth of the items'],

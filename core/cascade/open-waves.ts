@@ -28,6 +28,11 @@ export class OpenWaves {
     this.#host = host
   }
 
+  /** The thread's monotonic clock, as of the last body that ran. */
+  get now_ms(): number {
+    return this.#flow.now_ms
+  }
+
   get size(): number {
     return this.#open
   }
@@ -73,6 +78,7 @@ export class OpenWaves {
     if (!inputs.every(input => reads.has(before.messages[input.message]!.index))) return null
     const wave = this.begin(to, old.cascade, old.depth, old.back)
     wave.as_of = old.as_of
+    wave.at_ms = old.at_ms
     wave.above = old.above
     wave.position = old.position
     wave.number = old.number
@@ -81,7 +87,8 @@ export class OpenWaves {
     for (const { message } of inputs) {
       const there = after.by_message.get(before.messages[message]!.index)!
       const version = old.run.versionIn(message, old)
-      if (version !== 0 || !late) to.lend(there, old.run.read(message, old), version, wave)
+      const published_ms = old.run.publishedIn(message, old)
+      if (version !== 0 || !late) to.lend(there, old.run.read(message, old), version, published_ms, wave)
     }
     wave.activate(node.position)
     return wave

@@ -50,6 +50,7 @@ export interface Values {
 interface Older {
   value: unknown
   version: number
+  ms: number
   wave: number
   as_of: number
 }
@@ -71,6 +72,10 @@ export class PlanRun {
   readonly value_as_of: Float64Array
   /** The version that it gave the message; 0 before this plan saw one. */
   readonly value_version: Float64Array
+  /** When it was published, by the thread's monotonic clock. */
+  readonly value_ms: Float64Array
+  /** By node: the one message that wakes it; -1: none, or several do. */
+  readonly wakes: Int32Array
   readonly makeInputs: readonly MakeInputs[]
   readonly readOutputs: readonly ReadOutputs[]
   /**
@@ -103,6 +108,7 @@ export class PlanRun {
     this.routes = compiled.routes
     this.#direct = compiled.direct
     this.#loops = compiled.loops
+    this.wakes = compiled.wakes
     this.makeInputs = compiled.makeInputs
     this.readOutputs = compiled.readOutputs
     this.together = compiled.together
@@ -111,6 +117,7 @@ export class PlanRun {
     this.value_wave = new Float64Array(plan.messages.length)
     this.value_as_of = new Float64Array(plan.messages.length)
     this.value_version = new Float64Array(plan.messages.length)
+    this.value_ms = new Float64Array(plan.messages.length)
     this.#owner = new Array(plan.messages.length).fill(undefined)
     this.#older = plan.messages.map(() => null)
   }
@@ -163,6 +170,7 @@ export class PlanRun {
     this.#owner[position] = wave
     this.value[position] = value
     this.value_version[position] = version
+    this.value_ms[position] = wave.at_ms
     this.value_wave[position] = wave.id
     this.value_as_of[position] = wave.as_of
     if (this.successor !== null) this.#passOn(position, value, version, wave)
@@ -173,6 +181,7 @@ export class PlanRun {
     older.push({
       value: this.value[position],
       version: this.value_version[position]!,
+      ms: this.value_ms[position]!,
       wave: this.value_wave[position]!,
       as_of: this.value_as_of[position]!,
     })
@@ -188,10 +197,20 @@ export class PlanRun {
     return 0
   }
 
+  /** When `wave` published the message; -1: it did not. */
+  publishedIn(position: number, wave: Wave): number {
+    if (this.value_wave[position] === wave.id) return this.value_ms[position]!
+    const older = this.#older[position]
+    if (older === null || older === undefined) return -1
+    for (let at = older.length - 1; at >= 0; at--)
+      if (older[at]!.wave === wave.id) return older[at]!.version === 0 ? -1 : older[at]!.ms
+    return -1
+  }
+
   /** Gives `wave`, and no other, a value to read that is not the present one; with its version, 0 when the wave did not publish it. */
-  lend(position: number, value: unknown, version: number, wave: Wave): void {
+  lend(position: number, value: unknown, version: number, ms: number, wave: Wave): void {
     const older = (this.#older[position] ??= [])
-    older.push({ value, version, wave: wave.id, as_of: Number.POSITIVE_INFINITY })
+    older.push({ value, version, ms, wave: wave.id, as_of: Number.POSITIVE_INFINITY })
     this.#older_kept++
   }
 
@@ -211,6 +230,7 @@ export class PlanRun {
       if (before.value[old] === undefined && this.plan.seeded.includes(message.index)) continue
       this.value[position] = before.value[old]
       this.value_version[position] = before.value_version[old]!
+      this.value_ms[position] = before.value_ms[old]!
       this.value_wave[position] = before.value_wave[old]!
       this.value_as_of[position] = before.value_as_of[old]!
       this.#owner[position] = before.#owner[old]
@@ -269,6 +289,7 @@ interface Compiled {
   readonly routes: readonly Route[]
   readonly direct: readonly boolean[]
   readonly loops: Int32Array | null
+  readonly wakes: Int32Array
   readonly makeInputs: readonly MakeInputs[]
   readonly readOutputs: readonly ReadOutputs[]
   readonly together: readonly (readonly number[] | null)[]
@@ -293,6 +314,10 @@ function compiledOf(plan: Plan): Compiled {
     routes,
     direct,
     loops: loopsOf(plan),
+    wakes: Int32Array.from(plan.nodes, ({ inputs }) => {
+      const messages = new Set(inputs.filter(({ trigger }) => trigger).map(({ message }) => message))
+      return messages.size === 1 ? [...messages][0]! : -1
+    }),
     makeInputs: plan.nodes.map(node => compileInputs(node, direct)),
     readOutputs: plan.nodes.map(compileOutputs),
     together: plan.nodes.map(node => sharedReaders(node.outputs.map(output => routes[output.message]!))),

@@ -165,6 +165,7 @@ export class Publisher {
     depth: number,
     parent_seq: number,
     parent_ts: number,
+    root_ts = ts,
   ): number {
     if (!this.#journal.hasRoom(journalBytes(value)))
       throw new RangeError('a lane publishes without room in its journal')
@@ -175,7 +176,7 @@ export class Publisher {
     const children = route.foreign.length > 0
     this.#lock(route, Number.POSITIVE_INFINITY)
     if (children) this.#reserveOrDrop(route, value, ref)
-    this.#say(ts, depth + 1, parent_seq, parent_ts)
+    this.#say(ts, depth + 1, parent_seq, parent_ts, root_ts)
     const version = this.#commit(route, 0, value, ref, false, RECORD.inner)
     if (children) this.#unlockAndTell(route, false)
     else this.#unlock(route)
@@ -232,6 +233,7 @@ export class Publisher {
     depth: number,
     parent_seq: number,
     parent_ts: number,
+    root_ts = ts,
   ): void {
     const { count, routes, values, versions } = emission
     const together = this.#together
@@ -260,7 +262,7 @@ export class Publisher {
         const left = --together.left[place]!
         this.#reserve(flow, value, queue_ref, (left < items - 1 ? GROUP.joins : 0) | (left > 0 ? GROUP.goes_on : 0))
       }
-      this.#say(ts, depth + 1, parent_seq, parent_ts)
+      this.#say(ts, depth + 1, parent_seq, parent_ts, root_ts)
       versions[i] = this.#commit(routes[i]!, 0, value, ref, false, RECORD.inner)
     }
     this.#unlockAll(flows)
@@ -353,9 +355,10 @@ export class Publisher {
   }
 
   /** The first half of an intent, in the row at once: a double that crosses a call would become an object. */
-  #say(ts: number, depth: number, parent_seq: number, parent_ts: number): void {
+  #say(ts: number, depth: number, parent_seq: number, parent_ts: number, root_ts = ts): void {
     const row_f64 = this.#intent >> 1
     this.#f64[row_f64 + intent.ts] = ts
+    this.#f64[row_f64 + intent.root_ts] = root_ts
     this.#f64[row_f64 + intent.parent_seq] = parent_seq
     this.#f64[row_f64 + intent.parent_ts] = parent_ts
     this.#i32[this.#intent + intent.depth] = depth

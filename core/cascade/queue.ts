@@ -21,7 +21,7 @@ export const QUEUE_ITEM = layout('QUEUE_ITEM', [
   ['length', 'i32', 'payload bytes'],
   ['ref', 'i32', 'arena slab with the payload, 0: it follows here'],
   ['group', 'i32', 'GROUP: which of its neighbours one emission published with it'],
-  ['spare', 'i32', ''],
+  ['root_age_us', 'i32', 'microseconds from the root publish to ts; 2^31 - 1: that or more'],
 ])
 
 /**
@@ -44,6 +44,9 @@ const FIRST_UNIT = SEGMENT_HEAD.size >> 3
 /** Most flows whose last, empty segment this thread leaves in place for their next item; a power of two. */
 const WARM_FLOWS = 256
 
+/** Of an item that began longer ago; 35 minutes. */
+const OLDEST_ROOT_US = 2 ** 31 - 1
+
 const { word } = FLOW_ROW
 const item = QUEUE_ITEM.word
 const intent = INTENT_ROW.word
@@ -55,6 +58,8 @@ export interface TakenItem {
   depth: number
   version: number
   ts: number
+  /** When the value was published that it all began with; `ts` of one from outside. */
+  root_ts: number
   parent_seq: number
   parent_ts: number
   /** Bits of GROUP. */
@@ -69,6 +74,7 @@ export const newItem = (): TakenItem => ({
   depth: 0,
   version: 0,
   ts: 0,
+  root_ts: 0,
   parent_seq: 0,
   parent_ts: 0,
   group: 0,
@@ -129,6 +135,7 @@ export class IngressQueue {
     value: EncodedValue,
     ref: number,
     group = 0,
+    root_ts = ts,
   ): boolean {
     const room = this.room(flow, value, ref)
     if (room === 0) return false
@@ -140,6 +147,7 @@ export class IngressQueue {
     i32[said + intent.depth] = depth
     f64[(said >> 1) + intent.version] = version
     f64[(said >> 1) + intent.ts] = ts
+    f64[(said >> 1) + intent.root_ts] = root_ts
     f64[(said >> 1) + intent.parent_seq] = parent_seq
     f64[(said >> 1) + intent.parent_ts] = parent_ts
     this.put(flow, message, value, ref)
@@ -475,7 +483,9 @@ export class IngressQueue {
     i32[at + item.depth] = i32[said + intent.depth]!
     i32[at + item.group] = group
     f64[at_f64 + item.version] = f64[said_f64 + intent.version]!
-    f64[at_f64 + item.ts] = f64[said_f64 + intent.ts]!
+    const ts = f64[said_f64 + intent.ts]!
+    f64[at_f64 + item.ts] = ts
+    i32[at + item.root_age_us] = Math.max(0, Math.min(ts - f64[said_f64 + intent.root_ts]!, OLDEST_ROOT_US))
     f64[at_f64 + item.parent_seq] = f64[said_f64 + intent.parent_seq]!
     f64[at_f64 + item.parent_ts] = f64[said_f64 + intent.parent_ts]!
     this.#i32[at + item.length] = value.length
@@ -498,6 +508,7 @@ export class IngressQueue {
     out.group = this.#i32[at + item.group]!
     out.version = this.#f64[at_f64 + item.version]!
     out.ts = this.#f64[at_f64 + item.ts]!
+    out.root_ts = out.ts - this.#i32[at + item.root_age_us]!
     out.parent_seq = this.#f64[at_f64 + item.parent_seq]!
     out.parent_ts = this.#f64[at_f64 + item.parent_ts]!
     value.kind = this.#i32[at + item.kind] as Kind

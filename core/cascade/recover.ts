@@ -131,6 +131,7 @@ function finishPublish(
   const ref = i32[row + intent.ref]!
   const record = i32[row + intent.record]!
   const depth = i32[row + intent.depth]!
+  const root_ts = f64[(row >> 1) + intent.root_ts]!
   const parent_seq = f64[(row >> 1) + intent.parent_seq]!
   const parent_ts = f64[(row >> 1) + intent.parent_ts]!
   const value: ReadValue = { kind: KIND.none, number: 0, bytes: Buffer.alloc(0), length: 0, version: 0, ts: 0 }
@@ -151,6 +152,7 @@ function finishPublish(
       value,
       queue_ref,
       i32[at + word.group]!,
+      root_ts,
     )
   }
   if ((record & RECORD_BIT.none) !== 0) return

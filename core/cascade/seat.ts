@@ -70,6 +70,15 @@ export class Execution {
   /** A call slot runs the body; it measures the time that the body took. */
   dispatched = false
   started_ms = 0
+  ended_ms = 0
+  /** What the body itself took; less than from start to end when a call slot runs it. */
+  took_ms = 0
+  /** Of its cascade. */
+  root_ms = 0
+  /** When the newest of the values that woke it was published. */
+  published_ms = 0
+  /** When each of them was, by input; -1: another value woke it. Null while one message alone wakes the node. */
+  wires: number[] | null = null
   abort: { abort(reason?: unknown): void; readonly signal: unknown } | null = null
 
   constructor(seat: Seat) {

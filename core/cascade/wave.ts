@@ -10,6 +10,9 @@ export class Cascade {
   /** Engine-wide index of the message that started it. */
   message = 0
   root_version = 0
+  /** When the value was published from which it all came, by the thread's monotonic clock and as microseconds since 1970. */
+  root_ms = 0
+  root_ts = 0
   /** Back edges and child cascades passed since the root publish. */
   depth = 0
   parent_seq = 0
@@ -92,6 +95,8 @@ export class Wave {
   run: PlanRun = null as never
   cascade: Cascade = null as never
   depth = 0
+  /** When its newest value was published, by the thread's monotonic clock. */
+  at_ms = 0
   /** The flow's clock when the wave began: it reads nothing that a later cascade published. */
   as_of = 0
   back: BackEdgeCount = null as never

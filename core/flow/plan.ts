@@ -49,6 +49,8 @@ export interface PlanInputPort {
   /** Position in `Plan.messages`. */
   message: number
   trigger: boolean
+  /** Row of the wire's own latencies; -1: the node's are the wire's, or the port wakes nobody, or no row was left. */
+  wire: number
 }
 
 export interface PlanOutputPort {
@@ -100,6 +102,8 @@ export interface Indexer {
   /** `flow.node` */
   node(qualified: string): number
   flow(name: string): number
+  /** Of the wire from a message to a port of a node; -1 when no row is left for it. */
+  wire(message: number, node: number, port: string): number
 }
 
 /** What a plan needs to know about the other flows' wiring; `Wiring` is one. */
@@ -186,10 +190,14 @@ export function compilePlan(input: PlanInput): Plan {
       const digest = input.digest(node.id)
       const isolation = node.isolation ?? (digest === null ? null : (input.isolation ?? null))
       const since = input.since?.(node.id) ?? 0
+      const index = indexer.node(`${flow}.${node.id}`)
+      const woken_by = new Set(
+        node.ports.inputs.filter(({ trigger }) => trigger).map(port => messages.at(port.message)),
+      )
       return {
         id: node.id,
         qualified: `${flow}.${node.id}`,
-        index: indexer.node(`${flow}.${node.id}`),
+        index,
         position,
         type: node.type,
         settings: node.settings,
@@ -197,12 +205,17 @@ export function compilePlan(input: PlanInput): Plan {
         digest,
         since,
         change_key: changeKey(input.hash(changeText(node)), since),
-        inputs: node.ports.inputs.map(port => ({
-          port: port.name,
-          dtype: port.dtype,
-          message: messages.at(port.message),
-          trigger: port.trigger,
-        })),
+        inputs: node.ports.inputs.map(port => {
+          const message = messages.at(port.message)
+          const wire = port.trigger && woken_by.size > 1
+          return {
+            port: port.name,
+            dtype: port.dtype,
+            message,
+            trigger: port.trigger,
+            wire: wire ? indexer.wire(messages.list[message]!.index, index, port.name) : -1,
+          }
+        }),
         outputs: node.ports.outputs.map(port => {
           const message = messages.at(port.message)
           const woken = [...readers[message]!.triggered]

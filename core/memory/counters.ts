@@ -1,23 +1,29 @@
 /**
- * Counters and histograms of each node. Only the thread that owns the node's flow writes a row (no atomics); anyone reads,
- * and may see a row between two increments.
- *
- * Buckets are log-linear: eight to an octave from 64 ns to 1100 s, cut straight out of the bits of a double (exponent and
- * the first three bits of the mantissa), so a bucket is at most 12 % wide. A bucket that reaches 2^30 halves its whole
- * histogram: the shape stays and the counts never wrap.
+ * Counters and latencies of each node, and latencies of each wire that its reader cannot tell for it. Only the thread that
+ * owns the node's flow writes a row (no atomics); anyone reads, and may see a row between two increments.
  */
+
+import { BUCKETS, bucketOf } from './buckets.ts'
 import { layout } from './layout.ts'
 import type { Memory } from './region.ts'
 
-const SUB_BITS = 3
-const FIRST_EXPONENT = 6
-const LAST_EXPONENT = 40
-export const BUCKETS = (LAST_EXPONENT - FIRST_EXPONENT) << SUB_BITS
-const BIAS = (1023 + FIRST_EXPONENT) << SUB_BITS
-const HALVE_AT = 2 ** 30
-
 export const PLACEMENT = { inline: 0, dispatch: 1 } as const
-export type Histogram = 'wait' | 'execution'
+/** From the publish of the value that woke the node to its start; its body; from the root publish to its end. */
+export const LATENCIES = ['wait', 'execution', 'total'] as const
+export type Latency = (typeof LATENCIES)[number]
+
+/** By the thread's monotonic clock. */
+export interface ExecutionTimes {
+  /** The root publish. */
+  readonly root_ms: number
+  /** The publish of the newest of the values that woke the node. */
+  readonly published_ms: number
+  readonly ended_ms: number
+  /** What the body itself took. */
+  readonly took_ms: number
+}
+
+const HISTOGRAM = `bytes:${(BUCKETS * 4) as 1088}` as const
 
 export const NODE_ROW = layout(
   'NODE_ROW',
@@ -31,37 +37,51 @@ export const NODE_ROW = layout(
     ['placement', 'i32', 'PLACEMENT'],
     ['state_ref', 'i32', 'arena slab with the durable state of the node, 0: none'],
     ['last_error_ms', 'f64', 'when a body last failed'],
-    ['wait', `bytes:${(BUCKETS * 4) as 1088}`, 'queue wait, i32 buckets'],
-    ['execution', `bytes:${(BUCKETS * 4) as 1088}`, 'execution time, i32 buckets'],
+    ['wait_ns', 'f64', 'sum of the queue waits'],
+    ['execution_ns', 'f64', 'sum of the execution times'],
+    ['total_ns', 'f64', 'sum of the times since the root publish'],
+    ['wait', HISTOGRAM, 'queue wait, u32 buckets that wrap'],
+    ['execution', HISTOGRAM, 'execution time, likewise'],
+    ['total', HISTOGRAM, 'time from the root publish to the end of the body, likewise'],
   ],
   64,
 )
 
-const bits = new Float64Array(1)
-const words = new Int32Array(bits.buffer)
+/** Of a wire to a node that several messages wake; of one that a single message wakes the node's own row tells. */
+export const WIRE_ROW = layout(
+  'WIRE_ROW',
+  [
+    ['wait_ns', 'f64', 'sums, as in NODE_ROW'],
+    ['execution_ns', 'f64', ''],
+    ['total_ns', 'f64', ''],
+    ['wait', HISTOGRAM, 'of the executions that a value on this wire woke'],
+    ['execution', HISTOGRAM, ''],
+    ['total', HISTOGRAM, ''],
+  ],
+  64,
+)
 
-/** Bucket of a duration in ns; what lies outside the range goes to the first or last one. */
-export function bucketOf(ns: number): number {
-  bits[0] = ns
-  const bucket = (words[1]! >> (20 - SUB_BITS)) - BIAS
-  return bucket > 0 ? (bucket < BUCKETS ? bucket : BUCKETS - 1) : 0
+/** Where the latencies of a row stand. */
+interface LatencyColumns {
+  readonly word: { readonly [latency in `${Latency}_ns`]: number }
+  readonly offset: { readonly [latency in Latency]: number }
 }
-
-/** Least duration of a bucket in ns. */
-export const bucketFloor = (bucket: number): number =>
-  2 ** (FIRST_EXPONENT + (bucket >> SUB_BITS)) * (1 + (bucket & ((1 << SUB_BITS) - 1)) / (1 << SUB_BITS))
 
 export class NodeCounters {
   readonly #i32: Int32Array
   readonly #f64: Float64Array
   readonly #base: number
   readonly #rows: number
+  readonly #wires: number
+  readonly #wire_rows: number
 
   constructor(memory: Memory) {
     this.#i32 = memory.i32
     this.#f64 = memory.f64
     this.#base = memory.regions.nodes.offset
     this.#rows = memory.sizes.nodes
+    this.#wires = memory.regions.wires.offset
+    this.#wire_rows = memory.sizes.wires
   }
 
   #row(node: number): number {
@@ -69,30 +89,53 @@ export class NodeCounters {
     return this.#base + node * NODE_ROW.size
   }
 
+  #wireRow(wire: number): number {
+    if (!(wire >= 0 && wire < this.#wire_rows)) throw new RangeError(`no wire ${wire}`)
+    return this.#wires + wire * WIRE_ROW.size
+  }
+
   reset(node: number): void {
     const row = this.#row(node)
     this.#i32.fill(0, row >> 2, (row + NODE_ROW.size) >> 2)
   }
 
-  execution(node: number, ns: number): void {
+  /** An execution that has ended; a failed one too. An object, since a double that crosses a call may become one. */
+  execution(node: number, times: ExecutionTimes): void {
     const row = this.#row(node)
     this.#f64[(row >> 3) + NODE_ROW.word.executions]! += 1
-    this.#count(row + NODE_ROW.offset.execution, ns)
+    this.#latencies(row, NODE_ROW, times, times.published_ms)
   }
 
-  wait(node: number, ns: number): void {
-    this.#count(this.#row(node) + NODE_ROW.offset.wait, ns)
+  /** The same for the wire by which a value came, among others, that was published at `published_ms`. */
+  wire(wire: number, times: ExecutionTimes, published_ms: number): void {
+    this.#latencies(this.#wireRow(wire), WIRE_ROW, times, published_ms)
   }
 
-  #count(histogram: number, ns: number): void {
-    const at = (histogram >> 2) + bucketOf(ns)
-    const count = this.#i32[at]! + 1
-    this.#i32[at] = count
-    if (count >= HALVE_AT) this.#halve(histogram >> 2)
+  /** A node without a body has done what it is for: an inject has published. */
+  ran(node: number): void {
+    const row = this.#row(node)
+    this.#f64[(row >> 3) + NODE_ROW.word.executions]! += 1
+    this.#i32[(row + NODE_ROW.offset.execution) >> 2]! += 1
   }
 
-  #halve(first: number): void {
-    for (let i = first; i < first + BUCKETS; i++) this.#i32[i]! >>= 1
+  #latencies(row: number, { word, offset }: LatencyColumns, times: ExecutionTimes, published_ms: number): void {
+    const i32 = this.#i32
+    const f64 = this.#f64
+    const half = row >> 3
+    const execution = times.took_ms * 1e6
+    const total = (times.ended_ms - times.root_ms) * 1e6
+    const wait = (times.ended_ms - times.took_ms - published_ms) * 1e6
+    f64[half + word.execution_ns]! += execution
+    f64[half + word.total_ns]! += total
+    i32[((row + offset.execution) >> 2) + bucketOf(execution)]! += 1
+    i32[((row + offset.total) >> 2) + bucketOf(total)]! += 1
+    // Mostly none: the value was published by the body that ran just before.
+    if (wait < 64) {
+      i32[(row + offset.wait) >> 2]! += 1
+    } else {
+      f64[half + word.wait_ns]! += wait
+      i32[((row + offset.wait) >> 2) + bucketOf(wait)]! += 1
+    }
   }
 
   error(node: number, now_ms: number): void {
@@ -133,19 +176,18 @@ export class NodeCounters {
     return this.#f64[(this.#row(node) >> 3) + NODE_ROW.word[counter]]!
   }
 
-  /** The duration that a share `q` of the executions (or waits) did not exceed, in ns; the middle of its bucket. Null without any. */
-  quantile(node: number, which: Histogram, q: number): number | null {
-    const first = (this.#row(node) + NODE_ROW.offset[which]) >> 2
-    let total = 0
-    for (let i = 0; i < BUCKETS; i++) total += this.#i32[first + i]!
-    if (total === 0) return null
-    const rank = Math.max(1, Math.ceil(q * total))
-    let seen = 0
-    let bucket = 0
-    for (; bucket < BUCKETS - 1; bucket++) {
-      seen += this.#i32[first + bucket]!
-      if (seen >= rank) break
-    }
-    return (bucketFloor(bucket) + bucketFloor(bucket + 1)) / 2
+  /** Copies the buckets of a node's histogram, each as it stands: modulo 2^32. Answers the sum of its durations in ns. */
+  readNode(node: number, which: Latency, counts: Uint32Array): number {
+    return this.#read(this.#row(node), NODE_ROW, which, counts)
+  }
+
+  readWire(wire: number, which: Latency, counts: Uint32Array): number {
+    return this.#read(this.#wireRow(wire), WIRE_ROW, which, counts)
+  }
+
+  #read(row: number, { word, offset }: LatencyColumns, which: Latency, counts: Uint32Array): number {
+    const first = (row + offset[which]) >> 2
+    for (let i = 0; i < BUCKETS; i++) counts[i] = this.#i32[first + i]!
+    return this.#f64[(row >> 3) + word[`${which}_ns`]]!
   }
 }

@@ -7,7 +7,7 @@ import { limits } from '../../protocol/limits.ts'
 import { booksBytes } from '../books/rows.ts'
 import { arenaBytes } from './arena.ts'
 import { BEGUN_ROW } from './begun.ts'
-import { NODE_ROW } from './counters.ts'
+import { NODE_ROW, WIRE_ROW } from './counters.ts'
 import { HELD_ROW } from './held.ts'
 import { JOURNAL_HEADER } from './journal/record.ts'
 import { layout } from './layout.ts'
@@ -18,6 +18,8 @@ export interface MemorySizes {
   flows: number
   messages: number
   nodes: number
+  /** Wires to nodes that several messages wake. */
+  wires: number
   /** Thread slots, at most 64. */
   threads: number
   /** Journal rings: slots 0 .. rings - 1 can write one. */
@@ -38,6 +40,7 @@ export const productionSizes: MemorySizes = {
   flows: limits.FLOWS,
   messages: limits.MESSAGES,
   nodes: limits.NODES,
+  wires: limits.WIRES,
   threads: limits.THREADS,
   rings: SLOT.lane + limits.LANE_SLOTS,
   begun_rows: limits.BEGUN_ROWS,
@@ -66,6 +69,7 @@ const NAMES = [
   'messages',
   'held',
   'nodes',
+  'wires',
   'begun',
   'ready',
   'books',
@@ -78,6 +82,7 @@ const SIZE_NAMES = [
   'flows',
   'messages',
   'nodes',
+  'wires',
   'threads',
   'rings',
   'begun_rows',
@@ -110,8 +115,8 @@ export const CONTROL = layout(
   [
     ['magic', 'i32', 'MAGIC once the directory is whole'],
     ['format', 'i32', 'FORMAT'],
-    ['directory', `bytes:${(NAMES.length * 8) as 96}`, 'offset and size of each region, i32 pairs'],
-    ['sizes', `bytes:${(SIZE_NAMES.length * 4) as 44}`, 'MemorySizes in order, i32'],
+    ['directory', `bytes:${(NAMES.length * 8) as 104}`, 'offset and size of each region, i32 pairs'],
+    ['sizes', `bytes:${(SIZE_NAMES.length * 4) as 48}`, 'MemorySizes in order, i32'],
     ['engine_epoch', 'f64', 'number of this engine start, from the store'],
     ['started_us', 'f64', 'when the engine started, microseconds since 1970'],
     ['stopping', 'i32', '1 once the engine ends'],
@@ -148,6 +153,8 @@ function bytesOf(name: RegionName, sizes: Readonly<MemorySizes>): number {
       return sizes.messages * HELD_ROW.size
     case 'nodes':
       return sizes.nodes * NODE_ROW.size
+    case 'wires':
+      return sizes.wires * WIRE_ROW.size
     case 'begun':
       return Math.max(0, sizes.rings - SLOT.lane) * sizes.begun_rows * BEGUN_ROW.size
     case 'ready':

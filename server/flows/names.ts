@@ -64,10 +64,13 @@ export class Names implements Indexer {
   readonly #flows: Rows
   readonly #messages: Rows
   readonly #nodes: Rows
+  readonly #wires = new Map<string, number>()
+  readonly #wire_rows: number
   #new: NewNames = { messages: [], flows: [], nodes: [] }
 
   constructor(front: FrontMemory) {
     const { sizes } = front.memory
+    this.#wire_rows = sizes.wires
     this.#flows = new Rows(sizes.flows, 'too_many_flows', (index, name) => {
       front.flows.reset(index)
       this.#new.flows.push([index, name])
@@ -93,6 +96,16 @@ export class Names implements Indexer {
 
   node(qualified: string): number {
     return this.#nodes.of(qualified)
+  }
+
+  /** By indexes, which a rename leaves as they are. A wire without a row is not measured by itself. */
+  wire(message: number, node: number, port: string): number {
+    const key = `${message} ${node} ${port}`
+    const known = this.#wires.get(key)
+    if (known !== undefined) return known
+    if (this.#wires.size >= this.#wire_rows) return -1
+    this.#wires.set(key, this.#wires.size)
+    return this.#wires.size - 1
   }
 
   flowName(index: number): string | null {

@@ -1,14 +1,23 @@
+import type { PlanInputPort, PlanNode } from '../../core/flow/plan.ts'
+import { PLACEMENT } from '../../core/memory/counters.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { splitQualified } from '../../protocol/names.ts'
 import type { EventType } from '../../protocol/nouns/event.ts'
 import type { List } from '../../protocol/nouns/list.ts'
+import type { NodeDetail, NodeWire } from '../../protocol/nouns/node.ts'
 import type { NodeError } from '../../protocol/nouns/node-error.ts'
+import { formatTime } from '../../protocol/time.ts'
+import type { FrontMemory } from '../lanes/front-memory.ts'
+import { type Latencies, measuredOf } from '../observe/latencies.ts'
 import type { NodeHealth } from '../observe/node-health.ts'
 import type { Store } from '../store/front/client.ts'
+import type { LiveFlow } from './flow.ts'
 import type { LiveFlows } from './flows.ts'
 
 export interface Nodes {
-  /** `node` is `<flow>.<node>`. Newest first. */
+  /** `node` is `<flow>.<node>`. */
+  get(node: string): NodeDetail
+  /** Newest first. */
   errors(node: string): Promise<List<NodeError>>
   acknowledge(node: string, by: string): Promise<void>
 }
@@ -17,15 +26,53 @@ export interface LiveNodesParts {
   flows: LiveFlows
   health: NodeHealth
   store: Store
+  front: FrontMemory
+  latencies: Latencies
   announce(type: EventType, flow: string, more?: Record<string, unknown>): void
 }
 
-/** Errors of nodes, and their acknowledgement. */
+/** What there is to know of one node: counts, latencies, errors and their acknowledgement. */
 export class LiveNodes implements Nodes {
   readonly #parts: LiveNodesParts
 
   constructor(parts: LiveNodesParts) {
     this.#parts = parts
+  }
+
+  get(node: string): NodeDetail {
+    const flow = this.#parts.flows.find(this.#assertNode(node))!
+    const { counters } = this.#parts.front
+    const { latencies, health } = this.#parts
+    const plan = flow.plan.nodes.find(({ qualified }) => qualified === node)!
+    const { index, type, dispatch, inputs } = plan
+    const { minute } = latencies
+    return {
+      name: node,
+      type,
+      placement: dispatch || counters.placement(index) === PLACEMENT.dispatch ? 'dispatch' : 'inline',
+      executions: counters.get(index, 'executions'),
+      errors: counters.get(index, 'errors'),
+      waiting_for_input: counters.get(index, 'waiting_for_input'),
+      down: health.downText(node),
+      minute: minute && { since: formatTime(minute.since_us), until: formatTime(minute.until_us) },
+      since_start: latencies.sinceStart({ node: index }),
+      last_minute: latencies.lastMinute({ node: index }),
+      wires: inputs.map(input => this.#wire(flow, plan, input)),
+    }
+  }
+
+  #wire(flow: LiveFlow, node: PlanNode, input: PlanInputPort): NodeWire {
+    const { latencies, flows } = this.#parts
+    const { name: message } = flow.plan.messages[input.message]!
+    const row = measuredOf(node, input)
+    return {
+      from: producerOf(flows, message),
+      message,
+      port: input.port,
+      trigger: input.trigger,
+      since_start: row && latencies.sinceStart(row),
+      last_minute: row && latencies.lastMinute(row),
+    }
   }
 
   async errors(node: string): Promise<List<NodeError>> {
@@ -50,4 +97,15 @@ export class LiveNodes implements Nodes {
       throw new ServiceError('node_not_found', `There is no node "${node}".`)
     return flow.name
   }
+}
+
+/** The port that publishes the message: `flow.node.port`. */
+function producerOf(flows: LiveFlows, message: string): string | null {
+  const nodes = flows.find(message.slice(0, message.indexOf('.')))?.plan
+  const position = nodes?.messages.findIndex(({ name }) => name === message) ?? -1
+  for (const node of nodes?.nodes ?? []) {
+    const output = node.outputs.find(output => output.message === position)
+    if (output !== undefined) return `${node.qualified}.${output.port}`
+  }
+  return null
 }

@@ -1,5 +1,6 @@
 import { documentDiff } from '../../core/flow/document-diff.ts'
 import { issuesOf } from '../../core/flow/issues.ts'
+import { quantileOf } from '../../core/memory/buckets.ts'
 import { PLACEMENT } from '../../core/memory/counters.ts'
 import { errorTable, ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
@@ -9,6 +10,7 @@ import type { Issue } from '../../protocol/nouns/issue.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
 import { formatTime, nowUs } from '../../protocol/time.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
+import type { Latencies } from '../observe/latencies.ts'
 import type { NodeHealth } from '../observe/node-health.ts'
 import type { Store } from '../store/front/client.ts'
 import { templateOf } from './body-template.ts'
@@ -20,6 +22,7 @@ export interface ShowParts {
   store: Pick<Store, 'commits' | 'commit' | 'health'>
   catalog: Catalog
   health: NodeHealth
+  latencies: Latencies
 }
 
 /** Flows as users see them: the document, what waits, how its nodes do, what is doubtful about it. */
@@ -57,9 +60,10 @@ export class Show {
 
   #nodes(flow: LiveFlow): NodeStatus[] {
     const { counters, held } = this.#parts.front
+    const { latencies } = this.#parts
     return flow.plan.nodes.map(node => {
       const seconds = (q: number): number | null => {
-        const ns = counters.quantile(node.index, 'execution', q)
+        const ns = quantileOf(latencies.distribution({ node: node.index }, 'execution').counts, q)
         return ns === null ? null : ns / 1e9
       }
       return {

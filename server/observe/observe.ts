@@ -19,6 +19,7 @@ import type { FrontMemory } from '../lanes/front-memory.ts'
 import type { LaneTeam } from '../lanes/lane-team.ts'
 import type { Store } from '../store/front/client.ts'
 import type { ThreadWatch } from '../watch/thread-watch.ts'
+import type { Latencies } from './latencies.ts'
 import type { NodeHealth } from './node-health.ts'
 import { prometheusText } from './prometheus.ts'
 
@@ -47,8 +48,8 @@ export interface Observe {
   cascade(id: string): Promise<Cascade>
   /** Rejects when a dependency (the store thread, a lane) stopped answering. */
   health(): Promise<{ status: 'ok' }>
-  /** Prometheus text. */
-  prometheus(): string
+  /** Prometheus text, in pieces of whole lines. */
+  prometheus(): Iterable<string>
 }
 
 export interface LiveObserveParts {
@@ -58,6 +59,7 @@ export interface LiveObserveParts {
   messages: LiveMessages
   names: Names
   health: NodeHealth
+  latencies: Latencies
   team: LaneTeam
   fanout: Fanout
   tap: JournalTap
@@ -211,7 +213,7 @@ export class LiveObserve implements Observe {
     return { status: 'ok' }
   }
 
-  prometheus(): string {
+  prometheus(): Iterable<string> {
     return prometheusText({ ...this.#parts, backlogs: this.backlogs(), started_us: this.#started_us })
   }
 }

@@ -1,3 +1,4 @@
+import { limits } from '../../protocol/limits.ts'
 import type { Engine } from '../engine.ts'
 import { type Route, route } from '../http/route.ts'
 
@@ -12,7 +13,23 @@ export function metricsRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): 
       tag: 'observability',
       summary: 'The figures as Prometheus text; the scraper signs in with a bearer token.',
       answers: { 200: { media: PROMETHEUS } },
-      handle: () => ({ status: 200, content: { type: PROMETHEUS, bytes: engine.observe.prometheus() } }),
+      handle: () => ({
+        status: 200,
+        stream: { type: PROMETHEUS, length: null, chunks: chunksOf(engine.observe.prometheus()) },
+      }),
     }),
   ]
+}
+
+/** Others have their turn between two chunks. */
+async function* chunksOf(pieces: Iterable<string>): AsyncIterable<Uint8Array> {
+  let text = ''
+  for (const piece of pieces) {
+    text += piece
+    if (text.length < limits.STREAM_CHUNK_BYTES) continue
+    yield Buffer.from(text)
+    text = ''
+    await new Promise(setImmediate)
+  }
+  yield Buffer.from(text)
 }

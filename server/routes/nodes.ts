@@ -1,4 +1,5 @@
 import { FlowName } from '../../protocol/nouns/flow.ts'
+import { NodeDetail } from '../../protocol/nouns/node.ts'
 import { NodeError } from '../../protocol/nouns/node-error.ts'
 import type { Engine } from '../engine.ts'
 import { existing, nothing, ok, type Route, route } from '../http/route.ts'
@@ -10,6 +11,16 @@ const params = { flow: existing(FlowName, 'node_not_found'), node: existing(Flow
 export function nodeRoutes({ engine }: { engine: Pick<Engine, 'nodes'> }): Route[] {
   const { nodes } = engine
   return [
+    route({
+      method: 'GET',
+      path: '/nodes/{flow}.{node}',
+      who: 'user',
+      tag,
+      summary: 'A node: its counts, and the latencies of the node and of the wires to it.',
+      params,
+      answers: { 200: NodeDetail },
+      handle: ({ params: { flow, node } }) => ok(nodes.get(`${flow}.${node}`)),
+    }),
     route({
       method: 'GET',
       path: '/nodes/{flow}.{node}/errors',

@@ -139,7 +139,6 @@ export class RunHost implements Host {
   // Counted on lanes alone.
   executed(): void {}
   waitedForInput(): void {}
-  queueWait(): void {}
   begun(): void {}
   ended(): void {}
   inFlight(): void {}

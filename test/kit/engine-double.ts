@@ -343,6 +343,22 @@ export class EngineDouble implements Engine {
   }
 
   readonly nodes: Nodes = {
+    get: node => {
+      this.#nodeExists(node)
+      const none = { wait: null, execution: null, total: null }
+      return {
+        ...{
+          name: node,
+          type: 'code',
+          placement: 'inline',
+          executions: 0,
+          errors: 0,
+          waiting_for_input: 0,
+          down: null,
+        },
+        ...{ minute: null, since_start: none, last_minute: null, wires: [] },
+      }
+    },
     errors: async node => {
       this.#nodeExists(node)
       const items = this.#nodeErrors.get(node) ?? []
@@ -404,7 +420,7 @@ export class EngineDouble implements Engine {
       this.#check()
       return { status: 'ok' }
     },
-    prometheus: () => '# TYPE flow_engine_flows gauge\nflow_engine_flows 0\n',
+    prometheus: () => ['# TYPE flow_engine_flows gauge\nflow_engine_flows 0\n'],
   }
 
   readonly cascades = {

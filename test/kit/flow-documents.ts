@@ -65,7 +65,9 @@ export function createIndexer(): Indexer {
       return known.get(name)!
     }
   }
-  return { message: numbers(), node: numbers(), flow: numbers() }
+  const wires = numbers()
+  const wire = (...parts: [number, number, string]): number => wires(parts.join(' '))
+  return { message: numbers(), node: numbers(), flow: numbers(), wire }
 }
 
 export const noWiring: FlowWiring = { readersOf: () => [], reachable: () => [] }

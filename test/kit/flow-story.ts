@@ -187,7 +187,15 @@ export class FlowStory {
     const version = this.#set(index, value)
     if (isFollowed(this.#plan, index)) {
       this.#before.set(index, stood)
-      this.#queue.push({ ...newItem(), message: index, version, depth, ts: this.#now_us(), value: encoded })
+      this.#queue.push({
+        ...newItem(),
+        message: index,
+        version,
+        depth,
+        ts: this.#now_us(),
+        root_ts: this.#now_us(),
+        value: encoded,
+      })
     }
     return version
   }
@@ -391,7 +399,6 @@ export class FlowStory {
         this.calls.push(execution)
       },
       executed() {},
-      queueWait() {},
       waitedForInput: seat => this.waited.push(seat.node.id),
       failed: (_flow, seat, failure) => this.failures.push(`${seat.node.id} ${failure.code}`),
       publish: (run, position, value, _ts, depth, cascade) => this.#publishes(run, position, value, depth, cascade),

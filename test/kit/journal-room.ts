@@ -14,6 +14,7 @@ export const smallSizes: MemorySizes = {
   flows: 64,
   messages: 256,
   nodes: 64,
+  wires: 16,
   threads: 24,
   rings: 24,
   begun_rows: 8,

@@ -245,7 +245,7 @@ test('gauges are shown, and what is no gauge or report is an error of the node',
   const codes = (await story.errors('gauge.set', 3)).map(error => error.code)
   assert.deepEqual(codes, ['bad_report', 'bad_metric', 'not_finite'])
   await eventually(
-    () => live.engine.observe.prometheus().includes('svc_node_gauge{node="gauge.set",name="speed"} 7.5'),
+    () => [...live.engine.observe.prometheus()].join('').includes('svc_node_gauge{node="gauge.set",name="speed"} 7.5'),
     'the gauge is shown',
   )
 })

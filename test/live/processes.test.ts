@@ -109,7 +109,7 @@ export default ({ x }, ctx) => {
   const said = (await story.events('says', 'node_log', 4)).map(event => `${event['level']} ${event['text']}`)
   assert.deepEqual(said.sort(), ['debug logged', 'info by a child', 'info printed 1', 'warn complained'])
   await story.shows('says', 'node_down')
-  assert.match(live.engine.observe.prometheus(), /svc_node_gauge\{[^}]*says\.body[^}]*speed[^}]*\} 2\.5/)
+  assert.match([...live.engine.observe.prometheus()].join(''), /svc_node_gauge\{[^}]*says\.body[^}]*speed[^}]*\} 2\.5/)
   story.publish('says.x', 2)
   const [error] = await story.errors('says.body')
   assert.deepEqual([error!.code, error!.inputs], ['node_error', { x: 2 }])

@@ -20,7 +20,7 @@ export interface LaneCallsParts {
   /** The body is told already; the front ends it when it does not listen. */
   withdraw(call: number): void
   note(note: Note): void
-  executed(seat: LaneSeat, ms: number): void
+  executed(execution: Execution, took_ms: number): void
   /** Resolves when what the execution emitted last has run, as far as it runs inline, and its node may emit again. */
   emitted(flow: FlowRun, execution: Execution): Promise<void>
 }
@@ -110,7 +110,7 @@ export class LaneCalls {
       outputs: outputs ?? {},
       processed: () => {
         this.#takeState(execution, state)
-        this.#parts.executed(execution.seat as LaneSeat, ms)
+        this.#parts.executed(execution, ms)
       },
     })
   }

@@ -104,7 +104,11 @@ class Lane implements Host {
       post: (request, port) => task.control.postMessage({ type: 'dispatch', request } satisfies FromLane, [port]),
       withdraw: call => this.#post({ type: 'withdrawn', call }),
       note: note => this.note(note),
-      executed: (seat, ms) => this.executed(seat, ms),
+      executed: (execution, took_ms) => {
+        execution.took_ms = took_ms
+        execution.ended_ms = this.clock()
+        this.executed(execution)
+      },
       emitted: (flow, execution) => this.emitted(flow, execution),
     })
     this.#rate = new RateLimit({
@@ -466,6 +470,7 @@ class Lane implements Host {
       depth,
       cascade.seq,
       cascade.started_us,
+      cascade.root_ts,
     )
     if (version > 0) this.#memory.countPublished()
     else this.#notes.dropped(run.plan.flow, 'arena_full')
@@ -483,7 +488,7 @@ class Lane implements Host {
     const { journal, publisher } = this.#memory
     // Before the words are taken: whoever waits for them must not wait for the store.
     journal.waitForRoom(emissionBytes(emission), this.#memory.isStopping)
-    publisher.publishEmission(emission, flows, ts_us, depth, cascade.seq, cascade.started_us)
+    publisher.publishEmission(emission, flows, ts_us, depth, cascade.seq, cascade.started_us, cascade.root_ts)
     for (let at = 0; at < emission.count; at++) {
       if (emission.versions[at]! > 0) this.#memory.countPublished()
       else this.#notes.dropped(run.plan.flow, 'arena_full')
@@ -540,8 +545,11 @@ class Lane implements Host {
     this.#calls.dispatch(flow, execution)
   }
 
-  executed(seat: Seat, ms: number): void {
-    this.#memory.counters.execution(seat.node.index, ms * 1e6)
+  executed(execution: Execution): void {
+    const { seat } = execution
+    const ms = execution.took_ms
+    this.#memory.counters.execution(seat.node.index, execution)
+    if (execution.wires !== null) this.#countWires(execution, execution.wires)
     if ((seat as LaneSeat).state?.touched) this.#touched.push(seat as LaneSeat)
     if (!(seat as LaneSeat).isSlowAfter(ms) || this.dispatched(seat)) return
     this.#memory.counters.setPlacement(seat.node.index, PLACEMENT.dispatch)
@@ -552,8 +560,12 @@ class Lane implements Host {
     this.#memory.counters.waitingForInput(seat.node.index)
   }
 
-  queueWait(seat: Seat, us: number): void {
-    this.#memory.counters.wait(seat.node.index, us * 1000)
+  #countWires(execution: Execution, wires: readonly number[]): void {
+    const { inputs } = execution.seat.node
+    for (let at = 0; at < inputs.length; at++) {
+      const { wire } = inputs[at]!
+      if (wire >= 0 && wires[at]! >= 0) this.#memory.counters.wire(wire, execution, wires[at]!)
+    }
   }
 
   failed(_flow: FlowRun, seat: Seat, reason: Failure, inputs: unknown, cascade: Cascade): void {

@@ -226,7 +226,7 @@ class Timer {
     const version =
       refusal === null ? this.#publisher.publish(inject.route, this.#encoded, nowUs()) : REFUSED.backlogged
     if (version > 0) {
-      this.#counters.execution(inject.node, 0)
+      this.#counters.ran(inject.node)
       this.#journal.mark()
     } else {
       this.#counters.dropped(inject.node, 1)

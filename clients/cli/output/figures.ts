@@ -19,6 +19,18 @@ export function duration(seconds: number): string {
   return `${Math.floor(whole / 86_400)} d ${Math.floor((whole % 86_400) / 3_600)} h`
 }
 
+/** A latency in at most seven columns: `<72 ns`, `850 ns`, `12.5 us`, `3.20 ms`, `1.25 s`, `310 s`. */
+export function latency(seconds: number): string {
+  const ns = seconds * 1e9
+  // The middle of the first bucket: what was measured lies below its end.
+  if (ns < 72) return '<72 ns'
+  const units = ['ns', 'us', 'ms', 's']
+  let at = 0
+  let figure = ns
+  for (; figure >= 999.5 && at < units.length - 1; at++) figure /= 1000
+  return `${figure >= 99.5 || at === 0 ? figure.toFixed(0) : figure.toPrecision(3)} ${units[at]}`
+}
+
 /** A rate in at most six columns: `0.25`, `12.5`, `950`, `12.3k`, `1.20M`. */
 export function rate(per_s: number): string {
   if (per_s === 0) return '0'

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BUCKETS, bucketFloor, NodeCounters } from '../../../core/memory/counters.ts'
+import { BUCKETS, bucketFloor, quantileOf } from '../../../core/memory/buckets.ts'
+import { LATENCIES, NodeCounters } from '../../../core/memory/counters.ts'
+import { timesOf } from '../../kit/execution-times.ts'
 import { smallMemory } from '../../kit/memory.ts'
 import { randomFrom, seed } from '../../kit/random.ts'
 
@@ -27,25 +29,25 @@ test('against a model: every counter is what was counted, and a quantile is with
 function play(round_seed: number): void {
   const random = randomFrom(round_seed)
   const counters = new NodeCounters(smallMemory())
+  const counts = new Uint32Array(BUCKETS)
   const fresh = () => ({
     counted: Object.fromEntries(COUNTED.map(name => [name, 0])) as Record<(typeof COUNTED)[number], number>,
     wait: [] as number[],
     execution: [] as number[],
+    total: [] as number[],
   })
   const model = Array.from({ length: NODES }, fresh)
   /** From 1 ns to half an hour, all orders of magnitude alike. */
   const duration = (): number => Math.exp(random() * Math.log(1.8e12))
   const steps: ((node: number) => void)[] = [
     node => {
-      const ns = duration()
-      counters.execution(node, ns)
+      const times = timesOf(duration(), duration(), duration())
+      const { root_ms, published_ms, ended_ms, took_ms } = times
+      counters.execution(node, times)
       model[node]!.counted.executions++
-      model[node]!.execution.push(ns)
-    },
-    node => {
-      const ns = duration()
-      counters.wait(node, ns)
-      model[node]!.wait.push(ns)
+      model[node]!.wait.push((ended_ms - took_ms - published_ms) * 1e6)
+      model[node]!.execution.push(took_ms * 1e6)
+      model[node]!.total.push((ended_ms - root_ms) * 1e6)
     },
     node => {
       const now_ms = 1.7e12 + Math.floor(random() * 1e9)
@@ -80,10 +82,14 @@ function play(round_seed: number): void {
   for (let node = 0; node < NODES; node++) {
     const { counted } = model[node]!
     for (const name of COUNTED) assert.equal(counters.get(node, name), counted[name], name)
-    for (const which of ['wait', 'execution'] as const) {
+    for (const which of LATENCIES) {
       const sorted = model[node]![which].sort((a, b) => a - b)
       const q = random()
-      const found = counters.quantile(node, which, q)
+      const sum = counters.readNode(node, which, counts)
+      const exact_sum = model[node]![which].reduce((all, each) => all + each, 0)
+      // Waits below the first bucket's end add nothing.
+      assert.ok(Math.abs(sum - exact_sum) <= exact_sum * 1e-9 + 64 * sorted.length, `${which} ${sum} for ${exact_sum}`)
+      const found = quantileOf(counts, q)
       if (sorted.length === 0) assert.equal(found, null)
       else {
         const exact = sorted[Math.max(1, Math.ceil(q * sorted.length)) - 1]!

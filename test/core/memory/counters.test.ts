@@ -1,42 +1,38 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BUCKETS, bucketFloor, bucketOf, NodeCounters, PLACEMENT } from '../../../core/memory/counters.ts'
+import { BUCKETS, bucketOf } from '../../../core/memory/buckets.ts'
+import { LATENCIES, NodeCounters, PLACEMENT } from '../../../core/memory/counters.ts'
+import { countWire, timesOf } from '../../kit/execution-times.ts'
 import { smallMemory } from '../../kit/memory.ts'
 
-test('every duration lands in the bucket that covers it, at most an eighth wide', () => {
-  for (let ns = 64; ns < 1e12; ns *= 1.003) {
-    const bucket = bucketOf(ns)
-    assert.ok(bucketFloor(bucket) <= ns && ns < bucketFloor(bucket + 1), `${ns} ns in bucket ${bucket}`)
-    assert.ok(bucketFloor(bucket + 1) <= bucketFloor(bucket) * 1.1251)
-  }
-  assert.equal(bucketOf(0), 0)
-  assert.equal(bucketOf(63), 0)
-  assert.equal(bucketOf(-5), 0)
-  assert.equal(bucketOf(1e15), BUCKETS - 1)
-})
-
-test('a quantile is within a bucket of the exact one', () => {
+test('an execution counts in each of its three latencies', () => {
   const counters = new NodeCounters(smallMemory())
-  assert.equal(counters.quantile(1, 'execution', 0.5), null)
-  for (let i = 1; i <= 10_000; i++) counters.execution(1, i * 1000)
-  for (const q of [0.01, 0.5, 0.9, 0.99, 1]) {
-    const exact = q * 10_000 * 1000
-    const found = counters.quantile(1, 'execution', q)!
-    assert.ok(Math.abs(found - exact) / exact < 0.13, `${q}: ${found} for ${exact}`)
+  const counts = new Uint32Array(BUCKETS)
+  counters.execution(1, timesOf(1_000, 20_000, 300_000))
+  for (const [which, ns] of [
+    ['wait', 1_000],
+    ['execution', 20_000],
+    ['total', 300_000],
+  ] as const) {
+    assert.ok(Math.abs(counters.readNode(1, which, counts) - ns) < 1e-3, `the sum of ${which}`)
+    assert.deepEqual([counts[bucketOf(ns)], counts.reduce((sum, each) => sum + each)], [1, 1], which)
+    assert.equal(counters.readNode(2, which, counts), 0, 'a node has a row of its own')
+    assert.equal(counters.readWire(1, which, counts), 0, 'a wire has one, too')
   }
-  assert.equal(counters.get(1, 'executions'), 10_000)
-  assert.equal(counters.quantile(1, 'wait', 0.5), null)
-  assert.equal(counters.quantile(2, 'execution', 0.5), null, 'a node has a row of its own')
+  assert.equal(counters.get(1, 'executions'), 1)
+  countWire(counters, 1, timesOf(64, 64, 64))
+  for (const which of LATENCIES) assert.ok(Math.abs(counters.readWire(1, which, counts) - 64) < 1e-3)
 })
 
 test('counters count, and a reset clears them', () => {
   const counters = new NodeCounters(smallMemory())
+  const counts = new Uint32Array(BUCKETS)
   counters.error(3, 17)
   counters.waitingForInput(3)
   counters.emission(3)
   counters.emission(3)
   counters.dropped(3, 5)
-  counters.wait(3, 500)
+  counters.execution(3, timesOf(500, 500, 500))
   counters.setPlacement(3, PLACEMENT.dispatch)
   assert.deepEqual(
     (['errors', 'last_error_ms', 'waiting_for_input', 'emissions', 'dropped'] as const).map(name =>
@@ -48,5 +44,6 @@ test('counters count, and a reset clears them', () => {
   counters.reset(3)
   assert.equal(counters.get(3, 'errors'), 0)
   assert.equal(counters.placement(3), PLACEMENT.inline)
-  assert.equal(counters.quantile(3, 'wait', 0.5), null)
+  assert.equal(counters.readNode(3, 'wait', counts), 0)
+  assert.ok(counts.every(count => count === 0))
 })

@@ -79,6 +79,12 @@ describe('looking at the engine', () => {
     assert.equal(await asking.status('GET', '/nodes/boiler/errors'), 404)
   })
 
+  test('a node tells its counts and latencies to any user', async () => {
+    const { name, since_start, wires } = (await asking.ask('GET', '/nodes/boiler.smoother')).json
+    assert.deepEqual([name, since_start.wait, wires], ['boiler.smoother', null, []])
+    assert.equal(await asking.code('GET', '/nodes/boiler.other'), 'node_not_found')
+  })
+
   test('the figures are Prometheus text', async () => {
     assert.match((await asking.ask('GET', '/metrics')).text, /^# TYPE/)
   })

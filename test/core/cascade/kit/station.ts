@@ -86,6 +86,7 @@ export const emptyItem = (): TakenItem => ({
   depth: 0,
   version: 0,
   ts: 0,
+  root_ts: 0,
   parent_seq: 0,
   parent_ts: 0,
   group: 0,

@@ -1,0 +1,25 @@
+import type { NodeDetail } from '../../protocol/nouns/node.ts'
+import type { NodeError } from '../../protocol/nouns/node-error.ts'
+import type { Calls } from './calls.ts'
+import type { List } from './pages.ts'
+
+/** Live nodes, each by `<flow>.<node>`. */
+export class Nodes {
+  readonly #calls: Calls
+
+  constructor(calls: Calls) {
+    this.#calls = calls
+  }
+
+  /** Its counts and latencies, and those of the wires to it. */
+  get(node: string): Promise<NodeDetail> {
+    return this.#calls.get(pathOf(node))
+  }
+
+  /** The last failed executions, newest first. */
+  errors(node: string): Promise<List<NodeError>> {
+    return this.#calls.get(`${pathOf(node)}/errors`)
+  }
+}
+
+const pathOf = (node: string): string => `/nodes/${encodeURIComponent(node)}`

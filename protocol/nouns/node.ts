@@ -1,0 +1,57 @@
+import Type, { type Static } from 'typebox'
+
+/** Of durations that were counted in buckets at most 12 % wide. */
+export const Quantiles = Type.Object({
+  count: Type.Integer(),
+  mean_s: Type.Number(),
+  p50_s: Type.Number(),
+  p90_s: Type.Number(),
+  p99_s: Type.Number(),
+})
+export type Quantiles = Static<typeof Quantiles>
+
+const quantiles = (description: string) => Type.Union([Quantiles, Type.Null()], { description })
+
+/** Null where nothing was counted. */
+export const Latencies = Type.Object({
+  wait: quantiles('From the publish of the value that woke the node to the start of its body.'),
+  execution: quantiles('The body, from its start to its end.'),
+  total: quantiles('From the root publish, in whichever flow, to the end of the body.'),
+})
+export type Latencies = Static<typeof Latencies>
+
+const measured = {
+  since_start: Latencies,
+  last_minute: Type.Union([Latencies, Type.Null()], {
+    description: 'Of the last closed minute, see `minute`; null before the first has closed.',
+  }),
+}
+
+/** A message on its way to an input port. */
+export const NodeWire = Type.Object({
+  from: Type.Union([Type.String(), Type.Null()], {
+    description: 'The port that publishes the message, `flow.node.port`; null: it is published from outside.',
+  }),
+  message: Type.String({ description: 'Qualified: `flow.message`.' }),
+  port: Type.String(),
+  trigger: Type.Boolean({ description: 'Does a value wake the node? Only then it has latencies.' }),
+  since_start: Type.Union([Latencies, Type.Null()]),
+  last_minute: Type.Union([Latencies, Type.Null()]),
+})
+export type NodeWire = Static<typeof NodeWire>
+
+export const NodeDetail = Type.Object({
+  name: Type.String({ description: '`flow.node`' }),
+  type: Type.String(),
+  placement: Type.Union([Type.Literal('inline'), Type.Literal('dispatch')]),
+  executions: Type.Integer(),
+  errors: Type.Integer(),
+  waiting_for_input: Type.Integer({ description: 'Wakes without an execution: an input had no value yet.' }),
+  down: Type.Union([Type.String(), Type.Null()], { description: 'What the node reported, when it is down.' }),
+  minute: Type.Union([Type.Object({ since: Type.String(), until: Type.String() }), Type.Null()], {
+    description: 'The last closed minute of the engine, counted from its start.',
+  }),
+  ...measured,
+  wires: Type.Array(NodeWire),
+})
+export type NodeDetail = Static<typeof NodeDetail>
