@@ -56,7 +56,7 @@ export const ROOM = {
   /** Bytes of the flow region for each flow. */
   FLOW_BYTES: 256,
   /** Bytes at the start of the queue region, before the rows. */
-  QUEUE_HEADER_BYTES: 4096,
+  QUEUE_HEADER_BYTES: 8192,
   /** Bytes of the queue region for the row of a segment; the segments follow the rows, on a page boundary. */
   QUEUE_ROW_BYTES: 64,
 } as const

@@ -40,8 +40,8 @@ export class NodeErrors {
     this.#put = db.prepare(
       'INSERT INTO node_errors (node, code, message, stack, ts, inputs, cascade) VALUES (?, ?, ?, ?, ?, ?, ?)',
     )
-    this.#excess = db.prepare('SELECT id FROM node_errors WHERE node = ? ORDER BY id DESC LIMIT 1 OFFSET ?')
-    this.#dropExcess = db.prepare('DELETE FROM node_errors WHERE node = ? AND id <= ?')
+    this.#excess = db.prepare('SELECT id FROM node_errors WHERE node = ? ORDER BY ts DESC, id DESC LIMIT -1 OFFSET ?')
+    this.#dropExcess = db.prepare('DELETE FROM node_errors WHERE id = ?')
     this.#dropOld = db.prepare('DELETE FROM node_errors WHERE ts < ?')
     this.#acknowledge = db.prepare('UPDATE node_errors SET acknowledged = 1 WHERE node = ? AND acknowledged = 0')
   }
@@ -60,7 +60,7 @@ export class NodeErrors {
       cascade,
     )
     const oldest = this.#excess.get(note.node, limits.FAILED_INPUTS_KEPT)
-    if (oldest) this.#dropExcess.run(note.node, oldest.id)
+    if (oldest) this.#dropExcess.run(oldest.id)
     else this.#disk.add('events', ROW_BYTES + message.length + (note.stack?.length ?? 0) + (inputs?.length ?? 0))
   }
 
@@ -87,10 +87,10 @@ const errorOf = (row: ErrorRow, codec: Codec): NodeError => ({
   acknowledged: row.acknowledged === 1,
 })
 
-/** Newest first, none older than `since_us`. */
+/** Newest first, none older than `since_us`. By time, not by arrival: those of two lanes are read one lane after the other. */
 export function readNodeErrors(db: Connection, codec: Codec, node: string, since_us: number): NodeError[] {
   const rows = db
-    .prepare(`SELECT ${COLUMNS} FROM node_errors WHERE node = ? AND ts >= ? ORDER BY id DESC LIMIT ?`)
+    .prepare(`SELECT ${COLUMNS} FROM node_errors WHERE node = ? AND ts >= ? ORDER BY ts DESC, id DESC LIMIT ?`)
     .all(node, since_us, limits.FAILED_INPUTS_KEPT) as ErrorRow[]
   return rows.map(row => errorOf(row, codec))
 }
@@ -99,7 +99,9 @@ export function readNodeErrors(db: Connection, codec: Codec, node: string, since
 export function newestNodeErrors(db: Connection, codec: Codec, since_us: number): NodeError[] {
   const rows = db
     .prepare(
-      `SELECT ${COLUMNS} FROM node_errors WHERE id IN (SELECT max(id) FROM node_errors WHERE ts >= ? GROUP BY node) ORDER BY node`,
+      `SELECT ${COLUMNS} FROM (
+         SELECT *, row_number() OVER (PARTITION BY node ORDER BY ts DESC, id DESC) AS place FROM node_errors WHERE ts >= ?
+       ) WHERE place = 1 ORDER BY node`,
     )
     .all(since_us) as ErrorRow[]
   return rows.map(row => errorOf(row, codec))

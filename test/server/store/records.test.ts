@@ -88,6 +88,23 @@ test('a node keeps its last errors with their inputs until they are acknowledged
   )
 })
 
+test('errors of a node that went from lane to lane are told by their time, whichever lane is read first', async t => {
+  const { store, journal, memory } = await startStore(t, temporaryDirectory(t))
+  await store.saveFlow(saving('boiler'))
+  const other = new Journal(memory, store, SLOT.lane + 1)
+  const now = Date.now() * 1000
+  for (const [at, lane] of [other, journal, other, journal].entries())
+    lane.note(error(now + at, { message: `number ${at}` }))
+  other.writer.mark()
+  journal.writer.mark()
+  await store.flush()
+  const errors = await store.nodeErrors('boiler.smooth')
+  assert.deepEqual(
+    errors.map(({ message }) => message),
+    ['number 3', 'number 2', 'number 1', 'number 0'],
+  )
+})
+
 test('a note that is not what it should be costs itself only', async t => {
   const lines: string[] = []
   const { store, journal } = await startStore(t, temporaryDirectory(t), { log: text => lines.push(text) })
