@@ -1,9 +1,10 @@
+import { limits } from '../../protocol/limits.ts'
 import { layout } from '../memory/layout.ts'
-import type { Memory } from '../memory/region.ts'
+import { type Memory, ROOM } from '../memory/region.ts'
 
 /**
  * What a thread is in the middle of: one row for each thread slot, written by the thread and read by the front after its
- * death. The fields come before the step that they describe, so whoever sees the step sees its row. A cache line of its own.
+ * death. The fields come before the step that they describe, so whoever sees the step sees its row. Cache lines of its own.
  */
 export const INTENT_ROW = layout(
   'INTENT_ROW',
@@ -24,6 +25,8 @@ export const INTENT_ROW = layout(
   ],
   64,
 )
+
+if (limits.THREADS * INTENT_ROW.size > ROOM.QUEUE_HEADER_BYTES) throw new RangeError('the intent rows have no room')
 
 /** Values of `doing` that name no message: taking an item that lies in a slab; releasing `displaced`, the last step of a publish. */
 export const DOING = { nothing: 0, taking: -1, releasing: -2 } as const
