@@ -189,6 +189,8 @@ export const limits = {
   /** Audit events that anybody can cause. */
   AUDIT_OPEN_PER_MIN: 60,
   LOGIN_AT_ONCE: 32,
+  /** Of those, from addresses that the account does not know. */
+  LOGIN_STRANGERS_AT_ONCE: 24,
   TOKEN_LIFETIME_S: 8 * 3_600,
   TOKEN_BYTES: 4 * KIB,
   TOKENS_REMEMBERED: 4_096,

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { ENGINE_FILE, type EngineFile, installationPlace, TOKEN_FILE } from '../../protocol/installation.ts'
+import { ENGINE_FILE, type EngineFile, installationPlace, type Place, TOKEN_FILE } from '../../protocol/installation.ts'
 import { noEngine, usage } from './failure.ts'
 import { KeptLogins } from './kept-logins.ts'
 
@@ -42,6 +42,10 @@ export function findEngine(search: Search): FoundEngine {
     const url = engineAddress(environment['SVC_URL'], 'SVC_URL')
     return { url, token: tokenFor(url), by: 'SVC_URL', data_dir: placeFor(url) }
   }
+  if (isAnothers(placeOf(search)))
+    throw usage(
+      `${placeOf(search).data_dir} was found upward and belongs to another user. Name it with --data-dir if it is meant.`,
+    )
   if (installation !== null) {
     const { url, pid, data_dir } = installation
     if (url === null) throw noEngine(`The engine of ${data_dir} (process ${pid}) is still starting.`)
@@ -81,8 +85,16 @@ interface RunningInstallation extends EngineFile {
   token: string | null
 }
 
+/** One that was met upward may have been laid there by anybody, who would get what this user sends; whoever means it names it. */
+function isAnothers({ data_dir, by }: Place): boolean {
+  const owner = by === 'found' ? statSync(data_dir, { throwIfNoEntry: false })?.uid : undefined
+  return owner !== undefined && process.getuid !== undefined && owner !== process.getuid()
+}
+
 function readInstallation(search: Search): RunningInstallation | null {
-  const { data_dir } = placeOf(search)
+  const place = placeOf(search)
+  if (isAnothers(place)) return null
+  const { data_dir } = place
   try {
     const file = JSON.parse(readFileSync(join(data_dir, ENGINE_FILE), 'utf8')) as EngineFile
     return { ...file, data_dir, token: readToken(join(data_dir, TOKEN_FILE)) }

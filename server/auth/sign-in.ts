@@ -50,7 +50,8 @@ export class SignIn {
     const { accounts, addresses, audit } = this.#parts
     const from = bucketOf(address)
     const counts: [attempts: Attempts, key: string][] = [[this.#by_address, from]]
-    if (!addresses.has(name, from)) counts.push([this.#by_account, name])
+    const is_known = addresses.has(name, from)
+    if (!is_known) counts.push([this.#by_account, name])
     const begun: typeof counts = []
     let isSpent = false
     try {
@@ -58,7 +59,7 @@ export class SignIn {
         count[0].begin(count[1])
         begun.push(count)
       }
-      const account = await accounts.signIn(name, password)
+      const account = await accounts.signIn(name, password, is_known)
       if (account === null) {
         isSpent = true
         this.#tried(name, address, 'wrong_credentials')

@@ -18,8 +18,9 @@ export interface ServeLogOptions {
 }
 
 const SECRET_KEY = /passw|secret|token|authorization|cookie|credential|api_?key|private_?key/i
+/** None begins in the middle of what another start has looked through, so that a search costs what the text is long. */
 const SECRET_TEXT =
-  /\bBearer\s+[^\s"']+|\bbearer\.[^\s,"']+|\beyJ[\w-]+\.[\w-]+\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)|\/\/[^\s/:@]*:[^\s/@]+@/g
+  /\bBearer\s+[^\s"']+|\bbearer\.[^\s,"']+|(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)|\/\/[^\s/:@]*:[^\s/@]+@/g
 const HIDDEN = '[hidden]'
 /** What JSON leaves as it is and a terminal or an editor obeys: C1 controls, other line ends, marks that turn the direction of text. */
 const OBEYED = /[\u007f-\u009f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
@@ -145,7 +146,8 @@ const escaped = (character: string): string => `\\u${character.charCodeAt(0).toS
 /** For JSON.stringify: hides what is called a secret or looks like one, and spells out errors and big integers. */
 function plain(key: string, value: unknown): unknown {
   if (key !== '' && SECRET_KEY.test(key) && value !== null && typeof value !== 'boolean') return HIDDEN
-  if (typeof value === 'string') return value.replace(SECRET_TEXT, HIDDEN)
+  // A line takes no more; what is cut off with a secret in the middle is hidden up to there.
+  if (typeof value === 'string') return value.slice(0, limits.LOG_LINE_BYTES).replace(SECRET_TEXT, HIDDEN)
   if (typeof value === 'bigint') return String(value)
   if (value instanceof Error) {
     const { name, message, stack } = value

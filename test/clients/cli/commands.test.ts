@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import type { FlowCommit, FlowSummary } from '../../../protocol/nouns/flow.ts'
@@ -113,6 +113,21 @@ describe('finding the engine', () => {
     await run(t, [...FIND, '--url', mine.url], { cwd })
     assert.equal(other.requests[0]!.authorization, undefined)
     assert.equal(mine.requests[0]!.authorization, 'Bearer local')
+  })
+
+  test('sends nothing to an engine whose installation lies above and belongs to another user, unless it is named', async t => {
+    if (process.getuid?.() !== 0) return t.skip('only root can lay something there for another user')
+    const api = await ApiDouble.start(t, FLOWS)
+    const cwd = withInstallation(t, api, 'laid there')
+    chownSync(join(cwd, '.svc'), 1234, 1234)
+    mkdirSync(join(cwd, 'deep'))
+    const { code, stderr } = await run(t, FIND, { cwd: join(cwd, 'deep'), environment: { SVC_TOKEN: 'mine' } })
+    assert.equal(code, 2)
+    assert.match(stderr, /\.svc was found upward and belongs to another user/)
+    assert.equal(api.requests.length, 0)
+    assert.equal((await run(t, ['--data-dir', join(cwd, '.svc'), ...FIND], { cwd })).code, 0)
+    assert.equal((await run(t, [...FIND, '--url', api.url], { cwd })).code, 0)
+    assert.equal(api.requests.at(-1)!.authorization, undefined)
   })
 
   test('ends with 4 when there is none, and says how to start one', async t => {

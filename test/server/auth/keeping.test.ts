@@ -36,8 +36,25 @@ describe('passwords', () => {
     const all = await Promise.allSettled(
       Array.from({ length: limits.LOGIN_AT_ONCE + 5 }, () => passwords.verify(hash, 'x')),
     )
-    assert.equal(all.filter(({ status }) => status === 'rejected').length, 5)
+    assert.equal(
+      all.filter(({ status }) => status === 'rejected').length,
+      5 + limits.LOGIN_AT_ONCE - limits.LOGIN_STRANGERS_AT_ONCE,
+    )
     assert.equal(await passwords.verify(hash, 'x'), true)
+  })
+})
+
+describe('a flood of sign-ins', () => {
+  test('leaves places for those who sign in from an address that their account knows', async () => {
+    const passwords = quickPasswords()
+    const hash = await passwords.hash('x')
+    const strangers = Array.from({ length: limits.LOGIN_AT_ONCE }, () => passwords.verify(null, 'guess', false))
+    const known = Array.from({ length: limits.LOGIN_AT_ONCE - limits.LOGIN_STRANGERS_AT_ONCE }, () =>
+      passwords.verify(hash, 'x', true),
+    )
+    const refused = (await Promise.allSettled(strangers)).filter(({ status }) => status === 'rejected').length
+    assert.equal(refused, limits.LOGIN_AT_ONCE - limits.LOGIN_STRANGERS_AT_ONCE)
+    assert.ok((await Promise.all(known)).every(Boolean))
   })
 })
 
