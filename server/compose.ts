@@ -212,6 +212,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     max_cascades: config.max_cascades,
     bounds,
     plans: () => flows.plans(),
+    orphans: () => [...ended.indexes, ...[...flows.plans()].filter(plan => !plan.enabled).map(plan => plan.flow_index)],
     timerPort: port => timer.post({ type: 'lane', port }, [port]),
     dispatch: (request, lost, over) => calls.take(request, lost, over),
     onBlocked: node => faults.blocked(node),

@@ -35,6 +35,11 @@ export class EndedFlows {
     ended.finally(() => this.#ending.delete(flow.index))
   }
 
+  /** Of flows that some lane has not let go of yet. */
+  get indexes(): Iterable<number> {
+    return this.#ending.keys()
+  }
+
   /**
    * Before a new flow takes these rows: resolves when nothing of an earlier one stands in them. What a publisher that had
    * not heard of the end put there since goes as well.

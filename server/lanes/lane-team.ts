@@ -53,6 +53,8 @@ export interface LaneTeamOptions {
   readonly max_cascades: number
   readonly bounds: LiveBounds
   plans(): Iterable<Plan>
+  /** Indexes of flows that no lane is to run any more. */
+  orphans(): Iterable<number>
   timerPort(port: MessagePort): void
   /** `ended`: nothing of the call waits or runs any more; possibly before this returns. */
   dispatch(request: CallRequest, lost: LostCall, ended: () => void): Pick<LiveCall, 'withdraw'>
@@ -80,8 +82,8 @@ export class LaneTeam {
 
   constructor(options: LaneTeamOptions) {
     this.#options = options
-    const { front, bounds, plans, onBlocked } = options
-    this.#watch = new LaneWatch({ front, bounds, plans, onBlocked, workers: () => this.workers })
+    const { front, bounds, plans, orphans, onBlocked } = options
+    this.#watch = new LaneWatch({ front, bounds, plans, orphans, onBlocked, workers: () => this.workers })
   }
 
   start(): void {

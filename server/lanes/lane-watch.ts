@@ -27,6 +27,8 @@ export interface LaneWatchParts {
   readonly front: FrontMemory
   readonly bounds: LiveBounds
   plans(): Iterable<Plan>
+  /** Indexes of flows that no lane is to run any more: deleted or disabled. Some lane may still own them. */
+  orphans(): Iterable<number>
   workers(): readonly Worker[]
   /** The body of the node keeps its lane from everything else; it runs in a call slot from its next execution on. */
   onBlocked(node: number): void
@@ -103,11 +105,24 @@ export class LaneWatch {
       if (seen.node > 0) this.#blocks(seen.node - 1)
       else void this.#find(lane, seen)
     }
+    if (ms >= allowed_ms && this.#isOrphaned(lane, seen)) {
+      const node = seen.node > 0 ? seen.node - 1 : seen.found
+      return lane.end({ code: 'interrupted', message: 'Its flow was deleted or disabled while it ran.', node })
+    }
     const { node_silent_ms } = this.#parts.bounds
     if (ms < node_silent_ms || seen.looked) return
     const node = seen.node > 0 ? seen.node - 1 : seen.found
     const text = `It kept its lane for ${node_silent_ms / 1000} s.`
     lane.end({ code: 'node_silent', message: `${text} ${errorTable.node_silent.next}`, node })
+  }
+
+  /** Does it stand still for a flow that nobody waits for? */
+  #isOrphaned({ owner }: WatchedLane, { node }: Seen): boolean {
+    const { front, plans, orphans } = this.#parts
+    const owns = [...orphans()].some(flow => front.flows.ownerOf(flow) === owner)
+    if (!owns || node === 0) return owns
+    for (const plan of plans()) if (plan.enabled && plan.nodes.some(({ index }) => index === node - 1)) return false
+    return true
   }
 
   async #find(lane: WatchedLane, seen: Seen): Promise<void> {

@@ -228,6 +228,30 @@ test('so does one that hangs between its calls', async () => {
   await Promise.all([neverReturns('microtasks'), neverReturns('generator')])
 })
 
+for (const [how, ends] of [
+  ['deleted', (story: Story, name: string) => story.engine.flows.remove(name, 'tests')],
+  ['disabled', (story: Story, name: string) => story.engine.flows.setEnabled(name, false, 'tests')],
+] as const) {
+  test(`a body that never returns is ended with its flow when that is ${how}, and what waits in others runs`, async t => {
+    // Nothing but the end of the flow would end it while this test lasts.
+    const bounds = { blocked_lane_ms: 200, node_silent_ms: 3_600_000 }
+    const { engine } = await liveEngine(t, { FLOW_LANES: '1' }, bounds)
+    const story = new Story(engine)
+    await story.save('beside', single('export default ({ x }) => ({ y: x })'))
+    for (const where of ['call', 'await'] as const) {
+      const name = `never_${where}`
+      await story.save(name, single(NEVER[where]))
+      story.publish(`${name}.x`, 1)
+      await story.shows(name, 'blocked_lane')
+      const from = story.version('beside.y')
+      for (const value of [from + 1, from + 2]) story.publish('beside.x', value)
+      await ends(story, name)
+      await story.becomes('beside.y', from + 2)
+    }
+    assert.deepEqual(await story.values('beside.y', 4), [1, 2, 3, 4])
+  })
+}
+
 test('a body that never returns in a call slot keeps one slot, which its timeout frees', async () => {
   const story = new Story(live.engine)
   await story.save('stuck', single(NEVER.call, { timeout: 0.1 }))
