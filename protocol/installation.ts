@@ -11,6 +11,8 @@ export const DATABASE_FILE = 'engine.db'
 /** SQLite's own log, beside the database from its first commit to its clean end. */
 export const WAL_FILE = 'engine.db-wal'
 export const REDO_FILE = 'redo.log'
+/** Rows of the database that could not be read, a JSON document a line. */
+export const QUARANTINE_FILE = 'quarantine.jsonl'
 export const KEY_FILE = 'key.pem'
 export const LOCK_FILE = 'lock.db'
 

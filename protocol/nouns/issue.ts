@@ -4,7 +4,7 @@ import Type, { type Static } from 'typebox'
 export const Issue = Type.Object({
   code: Type.String({
     description:
-      'unknown_flow unknown_message dtype_mismatch cycle slow_body blocked_lane node_down node_error inject_refused child_dropped history_dropped',
+      'unknown_flow unknown_message dtype_mismatch cycle slow_body blocked_lane node_down node_error inject_refused child_dropped history_dropped data_damaged',
   }),
   advisory: Type.Boolean(),
   message: Type.String(),

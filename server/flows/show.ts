@@ -13,13 +13,17 @@ import type { FrontMemory } from '../lanes/front-memory.ts'
 import type { Latencies } from '../observe/latencies.ts'
 import type { NodeHealth } from '../observe/node-health.ts'
 import type { Store } from '../store/front/client.ts'
+import { damageText } from '../store/front/replies.ts'
 import { templateOf } from './body-template.ts'
 import type { Catalog } from './catalog.ts'
 import type { LiveFlow } from './flow.ts'
 
+/** Rows that a flow names; all of them are in the events. */
+const DAMAGE_SHOWN = 10
+
 export interface ShowParts {
   front: FrontMemory
-  store: Pick<Store, 'commits' | 'commit' | 'health'>
+  store: Pick<Store, 'commits' | 'commit' | 'damage' | 'health'>
   catalog: Catalog
   health: NodeHealth
   latencies: Latencies
@@ -101,7 +105,13 @@ export class Show {
     const { catalog, health } = this.#parts
     const ids = flow.document.nodes.map(node => node.id)
     const wiring = issuesOf(flow.name, flow.document, catalog.wiring)
-    return [...wiring, ...health.issuesOf(flow.name, ids), ...this.#pressure(flow), ...this.#unkept()]
+    return [
+      ...wiring,
+      ...health.issuesOf(flow.name, ids),
+      ...this.#pressure(flow),
+      ...this.#unkept(),
+      ...this.#damaged(flow),
+    ]
   }
 
   /** While the disk takes nothing every flow's values are gone as soon as the next ones come. */
@@ -110,6 +120,14 @@ export class Show {
     if (fault === null) return []
     const message = `${fault.reason}: values are not kept (${dropped} of this engine so far). ${errorTable[fault.code].next}`
     return [{ code: 'history_dropped', advisory: false, message, node: null, since: null }]
+  }
+
+  /** What was put aside since the start; of what belongs to no flow each of them is told. */
+  #damaged(flow: LiveFlow): Issue[] {
+    return this.#parts.store.damage
+      .filter(damage => damage.flow === null || damage.flow === flow.name)
+      .slice(0, DAMAGE_SHOWN)
+      .map(damage => ({ code: 'data_damaged', advisory: false, message: damageText(damage), node: null, since: null }))
   }
 
   #pressure(flow: LiveFlow): Issue[] {

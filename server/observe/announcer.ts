@@ -3,11 +3,11 @@ import type { EngineEvent, EventType } from '../../protocol/nouns/event.ts'
 import { formatTime, nowUs } from '../../protocol/time.ts'
 import type { Fanout } from '../fanout/fanout.ts'
 import type { Store } from '../store/front/client.ts'
-import type { StoreHealth } from '../store/front/replies.ts'
+import type { Damage, StoreHealth } from '../store/front/replies.ts'
 import type { Log } from './serve-log.ts'
 
 export interface AnnouncerParts {
-  readonly store: Pick<Store, 'event' | 'followHealth'>
+  readonly store: Pick<Store, 'event' | 'followDamage' | 'followHealth'>
   readonly fanout: Pick<Fanout, 'event'>
   readonly log: Log
 }
@@ -19,6 +19,7 @@ export class Announcer {
 
   constructor(parts: AnnouncerParts) {
     this.#parts = parts
+    parts.store.followDamage(damage => this.#damaged(damage))
     parts.store.followHealth(health => this.#storeHealth(health))
   }
 
@@ -26,6 +27,12 @@ export class Announcer {
     const event: EngineEvent = { type, ts: formatTime(nowUs()), flow, run: null, ...more }
     this.#parts.store.event(event)
     this.#parts.fanout.event(event)
+  }
+
+  /** What of the database could not be read. The row itself is in quarantine.jsonl. */
+  #damaged({ flow, ...damage }: Damage): void {
+    this.#parts.log.error('data_damaged', { ...damage, flow })
+    this.announce('data_damaged', flow, { ...damage })
   }
 
   /** Announces what the disk refuses and its end once each. The former is not kept, since the disk takes nothing, so the latter says what it was. */

@@ -1,12 +1,14 @@
 /** The writing side of the store in the test's own thread, fed by hand. */
 import assert from 'node:assert/strict'
 import { type StoreBounds, storeBounds } from '../../server/store/file/bounds.ts'
+import type { Damage } from '../../server/store/front/replies.ts'
 import { EngineStore } from '../../server/store/writer/engine-store.ts'
 
 export const opened = (
   data_dir: string,
   bounds: Partial<StoreBounds> = {},
   clock = () => Date.now() * 1000,
+  onDamage: (damage: Damage) => void = damage => assert.fail(JSON.stringify(damage)),
 ): EngineStore =>
   new EngineStore({
     data_dir,
@@ -15,6 +17,7 @@ export const opened = (
     clock,
     readPort: () => {},
     onHealth: () => {},
+    onDamage,
     log: text => assert.fail(text),
   })
 

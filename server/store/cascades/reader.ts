@@ -4,6 +4,7 @@ import { type CascadeKey, cascadeId, parseCascadeId } from '../../../protocol/no
 import type { List } from '../../../protocol/nouns/list.ts'
 import { formatTime } from '../../../protocol/time.ts'
 import type { Connection, Statement } from '../file/database.ts'
+import { readable } from '../file/unreadable.ts'
 import type { CascadesRequest } from '../front/requests.ts'
 import { countIn, decodeCascades } from './chunk.ts'
 import { type CascadeColumn, CascadeRows, COLUMN, WIDTH } from './pending.ts'
@@ -40,7 +41,7 @@ export class CascadeReader {
   readonly #chunks: Statement<ChunkRow>
   readonly #counts: Statement<{ flows: Buffer }>
   readonly #bytes: Statement<{ bytes: Buffer }>
-  readonly #bySeq: Statement<{ bytes: Buffer }>
+  readonly #bySeq: Statement<{ id: number; bytes: Buffer }>
   readonly #running: Statement<RunningRow>
   readonly #oneRunning: Statement<RunningRow>
 
@@ -54,7 +55,7 @@ export class CascadeReader {
     )
     this.#counts = db.prepare('SELECT flows FROM cascades WHERE id = ?')
     this.#bytes = db.prepare('SELECT bytes FROM cascades WHERE id = ?')
-    this.#bySeq = db.prepare('SELECT bytes FROM cascades WHERE epoch = ? AND seq_max >= ? AND seq_min <= ?')
+    this.#bySeq = db.prepare('SELECT id, bytes FROM cascades WHERE epoch = ? AND seq_max >= ? AND seq_min <= ?')
     const columns = `epoch, started, 0 AS duration, seq, flow, message, root_version, ${RUNNING} AS status, executions, errors, parent_seq, parent_ts`
     this.#running = db.prepare(`SELECT ${columns} FROM running WHERE started >= ? AND started < ?`)
     this.#oneRunning = db.prepare(`SELECT ${columns} FROM running WHERE epoch = ? AND seq = ?`)
@@ -78,9 +79,9 @@ export class CascadeReader {
   #find(key: CascadeKey): CascadeRows | null {
     const { engine_epoch, seq } = key
     const one = new CascadeRows(1)
-    for (const { bytes } of this.#bySeq.all(engine_epoch, seq, seq)) {
+    for (const { id, bytes } of this.#bySeq.all(engine_epoch, seq, seq)) {
       const rows = new CascadeRows(1)
-      decodeCascades(bytes, rows)
+      readable('cascades', { id }, () => decodeCascades(bytes, rows))
       for (let row = 0; row < rows.count; row++) {
         if (!isOf(key, rows, row)) continue
         one.values.set(rows.values.subarray(row * WIDTH, (row + 1) * WIDTH), one.add())
@@ -147,7 +148,8 @@ export class CascadeReader {
         if (counted !== null) count += counted
         if (counted === 0 || (enough && counted !== null)) continue
         const from = rows.count
-        decodeCascades(this.#bytes.get(chunk.id)!.bytes, rows)
+        const { bytes } = this.#bytes.get(chunk.id)!
+        readable('cascades', { id: chunk.id }, () => decodeCascades(bytes, rows))
         const matching = take(from, chunk.epoch)
         if (counted === null) count += matching
       }

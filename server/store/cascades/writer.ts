@@ -1,6 +1,7 @@
 import type { StoreBounds } from '../file/bounds.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import { type DiskUse, ROW_BYTES } from '../file/disk-use.ts'
+import { readable } from '../file/unreadable.ts'
 import type { Registry } from '../writer/registry.ts'
 import { CascadeEncoder, decodeCascades, encodeFlowCounts } from './chunk.ts'
 import { CascadeRows, COLUMN, WIDTH } from './pending.ts'
@@ -170,7 +171,7 @@ export class CascadeWriter {
     const rows = this.#rows
     rows.clear()
     for (const { id, flows, bytes } of this.#smalls.all(epoch)) {
-      decodeCascades(bytes, rows)
+      readable('cascades', { id }, () => decodeCascades(bytes, rows))
       this.#drop.run(id)
       this.#disk.add('cascades', -bytes.length - flows.length - ROW_BYTES)
     }

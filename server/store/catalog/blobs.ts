@@ -58,6 +58,10 @@ export class Blobs {
     return length
   }
 
+  has(digest: string): boolean {
+    return this.#get.get(digest) !== undefined
+  }
+
   isPlain(digest: string): boolean {
     return this.#get.get(digest)?.form === FORM.plain
   }

@@ -3,6 +3,7 @@ import type { List } from '../../../protocol/nouns/list.ts'
 import { formatTime, parseTime } from '../../../protocol/time.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import { type DiskUse, ROW_BYTES } from '../file/disk-use.ts'
+import { readable } from '../file/unreadable.ts'
 import type { EventsRequest } from '../front/requests.ts'
 
 /** Engine events: type, time, flow and run stand in columns of their own, the rest in `body`. */
@@ -75,12 +76,12 @@ export function readEvents(db: Connection, query: EventsRequest): List<EngineEve
   const rows = db
     .prepare(`SELECT id, ts, type, flow, run, body FROM events ${clause} ORDER BY ts DESC, id DESC LIMIT ? OFFSET ?`)
     .all(...values, query.limit, query.offset) as EventRow[]
-  const items = rows.map(({ ts, type, flow, run, body }) => ({
+  const items = rows.map(({ id, ts, type, flow, run, body }) => ({
     type,
     ts: formatTime(ts),
     flow,
     // Before there were runs, the body said that there was none.
-    ...(JSON.parse(body) as Record<string, unknown>),
+    ...readable('events', { id }, () => JSON.parse(body) as Record<string, unknown>),
     run,
   }))
   return { items, count }

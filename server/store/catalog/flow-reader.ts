@@ -4,6 +4,7 @@ import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
 import type { List } from '../../../protocol/nouns/list.ts'
 import { formatTime } from '../../../protocol/time.ts'
 import type { Connection, Statement } from '../file/database.ts'
+import { readable } from '../file/unreadable.ts'
 import type { CommitDetail } from '../front/replies.ts'
 import type { FlowOrigin, PageQuery } from '../front/requests.ts'
 import type { Blobs } from './blobs.ts'
@@ -79,6 +80,9 @@ export class FlowReader {
   }
 
   #document(digest: string | null): NormalDocument | null {
-    return digest === null ? null : (JSON.parse(this.#blobs.text(digest)) as NormalDocument)
+    if (digest === null) return null
+    if (!this.#blobs.has(digest))
+      throw new ServiceError('database_damaged', `The document ${digest} of the commit is gone.`)
+    return readable('blobs', { digest }, () => JSON.parse(this.#blobs.text(digest)) as NormalDocument)
   }
 }

@@ -3,6 +3,7 @@ import { limits } from '../../../protocol/limits.ts'
 import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
 import { keyText } from '../../../protocol/values/canonical-json.ts'
 import type { Connection, Statement } from '../file/database.ts'
+import { readable, readableTables } from '../file/unreadable.ts'
 import type { FlowRenamed, FlowWritten, StoredFlow } from '../front/replies.ts'
 import type { EnableFlow, FlowAction, FlowOrigin, RemoveFlow, RenameFlow, SaveFlow } from '../front/requests.ts'
 import { type Blobs, sha256 } from './blobs.ts'
@@ -39,6 +40,7 @@ interface NewCommit {
  * flow keeps its row and commits: saving it again goes on counting. Each method runs inside the caller's transaction.
  */
 export class FlowStore {
+  readonly #db: Connection
   readonly #blobs: Blobs
   readonly #clock: () => number
   readonly #find: Statement<FlowRow>
@@ -52,6 +54,7 @@ export class FlowStore {
   readonly #lastAt: Statement<{ at: number | null }>
 
   constructor(db: Connection, blobs: Blobs, clock: () => number) {
+    this.#db = db
     this.#blobs = blobs
     this.#clock = clock
     this.#find = db.prepare('SELECT * FROM flows WHERE name = ?')
@@ -73,17 +76,28 @@ export class FlowStore {
   }
 
   list(): StoredFlow[] {
-    return this.#all.all().map(row => ({
+    const rows = readableTables(this.#db, ['flows'], () => this.#all.all())
+    return rows.map(row => readable('flows', { name: row.name }, () => this.#stored(row)))
+  }
+
+  #stored(row: FlowRow): StoredFlow {
+    return {
       name: row.name,
       enabled: row.enabled === 1,
       version: row.version,
       commit: row.head,
-      document: JSON.parse(this.#blobs.text(row.document)) as NormalDocument,
+      document: this.#document(row.document),
       origin: row.origin === null ? null : (JSON.parse(row.origin) as FlowOrigin),
       updated_at: row.updated_at,
       updated_by: row.updated_by,
       not_run: row.not_run,
-    }))
+    }
+  }
+
+  /** A blob that is damaged is put aside itself, so that the same document can be saved again. */
+  #document(digest: string): NormalDocument {
+    if (!this.#blobs.has(digest)) throw new RangeError(`its document ${digest} is gone`)
+    return readable('blobs', { digest }, () => JSON.parse(this.#blobs.text(digest)) as NormalDocument)
   }
 
   save(save: SaveFlow): FlowWritten {

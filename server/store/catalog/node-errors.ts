@@ -6,6 +6,7 @@ import type { Codec } from '../../../protocol/values/codec.ts'
 import type { Note } from '../../../threads/lane/messages.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import { type DiskUse, ROW_BYTES } from '../file/disk-use.ts'
+import { readable } from '../file/unreadable.ts'
 
 /** A failed execution as a lane notes it. */
 type ErrorNote = Extract<Note, { type: 'error' }>
@@ -76,7 +77,10 @@ export class NodeErrors {
 
 const COLUMNS = 'id, node, code, message, stack, ts, inputs, cascade, acknowledged'
 
-const errorOf = (row: ErrorRow, codec: Codec): NodeError => ({
+const errorOf = (row: ErrorRow, codec: Codec): NodeError =>
+  readable('node_errors', { id: row.id }, () => read(row, codec))
+
+const read = (row: ErrorRow, codec: Codec): NodeError => ({
   node: row.node,
   code: row.code,
   message: row.message,

@@ -9,8 +9,12 @@ const TRIAL_BYTES = 256 * 1024
 
 export const isSqlite = (error: unknown): boolean => errorName(error).startsWith('SQLITE_')
 
-/** The file holds what SQLite cannot read. */
-export const isDamage = (error: unknown): boolean => /^SQLITE_(CORRUPT|NOTADB)/.test(errorName(error))
+/** The code of a row that SQLite reads and nobody understands. */
+export const UNREADABLE = 'ROW_UNREADABLE'
+
+/** The file holds what cannot be read. */
+export const isDamage = (error: unknown): boolean =>
+  errorName(error) === UNREADABLE || /^SQLITE_(CORRUPT|NOTADB)/.test(errorName(error))
 
 /**
  * What the disk did; null for an error that is none of the disk. SQLite keeps the name of the system's error to itself (a quota,

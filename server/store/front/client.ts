@@ -11,6 +11,7 @@ import type { Summary, TimeseriesPoint } from '../../../protocol/nouns/summary.t
 import { Calls } from '../../watch/calls.ts'
 import type { WatchedThread } from '../../watch/thread-watch.ts'
 import { type StoreBounds, storeBounds } from '../file/bounds.ts'
+import type { Damage } from '../file/quarantine.ts'
 import { Reader } from './reader-client.ts'
 import type { CommitDetail, FlowRenamed, FlowWritten, Loaded, StoreHealth, StoreReply } from './replies.ts'
 import type {
@@ -51,6 +52,7 @@ export interface StoreOptions {
 
 /** To whoever is refused because the store does not answer. */
 const RETRY_AFTER_S = 5
+const DAMAGE_KEPT = 1000
 
 /**
  * The front's side of the store. Writes resolve when they are on disk; a refusal is a `ServiceError`. Reads run on a thread
@@ -66,6 +68,9 @@ export class Store implements WatchedThread {
   readonly #exited: Promise<void>
   #closing = false
   health: StoreHealth = { fault: null, dropped: 0, failure: null }
+  /** What was found damaged since the start, and at the start. */
+  readonly damage: Damage[] = []
+  readonly #damage_followers: ((damage: Damage) => void)[] = []
   readonly #followers: ((health: StoreHealth) => void)[] = []
 
   static async start(options: StoreOptions): Promise<{ store: Store; loaded: Loaded }> {
@@ -90,7 +95,9 @@ export class Store implements WatchedThread {
     const { answer_bytes, export_runs, export_page_bytes } = bounds
     this.#worker = worker
     this.#options = options
-    this.#reader = new Reader({ data_dir: options.data_dir, answer_bytes, export_runs, export_page_bytes })
+    this.#reader = new Reader({ data_dir: options.data_dir, answer_bytes, export_runs, export_page_bytes }, place =>
+      this.#control({ type: 'put_aside', place }),
+    )
     this.#exited = new Promise(resolve => worker.once('exit', () => resolve()))
     this.#loaded = new Promise((resolve, reject) => {
       worker.on('message', (reply: StoreReply) => {
@@ -111,6 +118,10 @@ export class Store implements WatchedThread {
             return
           case 'health':
             this.#setHealth(reply.health)
+            return
+          case 'damaged':
+            if (this.damage.length < DAMAGE_KEPT) this.damage.push(reply.damage)
+            for (const follower of this.#damage_followers) follower(reply.damage)
             return
           case 'log':
             options.log(`store: ${reply.text}`)
@@ -302,6 +313,12 @@ export class Store implements WatchedThread {
   /** From now on, as `onHealth` from the start. */
   followHealth(follower: (health: StoreHealth) => void): void {
     this.#followers.push(follower)
+  }
+
+  /** What was found already, and what is found from now on. */
+  followDamage(follower: (damage: Damage) => void): void {
+    for (const damage of this.damage) follower(damage)
+    this.#damage_followers.push(follower)
   }
 
   #control<Result>(request: ControlRequest): Promise<Result> {

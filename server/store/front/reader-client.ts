@@ -1,17 +1,38 @@
 import { CalledThread } from '../../watch/called-thread.ts'
+import { placeOf, type UnreadablePlace } from '../file/unreadable.ts'
 import type { ReaderStart, ReadRequest } from './requests.ts'
 
 /** What it makes lives for one answer or one page; with the room that is there by default, an export takes 25 MiB more and is no faster. */
 const YOUNG_MB = 8
+/** Unreadable rows that one read may meet. */
+const MOST_ROWS = 100
 
 /** The front's side of the reader thread. */
 export class Reader extends CalledThread<ReadRequest> {
-  constructor(start_with: ReaderStart) {
+  readonly #putAside: (place: UnreadablePlace) => Promise<unknown>
+
+  constructor(start_with: ReaderStart, putAside: (place: UnreadablePlace) => Promise<unknown>) {
     super({
       name: 'reader',
       module: new URL('./reader.ts', import.meta.url),
       worker_data: start_with,
       resource_limits: { maxYoungGenerationSizeMb: YOUNG_MB },
     })
+    this.#putAside = putAside
+  }
+
+  /** A row that is in the way is put aside, and the same read is made again. */
+  override async call<Result>(request: ReadRequest, given: readonly ArrayBuffer[] = []): Promise<Result> {
+    for (let rows = 0; ; rows++) {
+      try {
+        return await super.call<Result>(request, given)
+      } catch (error) {
+        const place = placeOf(error)
+        if (place === null || rows === MOST_ROWS || given.length > 0) throw error
+        await this.#putAside(place).catch(() => {
+          throw error
+        })
+      }
+    }
   }
 }

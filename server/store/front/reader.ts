@@ -12,6 +12,7 @@ import { readNodeErrors } from '../catalog/node-errors.ts'
 import { readTimeseries } from '../catalog/samples.ts'
 import { databaseFile, openReader } from '../file/database.ts'
 import { refusalOf } from '../file/faults.ts'
+import { refusalOfRow, UnreadableRow } from '../file/unreadable.ts'
 import { HistoryReader } from '../history/reader.ts'
 import { RunCurves } from '../runs/curves.ts'
 import { Exports } from '../runs/exports.ts'
@@ -101,7 +102,8 @@ function answer({ id, request }: ReaderRequest): void {
     reply = { type: 'done', id, result }
     if (request.type === 'export_page' && result !== null) moved.push((result as Uint8Array<ArrayBuffer>).buffer)
   } catch (error) {
-    reply = { type: 'refused', id, problem: refusalOf(error, data_dir).toJSON() }
+    const refusal = error instanceof UnreadableRow ? refusalOfRow(error) : refusalOf(error, data_dir)
+    reply = { type: 'refused', id, problem: refusal.toJSON() }
   }
   port.postMessage(reply, moved)
 }

@@ -4,8 +4,11 @@ import type { Flavor } from '../../../protocol/nouns/flavor.ts'
 import type { FlowCommit } from '../../../protocol/nouns/flow.ts'
 import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
 import type { NodeError } from '../../../protocol/nouns/node-error.ts'
+import type { Damage } from '../file/quarantine.ts'
 import type { FlowOrigin, StoredSignIns } from './requests.ts'
 import type { LoadedRuns } from './runs.ts'
+
+export { type Damage, damageText } from '../file/quarantine.ts'
 
 /** What the store thread and the reader thread answer. Times are microseconds since 1970 unless the shape is one of protocol/. */
 
@@ -90,6 +93,7 @@ export type StoreReply =
   | { type: 'answers'; answers: Answer[]; unseen: boolean }
   | { type: 'health'; health: StoreHealth }
   | { type: 'log'; text: string }
+  | { type: 'damaged'; damage: Damage }
 
 /** A commit with the document that it made, and the one before it; null where the flow was deleted or did not exist. */
 export interface CommitDetail extends FlowCommit {

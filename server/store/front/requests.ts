@@ -3,6 +3,7 @@ import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type { Flavor } from '../../../protocol/nouns/flavor.ts'
 import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
 import type { StoreBounds } from '../file/bounds.ts'
+import type { UnreadablePlace } from '../file/unreadable.ts'
 import type {
   CachePageRequest,
   ClaimRun,
@@ -139,6 +140,8 @@ export type ControlRequest =
   | { type: 'delete_flavor'; name: string }
   | { type: 'acknowledge'; node: string }
   | { type: 'drop_states'; nodes: string[] }
+  /** A row that the reader thread could not understand. Answers the damage. */
+  | { type: 'put_aside'; place: UnreadablePlace }
   /** Answered when everything that was marked before it is committed. */
   | { type: 'flush' }
   /**

@@ -4,6 +4,7 @@ import { formatTime } from '../../../protocol/time.ts'
 import type { Codec } from '../../../protocol/values/codec.ts'
 import type { Dtype } from '../../../protocol/values/dtype.ts'
 import type { Connection, Statement } from '../file/database.ts'
+import { readable } from '../file/unreadable.ts'
 import type { HistoryRequest } from '../front/requests.ts'
 import { BinTable, type ReadBin } from './bin-table.ts'
 import { eachGroup } from './log.ts'
@@ -41,7 +42,7 @@ export class HistoryReader {
   readonly #decoder = new PointDecoder()
   #batch = new PointBatch()
   readonly #message: Statement<{ id: number; dtype: Dtype }>
-  readonly #log: Statement<{ bytes: Buffer }>
+  readonly #log: Statement<{ id: number; bytes: Buffer }>
   readonly #chunks: Statement<ChunkRow>
   readonly #bytes: Statement<{ bytes: Buffer }>
   readonly #rollups: Statement<RollupRow>
@@ -53,7 +54,7 @@ export class HistoryReader {
     this.#codec = codec
     this.#answer_bytes = answer_bytes
     this.#message = db.prepare('SELECT id, dtype FROM messages WHERE name = ?')
-    this.#log = db.prepare('SELECT bytes FROM log ORDER BY id DESC')
+    this.#log = db.prepare('SELECT id, bytes FROM log ORDER BY id DESC')
     this.#chunks = db.prepare(
       `SELECT id, ts_max FROM chunks WHERE message = ? AND ts_max >= ? AND ts_min < ? AND (ts_max, id) < (?, ?)
        ORDER BY ts_max DESC, id DESC LIMIT ${CHUNKS}`,
@@ -96,8 +97,7 @@ export class HistoryReader {
     for (const chunk of this.#newestChunks(message, since, until_version > 0 ? until + 1 : until)) {
       // Chunks come by their newest point: once an answer's worth is newer than all that is left, no further one can matter.
       if (held < order.length && batch.ts[order[held]!]! > chunk.ts_max) break
-      const bytes = this.#bytes.get(chunk.id)!.bytes
-      this.#decoder.decode(bytes, 0, bytes.length, batch)
+      this.#readChunk(chunk, batch)
       order = newest(batch, since, until, until_version)
       held = this.#holds(batch, order, query.limit)
     }
@@ -169,8 +169,7 @@ export class HistoryReader {
       const beyond = bins.beyond(limit, this.#answer_bytes)
       if (beyond !== null && chunk.ts_max < beyond) return
       batch.clear()
-      const bytes = this.#bytes.get(chunk.id)!.bytes
-      this.#decoder.decode(bytes, 0, bytes.length, batch)
+      this.#readChunk(chunk, batch)
       bins.joinPoints(batch, start, until)
     }
   }
@@ -190,11 +189,18 @@ export class HistoryReader {
     return Number(this.#rolledUntil.get()?.value ?? 0)
   }
 
+  #readChunk({ id }: ChunkRow, batch: PointBatch): void {
+    const { bytes } = this.#bytes.get(id)!
+    readable('chunks', { id }, () => this.#decoder.decode(bytes, 0, bytes.length, batch))
+  }
+
   #readLog(message: number, batch: PointBatch): void {
-    for (const { bytes } of this.#log.all()) {
-      eachGroup(bytes, (series, at, end) => {
-        if (series === message) this.#decoder.decode(bytes, at, end, batch)
-      })
+    for (const { id, bytes } of this.#log.all()) {
+      readable('log', { id }, () =>
+        eachGroup(bytes, (series, at, end) => {
+          if (series === message) this.#decoder.decode(bytes, at, end, batch)
+        }),
+      )
     }
   }
 

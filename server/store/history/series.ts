@@ -199,6 +199,8 @@ export class Series {
 
   loadBins(bytes: Buffer): void {
     const fields = new Float64Array(2 * BIN_FIELDS)
+    if (bytes.length < fields.byteLength)
+      throw new RangeError(`open bins take at least ${fields.byteLength} bytes, and there are ${bytes.length}`)
     new Uint8Array(fields.buffer).set(bytes.subarray(0, fields.byteLength))
     const minute = loadBin(this.minute, fields, 0, bytes, fields.byteLength)
     loadBin(this.hour, fields, BIN_FIELDS, bytes, minute)

@@ -1,6 +1,7 @@
 import type { StoreBounds } from '../file/bounds.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import { type DiskUse, ROW_BYTES } from '../file/disk-use.ts'
+import { readable, readableTables } from '../file/unreadable.ts'
 import type { Registry } from '../writer/registry.ts'
 import { eachGroup, LogRow } from './log.ts'
 import type { PendingPoints } from './pending-points.ts'
@@ -96,24 +97,28 @@ export class HistoryWriter {
     this.#log_bytes = 0
     this.#log_rows = 0
     let newest = 0
-    for (const { id, bytes } of this.#logRows.all()) {
+    for (const { id, bytes } of readableTables(this.#db, ['log'], () => this.#logRows.all())) {
       newest = id
       this.#log_bytes += bytes.length
       this.#log_rows++
-      eachGroup(bytes, (message, at, end) => {
-        const series = this.#registry.byId(message)
-        if (!series) return
-        this.#decoded.clear()
-        this.#decoder.decode(bytes, at, end, this.#decoded)
-        // Bins that close here closed before the kill too, and their rows went out with the row that moved the series past them.
-        if (id > series.log) series.fold(this.#decoded, 0, this.#decoded.count, () => {}, id > series.forgotten)
-      })
+      readable('log', { id }, () => this.#foldRow(id, bytes))
     }
     const watermark =
       (this.#db.prepare('SELECT max(max(log), max(forgotten)) AS log FROM latest').get() as { log: number | null })
         .log ?? 0
     this.#next_log = Math.max(newest, watermark) + 1
     this.#rolled_until = Number((this.#rolledUntil.get() as { value: string } | undefined)?.value ?? 0)
+  }
+
+  #foldRow(id: number, bytes: Buffer): void {
+    eachGroup(bytes, (message, at, end) => {
+      const series = this.#registry.byId(message)
+      if (!series) return
+      this.#decoded.clear()
+      this.#decoder.decode(bytes, at, end, this.#decoded)
+      // Bins that close here closed before the kill too, and their rows went out with the row that moved the series past them.
+      if (id > series.log) series.fold(this.#decoded, 0, this.#decoded.count, () => {}, id > series.forgotten)
+    })
   }
 
   write(pending: PendingPoints): void {
@@ -187,11 +192,13 @@ export class HistoryWriter {
     const newest = rows.at(-1)?.id
     if (newest === undefined) return
     const places = new Map<number, number[]>()
-    rows.forEach(({ bytes }, row) => {
-      eachGroup(bytes, (message, at, end) => {
-        const found = places.get(message)
-        if (found) found.push(row, at, end)
-        else places.set(message, [row, at, end])
+    rows.forEach(({ id, bytes }, row) => {
+      readable('log', { id }, () => {
+        eachGroup(bytes, (message, at, end) => {
+          const found = places.get(message)
+          if (found) found.push(row, at, end)
+          else places.set(message, [row, at, end])
+        })
       })
     })
     const batch = this.#decoded
@@ -200,7 +207,8 @@ export class HistoryWriter {
       if (!series) continue
       batch.clear()
       for (let i = 0; i < list.length; i += 3) {
-        this.#decoder.decode(rows[list[i]!]!.bytes, list[i + 1]!, list[i + 2]!, batch)
+        const { id, bytes } = rows[list[i]!]!
+        readable('log', { id }, () => this.#decoder.decode(bytes, list[i + 1]!, list[i + 2]!, batch))
       }
       this.#writeChunks(series, batch, 0, batch.count, true)
       this.#store(series, batch, 0, batch.count, this.#next_log - 1)
@@ -286,7 +294,7 @@ export class HistoryWriter {
     const batch = this.#joined
     batch.clear()
     for (const { id, bytes } of rows) {
-      this.#decoder.decode(bytes, 0, bytes.length, batch)
+      readable('chunks', { id }, () => this.#decoder.decode(bytes, 0, bytes.length, batch))
       this.#dropChunk.run(id)
       this.#disk.add('history', -bytes.length - ROW_BYTES)
     }

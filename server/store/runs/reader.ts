@@ -1,5 +1,6 @@
 import { changedParts, type FingerprintParts } from '../../../core/runs/fingerprint.ts'
 import type { Connection, Statement } from '../file/database.ts'
+import { readable } from '../file/unreadable.ts'
 import type {
   CacheOrigin,
   CachePage,
@@ -58,7 +59,7 @@ export class RunReader {
   readonly #byId: Statement<RunRow>
   readonly #selected: Statement<SelectedRun>
   readonly #counts: Statement<CountRow>
-  readonly #nodes: Statement<NodeRow>
+  readonly #nodes: Statement<NodeRow & { run: number }>
   readonly #names: Statement<{ flow: number; name: string }>
   readonly #cached: Statement<OriginRow>
   readonly #origins: Statement<OriginRow>
@@ -75,7 +76,7 @@ export class RunReader {
     this.#selected = db.prepare('SELECT seq, id, flow, created_at FROM runs WHERE id = ?')
     this.#counts = db.prepare(COUNTS)
     this.#nodes = db.prepare(
-      `SELECT ${NODE_COLUMNS} FROM run_nodes n WHERE n.run = (SELECT seq FROM runs WHERE id = ?) ORDER BY n.position, n.node`,
+      `SELECT n.run, ${NODE_COLUMNS} FROM run_nodes n WHERE n.run = (SELECT seq FROM runs WHERE id = ?) ORDER BY n.position, n.node`,
     )
     this.#names = db.prepare(
       `SELECT DISTINCT r.flow, n.name FROM json_each(?) j JOIN runs r ON r.seq = j.value JOIN run_metrics m ON m.run = r.seq
@@ -117,7 +118,9 @@ export class RunReader {
   }
 
   nodes(id: string): StoredRunNode[] {
-    return this.#nodes.all(id).map(nodeOf)
+    return this.#nodes
+      .all(id)
+      .map(({ run, ...row }) => readable('run_nodes', { run, node: row.node }, () => nodeOf(row)))
   }
 
   /** Newest run first, its curves by name. */

@@ -1,4 +1,5 @@
 import type { ResourceAmounts, RunCause, RunError, RunNodeStatus, RunStatus } from '../../../protocol/nouns/run.ts'
+import { readable } from '../file/unreadable.ts'
 import type { StoredOutput, StoredRun, StoredRunNode, WrittenNode } from '../front/runs.ts'
 
 /** How runs and their nodes stand in their tables, for who writes and who reads. */
@@ -45,7 +46,9 @@ export interface RunRow {
 /** What stepped aside for a rename has a mark before its name; people see the name it had. */
 export const shownName = (name: string): string => name.replace(/^~\d+\./, '')
 
-export function runOf(row: RunRow): StoredRun {
+export const runOf = (row: RunRow): StoredRun => readable('runs', { seq: row.seq }, () => parsedRun(row))
+
+function parsedRun(row: RunRow): StoredRun {
   const { seq: _seq, grouped, ...same } = row
   return {
     ...same,

@@ -4,6 +4,8 @@ import type { NodeErrors } from '../catalog/node-errors.ts'
 import type { SignIns } from '../catalog/sign-ins.ts'
 import type { Users } from '../catalog/users.ts'
 import type { Connection, Statement } from '../file/database.ts'
+import type { Damage } from '../file/quarantine.ts'
+import type { UnreadablePlace } from '../file/unreadable.ts'
 import type { ControlRequest } from '../front/requests.ts'
 import type { HistoryWriter } from '../history/writer.ts'
 import type { RunWriter } from '../runs/writer.ts'
@@ -21,6 +23,7 @@ interface Parts {
   live: LiveState
   registry: Registry
   runs: RunWriter
+  putAside: (place: UnreadablePlace) => Damage
 }
 
 /** What memory has to follow once the transaction stands; undone by not being called. */
@@ -116,6 +119,8 @@ export class ControlWrites {
         return runs.requestCancel(request.id, request.at)
       case 'run_progress':
         return runs.progress(request.progress)
+      case 'put_aside':
+        return this.#parts.putAside(request.place)
       case 'flush':
       case 'durable':
         return null

@@ -12,6 +12,8 @@ import { Users } from '../catalog/users.ts'
 import type { StoreBounds } from '../file/bounds.ts'
 import { type Connection, databaseFile, openWriter } from '../file/database.ts'
 import { DiskUse } from '../file/disk-use.ts'
+import { type Damage, Quarantine } from '../file/quarantine.ts'
+import { type UnreadablePlace, UnreadableRow } from '../file/unreadable.ts'
 import { assertUsable } from '../file/usable.ts'
 import { WatchedFiles } from '../file/watched-files.ts'
 import type { Loaded, StoreHealth } from '../front/replies.ts'
@@ -23,11 +25,11 @@ import { ControlWrites } from './control-writes.ts'
 import { GroupCommit } from './group-commit.ts'
 import { Intake } from './intake.ts'
 import { LiveState } from './live-state.ts'
-import { lastEpoch, nextEpoch, readLoaded, readNotCommitted } from './load.ts'
-import { RedoLog } from './redo-log.ts'
+import { countStart, lastEpoch, readLoaded, readNotCommitted, redoDamage, writeAgain } from './load.ts'
+import { RedoLog, readRedo } from './redo-log.ts'
 import { Registry } from './registry.ts'
 import { StoreTransaction } from './transaction.ts'
-import { Upkeep } from './upkeep.ts'
+import { Upkeep, walBytes } from './upkeep.ts'
 
 export interface EngineStoreOptions {
   data_dir: string
@@ -38,6 +40,7 @@ export interface EngineStoreOptions {
   clock: () => number
   readPort: () => void
   onHealth: (health: StoreHealth) => void
+  onDamage?: (damage: Damage) => void
   /** A line for the log of the service. */
   log: (text: string) => void
 }
@@ -58,10 +61,20 @@ export class EngineStore {
   constructor(options: EngineStoreOptions) {
     const { data_dir, bounds, clock } = options
     assertUsable(data_dir)
+    const wasKilled = walBytes(data_dir) > 0
     const db = openWriter(databaseFile(data_dir))
     this.db = db
     try {
       migrate(db)
+      const redo_content = readRedo(data_dir)
+      const next_epoch = Math.max(lastEpoch(db), redo_content.epoch) + 1
+      const quarantine = new Quarantine(db, data_dir, clock)
+      const onDamage = options.onDamage ?? (() => {})
+      const putAside = (place: UnreadablePlace): Damage => {
+        const damage = quarantine.take(place)
+        onDamage(damage)
+        return damage
+      }
       const codec = createCodec()
       let engine_epoch = 0
       const epoch = (): number => engine_epoch
@@ -80,9 +93,21 @@ export class EngineStore {
       const samples = new Samples(db)
       const counts = new RunCounts(db)
       const runs = new RunWriter(db, events, counts, bounds.runs_queued)
-      const controls = new ControlWrites({ db, flows, flavors, users, sign_ins, errors, history, live, registry, runs })
+      const controls = new ControlWrites({
+        db,
+        flows,
+        flavors,
+        users,
+        sign_ins,
+        errors,
+        history,
+        live,
+        registry,
+        runs,
+        putAside,
+      })
       const files = new WatchedFiles(data_dir)
-      const redo = new RedoLog(data_dir, lastEpoch(db) + 1, bounds.redo_bytes, options.log)
+      const redo = new RedoLog(data_dir, next_epoch, bounds.redo_bytes, options.log)
       const transaction = new StoreTransaction({ db, controls, redo, disk, counts, files })
       const parts = {
         db,
@@ -99,6 +124,7 @@ export class EngineStore {
         transaction,
         disk,
         files,
+        putAside,
         log: options.log,
       }
       this.redo = redo
@@ -109,28 +135,31 @@ export class EngineStore {
       this.intake = new Intake(registry, options.messages, options.readPort)
       this.commit = new GroupCommit(parts, options.onHealth)
       this.upkeep = new Upkeep({ ...parts, blobs, bounds, clock, commit: this.commit })
-      history.load()
-      let loaded: Loaded
-      transaction.run(() => {
-        const again = readNotCommitted(db, data_dir)
-        if (again === null) options.log('redo.log does not go on where engine.db ends: it was left alone')
-        for (const request of again ?? []) controls.apply(request, [])
-        engine_epoch = nextEpoch(db)
-        const last_sign = lastSign(db)
-        const interrupted = cascades.interrupt(last_sign)
-        const interrupted_runs = runs.interrupt(engine_epoch, last_sign)
-        flavors.seed()
-        counts.write()
-        const now_us = clock()
-        errors.dropOlderThan(now_us - limits.NODE_ERROR_KEPT_MS * 1000)
-        loaded = readLoaded(
-          db,
-          { flows, flavors, users, sign_ins, registry, runs, codec },
-          { engine_epoch, interrupted, interrupted_runs, now_us },
-        )
-        db.prepare('UPDATE flows SET not_run = 0 WHERE not_run <> 0').run()
+      const parts_of_load = { flows, flavors, users, sign_ins, registry, runs, codec }
+      this.loaded = this.#withoutUnreadable(putAside, () => {
+        let damage: Damage | null = null
+        history.load()
+        let loaded: Loaded
+        transaction.run(() => {
+          const redone = readNotCommitted(db, redo_content, wasKilled)
+          damage = redone.damage
+          const refused = writeAgain(db, redone.writes, write => controls.apply(write, []))
+          if (refused > 0) damage = redoDamage(`${refused} of its writes could not be made again`, refused)
+          engine_epoch = next_epoch
+          const last_sign = lastSign(db)
+          countStart(db, engine_epoch)
+          const interrupted = cascades.interrupt(last_sign)
+          const interrupted_runs = runs.interrupt(engine_epoch, last_sign)
+          flavors.seed()
+          counts.write()
+          const now_us = clock()
+          errors.dropOlderThan(now_us - limits.NODE_ERROR_KEPT_MS * 1000)
+          loaded = readLoaded(db, parts_of_load, { engine_epoch, interrupted, interrupted_runs, now_us })
+          db.prepare('UPDATE flows SET not_run = 0 WHERE not_run <> 0').run()
+        })
+        if (damage !== null) onDamage(damage)
+        return loaded!
       })
-      this.loaded = loaded!
       cascades.load()
     } catch (error) {
       db.close()
@@ -138,11 +167,28 @@ export class EngineStore {
     }
   }
 
+  /** Each row that is in the way is put aside, and the load begins anew. */
+  #withoutUnreadable(putAside: (place: UnreadablePlace) => void, load: () => Loaded): Loaded {
+    let before = ''
+    for (;;) {
+      try {
+        return load()
+      } catch (error) {
+        // The same row twice: it cannot be put right.
+        if (!(error instanceof UnreadableRow) || error.message === before) throw error
+        before = error.message
+        this.transaction.run(() => putAside(error.place))
+      }
+    }
+  }
+
   /** The file alone holds everything afterwards; on a full disk both logs stay beside it, and the next start reads all three. */
   close(): void {
-    if (this.transaction.isWhole) this.redo.remove()
-    else this.redo.close()
+    this.redo.close()
     try {
+      // The mark of a log that has ended: only then is a log that is gone no loss.
+      this.transaction.run(() => {})
+      this.redo.remove()
       this.db.pragma('wal_checkpoint(TRUNCATE)')
     } catch {
       // What is committed stays committed.

@@ -11,6 +11,7 @@ import type { NodeErrors } from '../catalog/node-errors.ts'
 import type { Samples } from '../catalog/samples.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import { faultOf, isSqlite, refusalOf } from '../file/faults.ts'
+import { type UnreadablePlace, UnreadableRow } from '../file/unreadable.ts'
 import type { WatchedFiles } from '../file/watched-files.ts'
 import type { Answer, StoreHealth } from '../front/replies.ts'
 import type { ControlRequest, Sample } from '../front/requests.ts'
@@ -44,6 +45,7 @@ interface Parts {
   samples: Samples
   controls: ControlWrites
   transaction: StoreTransaction
+  putAside: (place: UnreadablePlace) => unknown
   files: WatchedFiles
   /** A line for the log of the service. */
   log: (text: string) => void
@@ -282,6 +284,7 @@ export class GroupCommit {
   }
 
   #failed(error: unknown): void {
+    if (error instanceof UnreadableRow) this.#putAside(error.place)
     const fault = faultOf(error, this.#parts.data_dir)
     if (fault !== null) this.#fault = fault
     else this.#failure = error instanceof Error ? (error.stack ?? error.message) : String(error)
@@ -293,6 +296,15 @@ export class GroupCommit {
       this.#failure ??= String(unread)
     }
     this.#report()
+  }
+
+  /** The next time it is not in the way. */
+  #putAside(place: UnreadablePlace): void {
+    try {
+      this.#parts.transaction.run(() => this.#parts.putAside(place))
+    } catch (error) {
+      this.#parts.log(`the row of "${place.table}" could not be put aside: ${String(error)}`)
+    }
   }
 
   #reload(): void {

@@ -1,3 +1,4 @@
+import { errorName } from '../../../protocol/disk-faults.ts'
 import { limits } from '../../../protocol/limits.ts'
 import type { Codec } from '../../../protocol/values/codec.ts'
 import { type Flavors, SEEDED } from '../catalog/flavors.ts'
@@ -6,12 +7,15 @@ import { newestNodeErrors } from '../catalog/node-errors.ts'
 import type { SignIns } from '../catalog/sign-ins.ts'
 import type { Users } from '../catalog/users.ts'
 import type { Connection, Statement } from '../file/database.ts'
+import { isDamage, isSqlite } from '../file/faults.ts'
+import type { Damage } from '../file/quarantine.ts'
+import { readableTables } from '../file/unreadable.ts'
 import type { Loaded, StoredValue } from '../front/replies.ts'
 import type { RunWrite } from '../front/requests.ts'
 import { hasPayload } from '../history/series.ts'
 import type { RunWriter } from '../runs/writer.ts'
 import { readHeld, readStates } from './live-state.ts'
-import { notCommitted, readRedo } from './redo-log.ts'
+import { notCommitted, type RedoContent } from './redo-log.ts'
 import type { Registry } from './registry.ts'
 import { REDO_MARK } from './transaction.ts'
 
@@ -23,18 +27,67 @@ const OWN: ReadonlySet<string> = new Set([EPOCH, SEEDED, REDO_MARK])
 export const lastEpoch = (db: Connection): number => Number(setting(db, EPOCH) ?? 0)
 
 /** Counts this start. Inside the start's transaction. */
-export function nextEpoch(db: Connection): number {
-  const epoch = lastEpoch(db) + 1
-  db.prepare('INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)').run(EPOCH, String(epoch))
-  return epoch
+export function countStart(db: Connection, epoch: number): void {
+  putSetting(db, EPOCH, String(epoch))
 }
 
-/** What the engine before had answered and not committed, oldest first; null when the log does not go on where the file ends. */
-export function readNotCommitted(db: Connection, data_dir: string): RunWrite[] | null {
-  const epoch = lastEpoch(db)
-  const records = notCommitted(readRedo(data_dir, epoch), epoch, setting(db, REDO_MARK))
-  return records?.flatMap(({ requests }) => requests as RunWrite[]) ?? null
+export interface RedoneWrites {
+  /** What the engine before had answered and not committed, oldest first. */
+  readonly writes: readonly RunWrite[]
+  /** The newest start that the redo log or the database knows of. */
+  readonly epoch: number
+  readonly damage: Damage | null
 }
+
+/** `wasKilled`: SQLite's log of the engine before was there, so it did not end in order. */
+export function readNotCommitted(db: Connection, redo: RedoContent, wasKilled: boolean): RedoneWrites {
+  const last = lastEpoch(db)
+  const mark = (setting(db, REDO_MARK) ?? '0:0').split(':')
+  const held = Number(mark[0]) === last ? Number(mark[1]) : 0
+  if (redo.epoch < last) {
+    // Of a start that wrote records there is a file, unless it ended in order.
+    const isGone = wasKilled && held > 0 && mark.length === 2
+    const reason = 'it is not the one that the engine before wrote: run writes of its last 50 ms may be gone'
+    return { writes: [], epoch: last, damage: isGone ? redoDamage(reason, 0) : null }
+  }
+  const isBehind = redo.epoch > last
+  const { records, missing } = notCommitted(redo.records, isBehind ? 0 : held)
+  const reason = isBehind
+    ? 'engine.db is older than redo.log: commits of engine.db-wal are missing'
+    : `${missing} of its records before the newest are damaged or missing`
+  return {
+    writes: records.flatMap(({ requests }) => requests as RunWrite[]),
+    epoch: redo.epoch,
+    damage: isBehind || missing > 0 ? redoDamage(reason, missing) : null,
+  }
+}
+
+/** Makes them once more. Answers how many could not be: what they refer to is gone. Inside the caller's transaction. */
+export function writeAgain(db: Connection, writes: readonly RunWrite[], apply: (write: RunWrite) => void): number {
+  let refused = 0
+  for (const write of writes) {
+    try {
+      db.transaction(() => apply(write))()
+    } catch (error) {
+      const isItsOwn = !isSqlite(error) || errorName(error).startsWith('SQLITE_CONSTRAINT')
+      if (!isItsOwn || isDamage(error)) throw error
+      refused++
+    }
+  }
+  return refused
+}
+
+export const redoDamage = (reason: string, run_writes: number): Damage => ({
+  file: 'redo.log',
+  table: null,
+  row: null,
+  reason,
+  flow: null,
+  run_writes,
+})
+
+const putSetting = (db: Connection, name: string, value: string): void =>
+  void db.prepare('INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)').run(name, value)
 
 const setting = (db: Connection, name: string): string | null =>
   (db.prepare('SELECT value FROM settings WHERE name = ?').pluck().get(name) as string | undefined) ?? null
@@ -65,6 +118,15 @@ export function readLoaded(
     codec: Codec
   },
   start: { engine_epoch: number; interrupted: number; interrupted_runs: number; now_us: number },
+): Loaded {
+  const tables = ['states', 'held', 'node_errors', 'settings', 'users', 'flavors', 'runs', 'run_counts']
+  return readableTables(db, tables, () => loadedOf(db, parts, start))
+}
+
+function loadedOf(
+  db: Connection,
+  parts: Parameters<typeof readLoaded>[1],
+  start: Parameters<typeof readLoaded>[2],
 ): Loaded {
   const flows = parts.flows.list()
   const settings = db.prepare('SELECT name, value FROM settings').all() as { name: string; value: string }[]

@@ -11,6 +11,9 @@ const HEADER_BYTES = 20
 const CHECKED_FROM = 8
 /** Counts the changes of what requests look like (`RunWrite`). */
 const FORMAT = 1
+/** In a mark: nothing is written behind it, and the file may be gone. */
+const ENDED = ':ended'
+const FORMAT_BYTES = Buffer.from(Uint32Array.of(FORMAT).buffer)
 
 /** A record of the log: requests that were answered together, as their JSON texts. */
 export interface RedoRecord {
@@ -49,7 +52,7 @@ export class RedoLog {
 
   /** Names the newest record, for the database; also one that may have been written and was not synced. */
   get mark(): string {
-    return `${this.#epoch}:${this.#seq}`
+    return `${this.#epoch}:${this.#seq}${this.#ended && this.#seq > 0 ? ENDED : ''}`
   }
 
   /** True when they are on the disk; false when they have no room before the next commit, or the disk failed. */
@@ -81,7 +84,7 @@ export class RedoLog {
     this.#at = 0
   }
 
-  /** After a clean end nothing is left to be done again. */
+  /** After a clean end nothing is left to be done again. The database holds the mark of a log that has ended. */
   remove(): void {
     this.close()
     rmSync(redoFile(this.#data_dir), { force: true })
@@ -128,30 +131,56 @@ function writeWhole(file: number, bytes: Buffer, at: number): void {
   if (written < bytes.length) throw new RangeError(`${written} of ${bytes.length} bytes were written`)
 }
 
-/** The records of that engine start, oldest first, as far as they are whole. Throws `store_failed` when they have another format. */
-export function readRedo(data_dir: string, epoch: number): RedoRecord[] {
+/** What a file of records holds of the newest engine start in it: 0 without any. */
+export interface RedoContent {
+  readonly epoch: number
+  /** By sequence number. Those behind a damaged record are among them, and older ones that later records did not cover. */
+  readonly records: readonly RedoRecord[]
+}
+
+/** Throws `store_failed` when the newest records have another format. */
+export function readRedo(data_dir: string): RedoContent {
   const bytes = contentOf(redoFile(data_dir))
-  const records: RedoRecord[] = []
+  const found = new Map<number, Map<number, RedoRecord>>()
+  const formats = new Map<number, number>()
   for (let at = 0; at + HEADER_BYTES <= bytes.length; ) {
-    const length = bytes.readUInt32LE(at)
-    const end = at + HEADER_BYTES + length
-    if (length === 0 || end > bytes.length) break
-    if (bytes.readUInt32LE(at + 4) !== crc32(bytes.subarray(at + CHECKED_FROM, end))) break
-    if (bytes.readUInt32LE(at + 12) !== epoch) break
-    if (bytes.readUInt32LE(at + 8) !== FORMAT) {
-      throw new ServiceError(
-        'store_failed',
-        'redo.log is of another version of the engine, which has to be started once more.',
-      )
+    const end = endOfRecord(bytes, at)
+    if (end === 0) {
+      at = nextRecord(bytes, at + 1)
+      continue
     }
-    const seq = bytes.readUInt32LE(at + 16)
-    // What lies behind the newest record is older.
-    if (records.length > 0 && seq !== records[records.length - 1]!.seq + 1) break
-    const requests = JSON.parse(bytes.toString('utf8', at + HEADER_BYTES, end)) as unknown[]
-    records.push({ seq, requests })
+    const [format, epoch, seq] = [8, 12, 16].map(place => bytes.readUInt32LE(at + place)) as [number, number, number]
+    formats.set(epoch, format)
+    if (format === FORMAT) {
+      const requests = JSON.parse(bytes.toString('utf8', at + HEADER_BYTES, end)) as unknown[]
+      const records = found.get(epoch) ?? new Map<number, RedoRecord>()
+      if (!records.has(seq)) records.set(seq, { seq, requests })
+      found.set(epoch, records)
+    }
     at = end
   }
-  return records
+  const epoch = Math.max(0, ...formats.keys())
+  if (epoch > 0 && formats.get(epoch) !== FORMAT) {
+    throw new ServiceError(
+      'store_failed',
+      'redo.log is of another version of the engine, which has to be started once more.',
+    )
+  }
+  return { epoch, records: [...(found.get(epoch)?.values() ?? [])].sort((one, other) => one.seq - other.seq) }
+}
+
+/** Where the record ends that begins here; 0 when none does, or it is damaged. */
+function endOfRecord(bytes: Buffer, at: number): number {
+  const length = bytes.readUInt32LE(at)
+  const end = at + HEADER_BYTES + length
+  if (length === 0 || end > bytes.length) return 0
+  return bytes.readUInt32LE(at + 4) === crc32(bytes.subarray(at + CHECKED_FROM, end)) ? end : 0
+}
+
+/** Where the next record may begin: its format is the one number of its header that is known. */
+function nextRecord(bytes: Buffer, from: number): number {
+  const at = bytes.indexOf(FORMAT_BYTES, from + CHECKED_FROM)
+  return at < 0 ? bytes.length : at - CHECKED_FROM
 }
 
 function contentOf(file: string): Buffer {
@@ -163,10 +192,16 @@ function contentOf(file: string): Buffer {
   }
 }
 
-/** Those that the database does not hold: its mark names the newest that it does. Null when some between the two are missing. */
-export function notCommitted(records: readonly RedoRecord[], epoch: number, mark: string | null): RedoRecord[] | null {
-  const [marked, seq] = (mark ?? '0:0').split(':').map(Number) as [number, number]
-  const held = marked === epoch ? seq : 0
+/** What the database does not hold. */
+export interface NotCommitted {
+  readonly records: readonly RedoRecord[]
+  /** Records that were synced before others that are here, so their requests were answered. */
+  readonly missing: number
+}
+
+/** `held`: the newest record that the database holds. */
+export function notCommitted(records: readonly RedoRecord[], held: number): NotCommitted {
   const rest = records.filter(record => record.seq > held)
-  return rest.length > 0 && rest[0]!.seq !== held + 1 ? null : rest
+  const newest = rest.at(-1)?.seq ?? held
+  return { records: rest, missing: newest - held - rest.length }
 }

@@ -1,4 +1,5 @@
 import type { Connection, Statement } from '../file/database.ts'
+import { readable, readableTables } from '../file/unreadable.ts'
 import type { Registration } from '../front/requests.ts'
 import { KEPT_BYTES, Series } from '../history/series.ts'
 
@@ -118,12 +119,17 @@ export class Registry {
     this.#byId.clear()
     this.#byIndex.fill(undefined)
     this.#flowIds.fill(undefined)
-    const rows = this.#db
-      .prepare(
-        `SELECT id, name, dtype, version, ts, kind, number, CASE WHEN length(bytes) <= ${KEPT_BYTES} THEN bytes END AS bytes, log, forgotten, bins
+    const rows = readableTables(
+      this.#db,
+      ['latest', 'messages'],
+      () =>
+        this.#db
+          .prepare(
+            `SELECT id, name, dtype, version, ts, kind, number, CASE WHEN length(bytes) <= ${KEPT_BYTES} THEN bytes END AS bytes, log, forgotten, bins
          FROM messages LEFT JOIN latest ON message = id`,
-      )
-      .all() as MessageRow[]
+          )
+          .all() as MessageRow[],
+    )
     for (const row of rows) {
       const series = new Series(row.id, row.name, row.dtype)
       this.#add(series)
@@ -137,7 +143,8 @@ export class Registry {
       })
       series.log = row.log
       series.forgotten = row.forgotten
-      if (row.bins) series.loadBins(row.bins)
+      const { bins } = row
+      if (bins) readable('latest', { message: row.id }, () => series.loadBins(bins))
     }
   }
 

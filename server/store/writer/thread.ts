@@ -36,6 +36,7 @@ function open(): EngineStore | null {
       readPort,
       onHealth: health => send({ type: 'health', health }),
       log: text => send({ type: 'log', text }),
+      onDamage: damage => send({ type: 'damaged', damage }),
     })
   } catch (error) {
     send({ type: 'not_started', problem: refusalOf(error, data_dir).toJSON() })

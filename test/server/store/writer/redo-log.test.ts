@@ -16,7 +16,7 @@ import { claimOf, finishOf, newRun, nodeRow } from '../../../kit/stored-runs.ts'
 const EPOCH = 7
 const BYTES = 8192
 const logIn = (data_dir: string, epoch = EPOCH): RedoLog => new RedoLog(data_dir, epoch, BYTES, assert.fail)
-const requestsIn = (data_dir: string): unknown[] => readRedo(data_dir, EPOCH).flatMap(({ requests }) => requests)
+const requestsIn = (data_dir: string): unknown[] => readRedo(data_dir).records.flatMap(({ requests }) => requests)
 
 test('records are read as they were written, in order, and a log that is full takes none before the next commit', t => {
   const data_dir = temporaryDirectory(t)
@@ -33,13 +33,13 @@ test('records are read as they were written, in order, and a log that is full ta
   assert.equal(log.append([`"${'x'.repeat(BYTES)}"`]), false)
   log.committed()
   assert.equal(log.append(['"after"']), true, 'what does not fit is no failure')
-  assert.deepEqual(requestsIn(data_dir), ['after'], 'what lies behind the newest record is older')
+  assert.equal(requestsIn(data_dir).at(-1), 'after', 'what lies behind the newest record is older')
   log.remove()
   assert.equal(existsSync(redoFile(data_dir)), false)
-  assert.deepEqual(readRedo(data_dir, EPOCH), [])
+  assert.deepEqual(readRedo(data_dir), { epoch: 0, records: [] })
 })
 
-test(`what was torn, or damaged, ends what is read at a whole record (seed ${seed})`, t => {
+test(`a record that is torn or damaged costs itself, and is counted when a newer one is whole (seed ${seed})`, t => {
   const random = randomFrom(seed)
   const data_dir = temporaryDirectory(t)
   const log = logIn(data_dir)
@@ -59,31 +59,37 @@ test(`what was torn, or damaged, ends what is read at a whole record (seed ${see
     if (random() < 0.5) damaged.fill(0, at)
     else damaged[at]! ^= 1 + Math.floor(random() * 255)
     writeFileSync(redoFile(data_dir), damaged)
-    const intact = ends.filter(end => end <= at).length
-    const read = requestsIn(data_dir)
-    // Zeros where zeros were damage nothing.
-    const expected = damaged.equals(whole) ? texts.length : intact
-    assert.ok(read.length >= expected, `round ${round}: ${read.length} of ${expected}`)
-    assert.deepEqual(read, texts.slice(0, read.length))
-    if (!damaged.equals(whole)) assert.ok(read.length <= intact + 1)
+    const { records } = readRedo(data_dir)
+    // Each as it was written, under its number.
+    for (const { seq, requests } of records) assert.deepEqual(requests, [texts[seq - 1]], `round ${round}`)
+    const spoilt = texts.map((_, record) => {
+      const [from, to] = [record === 0 ? 0 : ends[record - 1]!, ends[record]!]
+      return !damaged.subarray(from, to).equals(whole.subarray(from, to))
+    })
+    assert.deepEqual(
+      records.map(({ seq }) => seq),
+      spoilt.flatMap((is, record) => (is ? [] : [record + 1])),
+      `round ${round}, at ${at}`,
+    )
+    const { missing } = notCommitted(records, 0)
+    const newest = spoilt.lastIndexOf(false)
+    assert.equal(missing, spoilt.slice(0, newest + 1).filter(Boolean).length)
   }
 })
 
-test('only what one engine start wrote after the newest commit is done again, and nothing across a gap', t => {
+test('only what one engine start wrote after the newest commit is done again, and what is missing is counted', t => {
   const data_dir = temporaryDirectory(t)
   const log = logIn(data_dir)
   for (const text of ['1', '2', '3']) log.append([text])
-  const records = readRedo(data_dir, EPOCH)
-  const seqs = (mark: string | null): number[] | undefined => notCommitted(records, EPOCH, mark)?.map(({ seq }) => seq)
-  assert.deepEqual(seqs(null), [1, 2, 3])
-  assert.deepEqual(seqs('6:99'), [1, 2, 3], 'the mark of an earlier start says nothing of this one')
-  assert.deepEqual(seqs('7:2'), [3])
-  assert.deepEqual(seqs('7:3'), [])
-  assert.deepEqual(seqs('7:9'), [])
-  assert.deepEqual(readRedo(data_dir, 8), [], 'records of another start')
+  const { epoch, records } = readRedo(data_dir)
+  assert.equal(epoch, EPOCH)
+  const seqs = (held: number): number[] => notCommitted(records, held).records.map(({ seq }) => seq)
+  assert.deepEqual([seqs(0), seqs(2), seqs(3), seqs(9)], [[1, 2, 3], [3], [], []])
+  assert.equal(notCommitted(records, 9).missing, 0)
   log.committed()
   log.append(['4'])
-  assert.equal(notCommitted(readRedo(data_dir, EPOCH), EPOCH, '7:2'), null, '3 is missing')
+  const after = notCommitted(readRedo(data_dir).records, 0)
+  assert.deepEqual([after.records.map(({ seq }) => seq), after.missing], [[2, 3, 4], 1], '4 lies where 1 was')
 })
 
 test('a record of another format is not taken for one of ours', t => {
@@ -93,8 +99,7 @@ test('a record of another format is not taken for one of ours', t => {
   bytes.writeUInt32LE(99, 8)
   bytes.writeUInt32LE(crc32(bytes.subarray(8, 20 + 3)), 4)
   writeFileSync(redoFile(data_dir), bytes)
-  assert.throws(() => readRedo(data_dir, EPOCH), /another version/)
-  assert.deepEqual(readRedo(data_dir, EPOCH + 1), [], 'those of another start are of no interest')
+  assert.throws(() => readRedo(data_dir), /another version/)
 })
 
 test(`a store that is killed between two commits starts again with every write of a run that it answered (seed ${seed})`, t => {
