@@ -49,7 +49,9 @@ export function findEngine(search: Search): FoundEngine {
   if (installation !== null) {
     const { url, pid, data_dir } = installation
     if (url === null) throw noEngine(`The engine of ${data_dir} (process ${pid}) is still starting.`)
-    return { url, token: environment['SVC_TOKEN'] || installation.token, by: 'installation', data_dir }
+    // The file may have come with what somebody else wrote, a repository for one: it does not say where a token of this user goes.
+    const given = isLoopback(url) ? environment['SVC_TOKEN'] : undefined
+    return { url, token: given || installation.token, by: 'installation', data_dir }
   }
   const [newest] = logins.list()
   if (newest !== undefined && search.dataDir === undefined && !search.global) {
@@ -57,6 +59,10 @@ export function findEngine(search: Search): FoundEngine {
   }
   throw noEngine(`No engine runs for ${placeOf(search).data_dir}.`)
 }
+
+/** An address of this machine alone. */
+export const isLoopback = (url: string): boolean =>
+  /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(URL.parse(url)?.hostname ?? '')
 
 /** `http://host:port`; a path, a query or a user name in it is a mistake. */
 export function engineAddress(text: string, source: string): string {

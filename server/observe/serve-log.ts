@@ -1,4 +1,14 @@
-import { closeSync, fstatSync, ftruncateSync, openSync, readSync, renameSync, unlinkSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
 import { limits } from '../../protocol/limits.ts'
 
 export type LogFields = Readonly<Record<string, unknown>>
@@ -122,7 +132,9 @@ export class ServeLog implements Log {
     const kept = half.subarray(half.indexOf(10) + 1, read)
     const second = `${this.#path}.cut`
     try {
-      const file = openSync(second, 'w', 0o600)
+      // Made anew: whatever lies there, a link for one, is not written through.
+      rmSync(second, { force: true })
+      const file = openSync(second, 'wx', 0o600)
       writeSync(file, kept)
       closeSync(file)
       renameSync(second, this.#path)

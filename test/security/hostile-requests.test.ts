@@ -200,6 +200,15 @@ describe('a chunked body', () => {
     await isAlive()
   })
 
+  test('of an upload ends its connection, too', async () => {
+    const head = `PUT /artifacts HTTP/1.1\r\n${HOST}${bearer}Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n`
+    const alone = await (await RawClient.open(served.port)).write(`${head}5\r\nhello\r\n0\r\n\r\n`).closed()
+    assert.deepEqual(alone.statuses, [201])
+    const before = version()
+    await (await RawClient.open(served.port)).write(`${head}5\r\nhello\r\n0\r\n\r\n${smuggled}`).closed()
+    assert.equal(version(), before)
+  })
+
   test('to a route that takes none is refused, and its connection is closed', async () => {
     const ask = `POST /modules/refresh HTTP/1.1\r\n${HOST}${bearer}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`
     const reply = await (await RawClient.open(served.port)).write(ask + smuggled).closed()

@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 import { Client } from '../../client/client.ts'
 import type { Context } from '../context.ts'
 import { usage } from '../failure.ts'
-import { engineAddress } from '../find-engine.ts'
+import { engineAddress, isLoopback } from '../find-engine.ts'
 import { KeptLogins } from '../kept-logins.ts'
 import { ask, askHidden } from '../output/prompt.ts'
 
@@ -33,7 +33,7 @@ export function addLogin(program: Command, context: Context): void {
       const expires_at = new Date(Date.now() + answer.expires_in * 1000).toISOString()
       logins.keep({ url, token: answer.access_token, expires_at })
       context.output.note(`signed in at ${url} as ${username} until ${expires_at}; kept in ${logins.path}`)
-      if (url.startsWith('http:') && !isLocal(url)) {
+      if (url.startsWith('http:') && !isLoopback(url)) {
         context.output.note('the connection is not encrypted: anyone on the way could read the password')
       }
     })
@@ -57,5 +57,3 @@ async function readPassword(context: Context, path: string): Promise<string> {
     throw usage(`--password-file ${path} cannot be read (${(error as Error).message}).`)
   }
 }
-
-const isLocal = (url: string): boolean => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname)

@@ -115,6 +115,34 @@ describe('finding the engine', () => {
     assert.equal(mine.requests[0]!.authorization, 'Bearer local')
   })
 
+  test('sends SVC_TOKEN to no other machine that a file names, and to this one as before', async t => {
+    const api = await ApiDouble.start(t, FLOWS)
+    const environment = { SVC_TOKEN: 'mine' }
+    await run(t, FIND, { cwd: withInstallation(t, api, 'local'), environment })
+    assert.equal(api.requests.at(-1)!.authorization, 'Bearer mine')
+    // An address of this machine that is not a loopback one stands for another machine here.
+    const { networkInterfaces } = await import('node:os')
+    const outward = Object.values(networkInterfaces())
+      .flat()
+      .find(each => each?.family === 'IPv4' && !each.internal)?.address
+    if (outward === undefined) return t.skip('this machine has loopback addresses only')
+    const { createServer } = await import('node:http')
+    const seen: (string | undefined)[] = []
+    const server = createServer(({ headers }, response) => {
+      seen.push(headers.authorization)
+      response.end('{"items":[],"count":0}')
+    })
+    t.after(() => server.close())
+    await new Promise<void>(resolve => server.listen(0, outward, resolve))
+    const { port } = server.address() as { port: number }
+    const cwd = withInstallation(t, api, 'laid there')
+    const file = { url: `http://${outward}:${port}`, pid: 1, started_at: '', version: '' }
+    writeFileSync(join(cwd, '.svc/engine.json'), JSON.stringify(file))
+    await run(t, FIND, { cwd, environment })
+    await run(t, [...FIND, '--url', file.url], { cwd, environment })
+    assert.deepEqual(seen, ['Bearer laid there', 'Bearer mine'])
+  })
+
   test('sends nothing to an engine whose installation lies above and belongs to another user, unless it is named', async t => {
     if (process.getuid?.() !== 0) return t.skip('only root can lay something there for another user')
     const api = await ApiDouble.start(t, FLOWS)

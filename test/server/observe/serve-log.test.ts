@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { ServeLog } from '../../../server/observe/serve-log.ts'
@@ -117,6 +117,19 @@ describe('a log that grew too long', () => {
     )
     assert.equal(statSync(path).mode & 0o777, 0o600)
     assert.ok(!existsSync(`${path}.cut`))
+  })
+
+  test('is cut back through no link that lies in the way', t => {
+    const directory = directoryFor(t)
+    const path = join(directory, 'serve.log')
+    const others = join(directory, 'others')
+    writeFileSync(others, 'mine')
+    symlinkSync(others, `${path}.cut`)
+    const log = new ServeLog({ path, bytes: 2000 })
+    for (let n = 0; n < 100; n++) log.info('line', { n })
+    log.close()
+    assert.equal(readFileSync(others, 'utf8'), 'mine')
+    assert.equal(linesOf(path).at(-1)!['n'], 99)
   })
 
   test('is cut back when it is opened', t => {
