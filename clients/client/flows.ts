@@ -1,5 +1,13 @@
 import type { Static } from 'typebox'
-import type { Flow, FlowCommit, FlowCommitDetail, FlowSummary, SavedFlow, SaveFlow } from '../../protocol/nouns/flow.ts'
+import type {
+  Flow,
+  FlowCommit,
+  FlowCommitDetail,
+  FlowSummary,
+  PurgedFlow,
+  SavedFlow,
+  SaveFlow,
+} from '../../protocol/nouns/flow.ts'
 import type { Calls } from './calls.ts'
 import { type List, readPages } from './pages.ts'
 
@@ -37,6 +45,11 @@ export class Flows {
 
   commit(name: string, commit: string): Promise<Static<typeof FlowCommitDetail>> {
     return this.#calls.get(`${pathOf(name)}/history/${encodeURIComponent(commit)}`)
+  }
+
+  /** Drops what waits in the flow; what runs goes on. */
+  async purge(name: string): Promise<PurgedFlow> {
+    return (await this.#calls.json<PurgedFlow>({ method: 'POST', path: `${pathOf(name)}/purge` })).body
   }
 
   async restore(name: string, commit: string): Promise<SavedFlow> {

@@ -71,6 +71,27 @@ export class Beginning {
   }
 
   /**
+   * Takes so many items, and begins nothing with them: their values stand, as seeded ones do, and wake nobody. Answers how
+   * many there were.
+   */
+  purge(item: TakenItem, ingress: Ingress, most: number): number {
+    const flow = this.#flow
+    const { run, waves } = flow
+    waves.tick()
+    const wave = waves.begin(run, new Cascade(), 0, run.newBackEdgeCount())
+    let purged = 0
+    while (purged < most && ingress.take(flow.index, item)) {
+      purged++
+      const position = run.plan.by_message.get(item.message)
+      const message = position === undefined ? null : run.plan.messages[position]!
+      if (message?.own) flow.taken++
+      if (message?.queued) run.apply(position!, asTaken(item.value, this.#host.codec), item.version, wave, waves.mixed)
+    }
+    waves.close(wave)
+    return purged
+  }
+
+  /**
    * From several values at once, as a batch run does: one wave, in which every node that reads one of them runs once.
    * `values` by position in the plan's messages, as readers get them; `sources` are nodes that read nothing.
    */

@@ -579,6 +579,11 @@ export class FlowRun {
     return new PlanRun(plan, seats, this.#host)
   }
 
+  /** Drops what waits in the mailboxes, and `queued` items; what runs goes on. Answers how many those are. */
+  purge(ingress: Ingress, queued: number): number {
+    return this.#lines.purge(this.#seats.mailboxes) + this.#beginning.purge(this.#item, ingress, queued)
+  }
+
   // ---- end
 
   /** Every wave that has begun and not ended and does not wait for a body away. */

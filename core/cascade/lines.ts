@@ -111,6 +111,26 @@ export class Lines {
     this.letIn(seat.mailbox)
   }
 
+  // ---- purge
+
+  /** Drops every execution that waits in one of the mailboxes; answers how many. Their waves go on without them. */
+  purge(mailboxes: Iterable<Mailbox>): number {
+    let purged = 0
+    for (const mailbox of mailboxes) {
+      for (const one of [...mailbox.waiting]) {
+        const { wave, position } = one
+        mailbox.leave(one)
+        this.#control.left(mailbox, wave)
+        wave.cascade.purged = true
+        wave.comeBack(position)
+        this.#flow.enqueue(wave)
+        purged++
+      }
+      mailbox.closed = mailbox.busy || mailbox.reserved !== null
+    }
+    return purged
+  }
+
   // ---- deploy
 
   /**

@@ -26,6 +26,11 @@ export class Seats {
     yield* this.#leaving
   }
 
+  /** Also those before nodes that the plan has lost. */
+  get mailboxes(): Iterable<Mailbox> {
+    return this.#mailboxes.values()
+  }
+
   /** The seats of a plan, by position. An unchanged node keeps its seat. */
   of(plan: Plan): Seat[] {
     const is_first = this.#mailboxes.size === 0

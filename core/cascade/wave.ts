@@ -21,6 +21,8 @@ export class Cascade {
   errors = 0
   /** Values of it that went round a loop without end and are not told yet; null: none. */
   broken: BrokenLoop | null = null
+  /** A purge dropped executions of it that waited. */
+  purged = false
   /** Open waves and bodies away. */
   open = 0
   /** True once it outlived the turn that began it: it then counts against the bound on cascades in flight. */

@@ -10,6 +10,7 @@ export const EVENT_TYPES = [
   'flow_renamed',
   'flow_enabled',
   'flow_disabled',
+  'flow_purged',
   'node_error',
   'node_acknowledged',
   'node_down',

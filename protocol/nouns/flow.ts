@@ -93,6 +93,12 @@ export const SavedFlow = Type.Object({
 })
 export type SavedFlow = Static<typeof SavedFlow>
 
+export const PurgedFlow = Type.Object({
+  name: Type.String(),
+  dropped: Type.Integer({ description: 'Items of the queue and executions in mailboxes that were dropped.' }),
+})
+export type PurgedFlow = Static<typeof PurgedFlow>
+
 export const FlowCommit = Type.Object({
   commit: Type.String(),
   parent: Type.Union([Type.String(), Type.Null()]),

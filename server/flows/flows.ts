@@ -7,6 +7,7 @@ import type {
   FlowCommit,
   FlowCommitDetail,
   FlowSummary,
+  PurgedFlow,
   SavedFlow,
   SaveFlow,
 } from '../../protocol/nouns/flow.ts'
@@ -19,6 +20,7 @@ import { Catalog } from './catalog.ts'
 import { Deploy, type DeployParts } from './deploy.ts'
 import { type EnableParts, enable } from './enable.ts'
 import { type LiveFlow, newFlow, written } from './flow.ts'
+import { type PurgeParts, purge } from './purge.ts'
 import { type RemoveParts, remove } from './remove.ts'
 import { type RenameParts, rename } from './rename.ts'
 import { type SaveParts, save } from './save.ts'
@@ -34,6 +36,8 @@ export interface Flows {
   remove(name: string, author: string): Promise<void>
   rename(name: string, to: string, author: string): Promise<SavedFlow>
   setEnabled(name: string, enabled: boolean, author: string): Promise<SavedFlow>
+  /** Drops what waits in the flow; what runs goes on. */
+  purge(name: string, author: string): Promise<PurgedFlow>
   history(name: string, page: Page): Promise<List<FlowCommit>>
   commit(name: string, commit: string): Promise<FlowCommitDetail>
   restore(name: string, commit: string, author: string): Promise<SavedFlow>
@@ -42,7 +46,10 @@ export interface Flows {
 
 type Built = 'catalog' | 'deploy' | 'show'
 export interface LiveFlowsParts
-  extends Omit<DeployParts & ShowParts & SaveParts & RemoveParts & EnableParts & RenameParts, Built | 'store'> {
+  extends Omit<
+    DeployParts & ShowParts & SaveParts & RemoveParts & EnableParts & RenameParts & PurgeParts,
+    Built | 'store'
+  > {
   store: Store
 }
 
@@ -174,6 +181,11 @@ export class LiveFlows implements Flows {
 
   setEnabled(name: string, enabled: boolean, author: string): Promise<SavedFlow> {
     return this.inTurn(() => enable(this.#parts, name, enabled, author))
+  }
+
+  /** In no turn: changes do not wait for a lane that is busy. */
+  purge(name: string, author: string): Promise<PurgedFlow> {
+    return purge(this.#parts, name, author)
   }
 
   rename(from: string, to: string, author: string): Promise<SavedFlow> {

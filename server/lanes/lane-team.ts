@@ -64,6 +64,9 @@ export interface LaneTeamOptions {
 
 const INLINING = ['--max-inlined-bytecode-size-cumulative=6000', '--max-inlined-bytecode-size=2000']
 
+/** A lane between two turns answers long before; then the flow may have gone to another one. */
+const PURGE_ANSWER_MS = 50
+
 /**
  * The lanes: as many as FLOW_LANES, each a long task of a pool thread. A lane that dies is recovered and replaced; one that
  * retires (its modules are to be loaded anew) overlaps with its replacement, which has another slot.
@@ -76,6 +79,9 @@ export class LaneTeam {
   readonly #watch: LaneWatch
   readonly #members = new Map<number, Member>()
   readonly #recovering = new Set<Promise<void>>()
+  /** Answers that are waited for. */
+  readonly #purges = new Map<number, (count: number) => void>()
+  #requests = 0
   #pool: ThreadPool | null = null
   #refreshing: Promise<void> = Promise.resolve()
   #closing = false
@@ -115,6 +121,22 @@ export class LaneTeam {
     const { memory, threads } = this.#options.front
     control.postMessage(message)
     Atomics.add(memory.i32, (threads.row(slot) >> 2) + THREAD_ROW.word.posted, 1)
+  }
+
+  /**
+   * Has the lane that owns the flow drop what waits in it. Resolves with the number; with null when none has answered in
+   * time: none owns it, or its lane is busy.
+   */
+  async purge(flow: number): Promise<number | null> {
+    const request = ++this.#requests
+    const answer = Promise.withResolvers<number | null>()
+    this.#purges.set(request, answer.resolve)
+    const late = setTimeout(answer.resolve, PURGE_ANSWER_MS, null)
+    this.post({ type: 'purge', flow, request })
+    const count = await answer.promise
+    clearTimeout(late)
+    this.#purges.delete(request)
+    return count
   }
 
   get size(): number {
@@ -241,6 +263,9 @@ export class LaneTeam {
         break
       case 'withdrawn':
         member.calls.get(message.call)?.withdraw('Its lane does not wait for the call any more.')
+        break
+      case 'purged':
+        this.#purges.get(message.request)?.(message.count)
         break
       case 'left':
         break

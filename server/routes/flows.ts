@@ -8,6 +8,7 @@ import {
   FlowCommitDetail,
   FlowName,
   FlowSummary,
+  PurgedFlow,
   SavedFlow,
   SaveFlow,
 } from '../../protocol/nouns/flow.ts'
@@ -138,13 +139,25 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
         path: enabled ? '/flows/{name}/enable' : '/flows/{name}/disable',
         who: 'user',
         tag,
-        summary: enabled ? 'Lets a flow run.' : 'Stops a flow; its values and state stay.',
+        summary: enabled
+          ? 'Lets a flow run.'
+          : 'Stops a flow and what runs in it; its values, its state and its queue stay.',
         params: { name },
         answers: { 200: SavedFlow },
         refuses: ['disk_full'],
         handle: async ({ params, user }) => ok(await flows.setEnabled(params.name, enabled, user.name)),
       }),
     ),
+    route({
+      method: 'POST',
+      path: '/flows/{name}/purge',
+      who: 'user',
+      tag,
+      summary: 'Drops what waits in a flow, counted; what runs goes on.',
+      params: { name },
+      answers: { 200: PurgedFlow },
+      handle: async ({ params, user }) => ok(await flows.purge(params.name, user.name)),
+    }),
     route({
       method: 'GET',
       path: '/flows/{name}/history',

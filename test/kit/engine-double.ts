@@ -237,6 +237,10 @@ export class EngineDouble implements Engine {
       flow.enabled = enabled
       return { ...this.#commit(name, author, enabled ? 'enable' : 'disable'), restarted: [], kept }
     },
+    purge: async name => {
+      this.#held(name)
+      return { name, dropped: 0 }
+    },
     history: async (name, page) => {
       this.#held(name)
       return paged(

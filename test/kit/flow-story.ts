@@ -117,7 +117,11 @@ export interface StoryOptions {
  * call slots are the test's. What happens is told in lines.
  */
 export class FlowStory {
-  readonly flow: FlowRun
+  flow: FlowRun
+  /** Items and waiting executions that purges dropped, and cascades that a stop ended. */
+  purged_items = 0
+  purged_executions = 0
+  interrupted = 0
   /** What happened, in order: body starts as `id in=1 other=2`, publishes of bodies as `m=3`. */
   readonly told: string[] = []
   /** `m@1 succeeded`, `m@1 failed`: by the message and version that began the cascade. */
@@ -248,6 +252,25 @@ export class FlowStory {
     } while (this.wanted)
   }
 
+  /** What waits is dropped. */
+  purges(): void {
+    const queued = this.#queue.length
+    const count = this.flow.purge({ take: (_flow, out) => this.#take(out), takeJoined: () => false }, queued)
+    this.purged_items += queued
+    this.purged_executions += count - queued
+  }
+
+  /** The flow is disabled and enabled again: what ran is over, what waits in its queue stays. */
+  stops(): void {
+    for (const cascade of this.flow.abandon()) {
+      this.#ends.delete(cascade)
+      this.interrupted++
+    }
+    this.calls.length = 0
+    this.loading.length = 0
+    this.flow = new FlowRun(this.#plan, this.#host(), newItem())
+  }
+
   /** The next turn sees the new plan. */
   deploys(nodes: FlowNode[]): void {
     const before = this.#plan
@@ -346,7 +369,7 @@ export class FlowStory {
       ['open cascades', flow.openCascades.size, 0],
       ['cascades in flight', this.in_flight, 0],
       ['queued', this.#queue.length, 0],
-      ['cascades that ended', this.#ends.size, this.begun],
+      ['cascades that ended', this.#ends.size + this.interrupted, this.begun],
     ]
     for (const [cascade, times] of this.#ends) {
       const label = `${this.#nameOf(cascade.message)}@${cascade.root_version}`
@@ -420,7 +443,7 @@ export class FlowStory {
       ended: (_flow, cascade) => {
         if (this.present === cascade) this.present = null
         this.#ends.set(cascade, (this.#ends.get(cascade) ?? 0) + 1)
-        const status = cascade.errors > 0 ? 'failed' : 'succeeded'
+        const status = cascade.purged ? 'interrupted' : cascade.errors > 0 ? 'failed' : 'succeeded'
         this.#options.ends?.(cascade)
         this.ended.push(`${this.#nameOf(cascade.message)}@${cascade.root_version} ${status}`)
       },

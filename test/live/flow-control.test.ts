@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { limits } from '../../protocol/limits.ts'
 import { eventually, liveEngine, sharedEngine } from '../kit/live-engine.ts'
-import { code, flow, input, output, Story } from '../kit/live-story.ts'
+import { code, flow, Gate, input, output, Story } from '../kit/live-story.ts'
 
 const live = sharedEngine({ FLOW_LANES: '2' })
 
@@ -89,4 +89,102 @@ test('a loop that doubles by emits is told once for its cascade, with the number
   const executions = story.node('doubles', 'n').executions
   assert.equal(broken, 2 * executions - limits.BACK_EDGE_WAVES)
   assert.ok(told.length < 100, `${told.length} events`)
+})
+
+const never = code(
+  'stuck',
+  'export default async ({ x }, ctx) => { ctx.emit({ begun: x }); ctx.signal.addEventListener("abort", () => { globalThis.told_to_end = true }); await new Promise(() => {}) }',
+  [input('x', 'int')],
+  [output('begun', 'int')],
+)
+const endless = code(
+  'endless',
+  'export default function* ({ begun }) { for (let i = 1; ; i++) yield { i } }',
+  [input('begun', 'int')],
+  [output('i', 'int')],
+)
+const leads = code('leads', 'export default ({ y }) => ({ x: y })', [input('y', 'int')], [output('x', 'int')])
+const follows = (from: string) =>
+  code('follows', 'export default ({ x }) => ({ z: x })', [input('x', 'int', { message: from })], [output('z', 'int')])
+
+test('a disabled flow is free: what runs is over, what waits is kept, and flows that lead to it go on', async () => {
+  const story = new Story(live.engine)
+  await story.save('before', flow([leads], int('y')))
+  const own = code('own', 'export default ({ w }) => ({ x: w })', [input('w', 'int')], [output('x', 'int')])
+  await story.save('held', flow([own, never, endless, follows('before.x')], int('w')))
+  story.publish('held.x', 0)
+  await story.reaches('held.i', 100)
+  let accepted = 1
+  const full = story.refusal(() => {
+    for (; accepted < 100_000; accepted++) story.publish('held.x', accepted)
+  })
+  assert.equal(full.code, 'backlogged')
+  assert.equal(story.refusal(() => story.publish('before.y', 1)).code, 'backlogged')
+  await live.engine.flows.setEnabled('held', false, 'tests')
+  const flying = async () => (await live.engine.observe.summary()).cascades.in_flight
+  await eventually(async () => (await flying()) === 0, 'nothing of it is in flight')
+  const reached = story.version('held.i')
+  story.publish('before.y', 1)
+  await story.reaches('before.x', 1)
+  assert.equal(story.version('held.i'), reached, 'its generator has ended')
+  const statuses = async () => (await story.cascades('held')).map(({ status }) => status)
+  await eventually(async () => (await statuses()).every(status => status === 'interrupted'), 'all are interrupted')
+  const begun = live.engine.flows.get('held').backlog.waiting
+  assert.ok(begun > 0 && begun < accepted, `${begun} of ${accepted} wait`)
+  // Enabled again it goes on with what waited.
+  await live.engine.flows.setEnabled('held', true, 'tests')
+  await story.reaches('held.i', reached + 100)
+  await live.engine.flows.setEnabled('held', false, 'tests')
+})
+
+test('a purge drops what waits, with its number, and what runs goes on', async () => {
+  const story = new Story(live.engine)
+  const gate = new Gate(live.data_dir, 'purge')
+  const slow = code(
+    'slow',
+    `${gate.source}export default async ({ x }, ctx) => { ctx.emit({ begun: x }); await opened(); return { y: x } }`,
+    [input('x', 'int')],
+    [output('begun', 'int'), output('y', 'int')],
+  )
+  await story.save('purged', flow([slow], int('x')))
+  const before = await story.dropped('purged')
+  for (let x = 1; x <= 3_000; x++) story.publish('purged.x', x)
+  await story.reaches('purged.begun', 1)
+  const { dropped } = await live.engine.flows.purge('purged', 'tests')
+  assert.equal(dropped, 2_999)
+  assert.equal(live.engine.flows.get('purged').backlog.waiting, 0)
+  gate.open()
+  await story.becomes('purged.y', 1)
+  await eventually(async () => (await story.dropped('purged')) === before + dropped, 'they are counted')
+  const [event] = await story.events('purged', 'flow_purged')
+  assert.deepEqual([event!['dropped'], event!['by']], [2_999, 'tests'])
+  // What had begun and waited for its node is recorded as interrupted; the rest had not begun.
+  const statuses = async () => (await story.cascades('purged')).map(({ status }) => status).sort()
+  await eventually(async () => (await statuses()).at(-1) === 'succeeded', 'the one that ran has ended')
+  assert.ok((await statuses()).slice(0, -1).every(status => status === 'interrupted'))
+  // The next value runs, and the values that were dropped stand.
+  story.publish('purged.x', 4_000)
+  await story.becomes('purged.y', 4_000)
+  assert.equal(story.version('purged.y'), 2)
+})
+
+test('a purge works on a disabled flow and under load', async () => {
+  const story = new Story(live.engine)
+  const blocks =
+    'export default ({ x }) => { const until = Date.now() + 1; while (Date.now() < until); return { y: x } }'
+  await story.save('loaded', flow([code('y', blocks, [input('x', 'int')], [output('y', 'int')])], int('x')))
+  let accepted = 0
+  let dropped = 0
+  for (let round = 0; round < 5; round++) {
+    for (let x = 0; x < 500; x++) accepted = story.publish('loaded.x', x)
+    if (round === 3) await live.engine.flows.setEnabled('loaded', false, 'tests')
+    dropped += (await live.engine.flows.purge('loaded', 'tests')).dropped
+    if (round === 3) {
+      assert.equal(live.engine.flows.get('loaded').backlog.waiting, 0)
+      await live.engine.flows.setEnabled('loaded', true, 'tests')
+    }
+  }
+  const ran = () => story.node('loaded', 'y').executions
+  await eventually(() => ran() + dropped === accepted, 'accepted = ran + dropped')
+  assert.ok(dropped > 0)
 })

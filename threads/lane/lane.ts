@@ -167,6 +167,9 @@ class Lane implements Host {
         case 'drop':
           this.#drop(message.flow)
           break
+        case 'purge':
+          this.#purge(message.flow, message.request)
+          break
         case 'retire':
           this.#retire_at = Math.min(this.#retire_at, this.clock() + message.grace_ms)
           for (const run of this.#owned) if (!this.#unready.has(run)) this.#wanting.add(run)
@@ -183,18 +186,35 @@ class Lane implements Host {
   /** An owned flow hears of it in its next turn: bodies away of changed nodes are told to end. */
   #takePlan(plan: Plan): void {
     this.#plans.set(plan.flow_index, plan)
+    if (!plan.enabled) return this.#stop(plan.flow_index)
     const run = this.#runs.get(plan.flow_index)
     if (run !== undefined && this.#owned.has(run) && !this.#unready.has(run)) this.#wanting.add(run)
   }
 
-  /** The flow is deleted: what it had begun is over, and the front takes it from here. */
+  /** The flow is deleted: the front takes it from here. */
   #drop(flow: number): void {
-    const run = this.#runs.get(flow)
     this.#plans.delete(flow)
+    this.#stop(flow)
+  }
+
+  /** What the flow has begun here is over. What waits in its queue stays. */
+  #stop(flow: number): void {
+    const run = this.#runs.get(flow)
+    if (run === undefined) return
     this.#runs.delete(flow)
-    if (run === undefined || !this.#owned.has(run)) return
+    if (!this.#owned.has(run)) return
     this.#abandon(run)
     this.#release(run)
+  }
+
+  #purge(flow: number, request: number): void {
+    const run = this.#runs.get(flow)
+    if (run === undefined || !this.#owned.has(run)) return
+    const count = run.purge(this.#memory, this.#memory.queue.length(flow))
+    this.#endTurn(run)
+    this.#unready.delete(run)
+    this.#wanting.add(run)
+    this.#post({ type: 'purged', request, count })
   }
 
   #abandon(run: FlowRun): void {
@@ -594,7 +614,8 @@ class Lane implements Host {
   }
 
   ended(flow: FlowRun, cascade: Cascade, _ms: number): void {
-    this.#record(flow, cascade, cascade.errors > 0 ? CASCADE_STATUS.failed : CASCADE_STATUS.succeeded)
+    const { interrupted, failed, succeeded } = CASCADE_STATUS
+    this.#record(flow, cascade, cascade.purged ? interrupted : cascade.errors > 0 ? failed : succeeded)
   }
 
   #record(flow: FlowRun, cascade: Cascade, status: number): void {

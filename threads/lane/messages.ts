@@ -22,6 +22,8 @@ export interface LaneTask {
 export type ToLane =
   | { readonly type: 'plan'; readonly plan: Plan }
   | { readonly type: 'drop'; readonly flow: number }
+  /** The flow's owner drops what waits in it, and answers. */
+  | { readonly type: 'purge'; readonly flow: number; readonly request: number }
   /** Take no further flow and begin nothing; end when no flow is held any more, or after the grace: then abort what is away. */
   | { readonly type: 'retire'; readonly grace_ms: number }
   /** The call's thread is gone, or never took it. */
@@ -33,6 +35,7 @@ export type FromLane =
   | { readonly type: 'dispatch'; readonly request: CallRequest }
   /** Nobody waits for the call any more. */
   | { readonly type: 'withdrawn'; readonly call: number }
+  | { readonly type: 'purged'; readonly request: number; readonly count: number }
   | { readonly type: 'left' }
 
 /** Lane to timer: `message` holds a value that is due; it lies in the held table. */

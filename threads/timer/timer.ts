@@ -267,7 +267,7 @@ class Timer {
     this.#notes.dropped(timed.name, 'port_removed')
   }
 
-  /** At 85 % of a flow's bound for 5 s the engine is degraded, and says which flow holds most of the waiting work. */
+  /** At 85 % of the bound of an enabled flow for 5 s the engine is degraded, and says which flow holds most of the waiting work. */
   #watch(): void {
     const now_ms = Date.now()
     this.#notes.flush(nowUs())
@@ -275,7 +275,7 @@ class Timer {
     for (const [flow, timed] of this.#timed) {
       const share = this.#flows.share(flow)
       const pressed = this.#pressed.get(flow)
-      if (share < limits.FLOW_PRESSURE_DEGRADED) {
+      if (share < limits.FLOW_PRESSURE_DEGRADED || !timed.enabled) {
         this.#relieve(flow)
       } else if (pressed === undefined) {
         this.#pressed.set(flow, { since_ms: now_ms, told: null })

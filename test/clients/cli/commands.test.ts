@@ -344,6 +344,14 @@ describe('svc flows', () => {
     assert.ok(stdout.endsWith('/nodes/0/timeout\n- 5\n'), stdout)
   })
 
+  test('purge says how much it dropped', async t => {
+    const script = { 'POST /flows/boiler/purge': { answer: { name: 'boiler', dropped: 1234 } } }
+    const { code, stdout } = await against(t, script, ['flows', 'purge', 'boiler'])
+    assert.deepEqual([code, stdout], [0, 'boiler: 1234 dropped\n'])
+    const { stdout: json } = await against(t, script, ['flows', 'purge', 'boiler', '--json'])
+    assert.deepEqual(JSON.parse(json), { name: 'boiler', dropped: 1234 })
+  })
+
   test('restore takes the first characters of a commit, and no others', async t => {
     const script = { ...HISTORY, 'POST /flows/boiler/restore': { answer: SAVED } }
     const { code, requests } = await against(t, script, ['flows', 'restore', 'boiler', 'aaaa'])

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Execution } from '../../../core/cascade/seat.ts'
 import { limits } from '../../../protocol/limits.ts'
 import type { FlowNode } from '../../../protocol/nouns/flow-document.ts'
-import { type Context, FlowStory, type NodeBody, node } from '../../kit/flow-story.ts'
+import { type Context, FlowStory, isFollowed, type NodeBody, node } from '../../kit/flow-story.ts'
 import { seed } from '../../kit/random.ts'
 import { Chance } from './kit/random-flow.ts'
 
@@ -99,29 +99,34 @@ function bodyOf(part: Part, outputs: readonly string[], chance: Chance, pauses: 
   return bodies[part.kind]
 }
 
-function randomNodes(chance: Chance, pauses: Pauses, parts: Map<string, Part>, total: Total): FlowNode[] {
-  const count = 1 + chance.below(7)
-  const loops = chance.happens(0.35)
-  return Array.from({ length: count }, (_, at) => {
-    const made = Array.from({ length: count }, (_, other) => [`m${other}a`, `m${other}b`]).flat()
-    const before = made.slice(0, at * 2)
-    const reads = new Set<string>()
-    for (let left = chance.pick([1, 1, 1, 2, 2, 3]); left > 0; left--)
-      reads.add(chance.pick(loops ? ['in0', 'in1', ...made] : ['in0', 'in1', 'in2', ...before, ...before]))
-    const words = [...reads].map((name, place) => (place > 0 && chance.happens(0.2) ? `!${name}` : name))
-    const makes = [`m${at}a`, `m${at}b`].filter((_, place) => place === 0 || chance.happens(0.5))
-    const kind = chance.pick(KINDS)
-    const part: Part = {
-      kind,
-      emissions: 1 + chance.below(chance.pick([3, 3, 8, 40])),
-      loud: chance.happens(loops ? 0.08 : 0.5) ? Number.POSITIVE_INFINITY : chance.pick([5, 20]),
-    }
-    parts.set(`n${at}`, part)
-    const body = bodyOf(part, makes, chance, pauses, total)
-    const more = kind === 'call' ? { timeout: 5 } : {}
-    const rate = chance.happens(0.1) ? { rate_hz: 10 } : {}
-    return node(`n${at}`, words.join(' '), makes.join(' '), body, { dtype: 'int', ...more, ...rate })
-  })
+interface Making {
+  readonly chance: Chance
+  readonly pauses: Pauses
+  readonly parts: Map<string, Part>
+  readonly total: Total
+  readonly count: number
+  readonly loops: boolean
+}
+
+function randomNode({ chance, pauses, parts, total, count, loops }: Making, at: number): FlowNode {
+  const made = Array.from({ length: count }, (_, other) => [`m${other}a`, `m${other}b`]).flat()
+  const before = made.slice(0, at * 2)
+  const reads = new Set<string>()
+  for (let left = chance.pick([1, 1, 1, 2, 2, 3]); left > 0; left--)
+    reads.add(chance.pick(loops ? ['in0', 'in1', ...made] : ['in0', 'in1', 'in2', ...before, ...before]))
+  const words = [...reads].map((name, place) => (place > 0 && chance.happens(0.2) ? `!${name}` : name))
+  const makes = [`m${at}a`, `m${at}b`].filter((_, place) => place === 0 || chance.happens(0.5))
+  const kind = chance.pick(KINDS)
+  const part: Part = {
+    kind,
+    emissions: 1 + chance.below(chance.pick([3, 3, 8, 40])),
+    loud: chance.happens(loops ? 0.08 : 0.5) ? Number.POSITIVE_INFINITY : chance.pick([5, 20]),
+  }
+  parts.set(`n${at}`, part)
+  const body = bodyOf(part, makes, chance, pauses, total)
+  const more = kind === 'call' ? { timeout: 5 } : {}
+  const rate = chance.happens(0.1) ? { rate_hz: 10 } : {}
+  return node(`n${at}`, words.join(' '), makes.join(' '), body, { dtype: 'int', ...more, ...rate })
 }
 
 async function comesToRest(start: number, meet: (what: string, times?: number) => void): Promise<void> {
@@ -129,7 +134,10 @@ async function comesToRest(start: number, meet: (what: string, times?: number) =
   const pauses = new Pauses()
   const parts = new Map<string, Part>()
   const total = { made: 0, most: chance.happens(0.05) ? 30_000 : 1_500 }
-  const nodes = randomNodes(chance, pauses, parts, total)
+  const count = 1 + chance.below(7)
+  const making: Making = { chance, pauses, parts, total, count, loops: chance.happens(0.35) }
+  const nodes = Array.from({ length: count }, (_, at) => randomNode(making, at))
+  const meddles = chance.happens(0.4)
   const bound = chance.pick([1, 1, 2, 3, 5, 10, 50])
   const values = Object.fromEntries(['in0', 'in1', 'in2'].map(name => [name, 0]))
   for (const { ports } of nodes) for (const { name } of ports.outputs ?? []) values[name] = 0
@@ -146,13 +154,13 @@ async function comesToRest(start: number, meet: (what: string, times?: number) =
     const { id } = execution.seat.node
     if (story.calls.find(call => call.seat.node.id === id) !== execution) return
     const part = parts.get(id)!
+    const [output] = execution.seat.node.outputs
     const call = calls.get(execution) ?? { left: total.made > total.most ? 0 : part.emissions, may: true }
     calls.set(execution, call)
     // It goes on when it is told that its last emission has run.
     if (!call.may) return
     if (call.left-- <= 0) return story.callReturns(id)
     call.may = false
-    const [output] = execution.seat.node.outputs
     story.callEmits(id, { [output!.port]: ++total.made }, () => {
       call.may = true
     })
@@ -165,9 +173,27 @@ async function comesToRest(start: number, meet: (what: string, times?: number) =
     most = Math.max(most, story.flow.inner)
     assert.ok(++turns < TURNS, `seed ${start}: it goes on for ever`)
   }
+  let accepted = 0
+  const publish = (value: number) => {
+    const name = chance.pick(['in0', 'in1', 'in2'])
+    if (isFollowed(story.plan, story.indexOf(name))) accepted++
+    story.publish(name, value)
+  }
+  const meddle = () => {
+    const what = chance.pick(['purge', 'stop', 'deploy'] as const)
+    meet(what)
+    if (what === 'purge') story.purges()
+    else if (what === 'stop') story.stops()
+    else {
+      const at = chance.below(count)
+      nodes[at] = randomNode(making, at)
+      story.deploys(nodes)
+    }
+  }
   for (let steps = 20 + chance.below(80); steps > 0; steps--) {
     const choice = chance.below(100)
-    if (choice < 35) story.publish(chance.pick(['in0', 'in1', 'in2']), steps)
+    if (meddles && chance.happens(0.06)) meddle()
+    if (choice < 35) publish(steps)
     else if (choice < 65) turn()
     else if (choice < 80) pauses.release(chance)
     else if (choice < 90) callGoesOn(story.calls[chance.below(story.calls.length)])
@@ -189,6 +215,7 @@ async function comesToRest(start: number, meet: (what: string, times?: number) =
     else idle++
   }
   assert.deepEqual(story.open(), [], `seed ${start}: bound ${bound}, ${JSON.stringify([...parts.values()])}`)
+  assert.equal(story.begun + story.purged_items, accepted, `seed ${start}: accepted = begun + dropped by a purge`)
   // A wave waits once before each node at most, and one cascade, or one emission of each node, may come on top.
   const hard = bound * limits.FLOW_WAITING_HARD_FACTOR
   const all = nodes.length * (hard + story.max_in_flight + nodes.length)
@@ -196,6 +223,8 @@ async function comesToRest(start: number, meet: (what: string, times?: number) =
   meet('cascades', story.begun)
   meet('executions', story.started.length)
   meet('broken loops', story.cycles.length)
+  meet('purged', story.purged_items + story.purged_executions)
+  meet('interrupted', story.interrupted)
   meet('failures', story.failures.length)
   if (most >= bound) meet('full flows')
   for (const failure of story.failures) meet(failure.split(' ')[1]!)

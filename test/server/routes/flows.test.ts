@@ -51,6 +51,12 @@ describe('flows over HTTP', () => {
     assert.equal((await asking.ask('GET', '/flows/grinder')).json.enabled, true)
   })
 
+  test('a purge answers how much it dropped', async () => {
+    await asking.ask('PUT', '/flows/sieve', { body: { document: boiler } })
+    assert.deepEqual((await asking.ask('POST', '/flows/sieve/purge')).json, { name: 'sieve', dropped: 0 })
+    assert.equal(await asking.code('POST', '/flows/nobody/purge'), 'flow_not_found')
+  })
+
   test('the history of a flow is read commit by commit, and one is restored', async () => {
     await asking.ask('PUT', '/flows/oven', { body: { document: { nodes: [] } } })
     await asking.ask('PUT', '/flows/oven', { body: { document: boiler } })
