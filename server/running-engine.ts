@@ -1,6 +1,6 @@
 import type { Config } from './config.ts'
 import type { Engine } from './engine.ts'
-import type { Installation } from './installation/installation.ts'
+import type { Installation, MintedToken } from './installation/installation.ts'
 import type { LiveBounds } from './lanes/bounds.ts'
 import type { Log } from './observe/serve-log.ts'
 import type { OpenedStore } from './store/front/open-store.ts'
@@ -39,9 +39,4 @@ export interface RunningEngine {
   onTokenEnded(handler: () => void): void
   /** Ends what runs, makes everything durable, stops listening. */
   close(): Promise<void>
-}
-
-export interface MintedToken {
-  readonly token: string
-  readonly lifetime_s: number
 }

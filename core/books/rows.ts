@@ -1,7 +1,7 @@
 /** The books in shared memory: which rows there are and where they lie. What they mean stands in docs/shared-memory/books.md. */
 import { limits } from '../../protocol/limits.ts'
 import { layout } from '../memory/layout.ts'
-import type { Memory, MemorySizes } from '../memory/region.ts'
+import type { Memory, MemorySizes } from '../memory/memory.ts'
 
 export const MACHINE_STATE = { none: 0, attached: 1, removed: 2 } as const
 

@@ -19,20 +19,10 @@ import { FLOW_ROW, type FlowTable } from './flows.ts'
 import { DOING, INTENT_ROW, intentWord, RECORD_BIT } from './intent.ts'
 import { GROUP, type IngressQueue, itemBytes } from './queue.ts'
 import type { ReadySet } from './ready.ts'
+import type { Route } from './route.ts'
 import { flowsOf, Together } from './together.ts'
 
-/** Where a message goes. Flow indexes are engine-wide. */
-export interface Route {
-  readonly message: number
-  /** The flow that the message belongs to. */
-  readonly flow: number
-  /** A node of that flow reads it. */
-  readonly queued: boolean
-  /** Other flows that read it, ascending. */
-  readonly foreign: readonly number[]
-  /** The flow itself and every flow that can be reached from it. */
-  readonly downstream: readonly number[]
-}
+export type { Route } from './route.ts'
 
 /** Why a publish was refused: nothing changed and no version was used. */
 export const REFUSED = {

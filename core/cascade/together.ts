@@ -1,4 +1,4 @@
-import type { Route } from './publish.ts'
+import type { Route } from './route.ts'
 
 /**
  * What is planned for each flow while several values are published under one taking of the publish words: where the planned

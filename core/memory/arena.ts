@@ -13,7 +13,7 @@
 import * as atomics from '#atomics'
 import { limits } from '../../protocol/limits.ts'
 import { layout } from './layout.ts'
-import type { Memory, MemorySizes } from './region.ts'
+import type { Memory, MemorySizes } from './memory.ts'
 import { slotOf } from './threads.ts'
 import { lockWord, unlockWord } from './wait.ts'
 

@@ -8,7 +8,7 @@
  */
 import * as atomics from '#atomics'
 import { layout } from './layout.ts'
-import type { Memory } from './region.ts'
+import type { Memory } from './memory.ts'
 import { SLOT, THREAD_ROW } from './threads.ts'
 
 export const BEGUN_ROW = layout(

@@ -5,7 +5,7 @@
 
 import { BUCKETS, bucketOf } from './buckets.ts'
 import { layout } from './layout.ts'
-import type { Memory } from './region.ts'
+import type { Memory } from './memory.ts'
 
 export const PLACEMENT = { inline: 0, dispatch: 1 } as const
 /** From the publish of the value that woke the node to its start; its body; from the root publish to its end. */

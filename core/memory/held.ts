@@ -9,8 +9,8 @@ import { type Arena, SLAB_ROW, SLAB_STATE } from './arena.ts'
 import { copyBytes } from './copy.ts'
 import { type EncodedValue, KIND, type Kind } from './encoded.ts'
 import { layout } from './layout.ts'
+import type { Memory } from './memory.ts'
 import { VALUE_SLOT } from './messages.ts'
-import type { Memory } from './region.ts'
 
 export const HELD_ROW = layout(
   'HELD_ROW',

@@ -10,7 +10,7 @@ import { SLAB_ROW, SLAB_STATE } from './arena.ts'
 import { copyBytes } from './copy.ts'
 import { type EncodedValue, KIND, type Kind } from './encoded.ts'
 import { layout } from './layout.ts'
-import type { Memory } from './region.ts'
+import type { Memory } from './memory.ts'
 
 export interface ReadValue extends EncodedValue {
   version: number

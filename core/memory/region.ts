@@ -11,30 +11,11 @@ import { NODE_ROW, WIRE_ROW } from './counters.ts'
 import { HELD_ROW } from './held.ts'
 import { JOURNAL_HEADER } from './journal/record.ts'
 import { layout } from './layout.ts'
+import { type Memory, type MemorySizes, REGION_NAMES, type Region, type RegionName } from './memory.ts'
 import { MESSAGE_ROW } from './messages.ts'
 import { SLOT, THREAD_ROW } from './threads.ts'
 
-export interface MemorySizes {
-  flows: number
-  messages: number
-  nodes: number
-  /** Wires to nodes that several messages wake. */
-  wires: number
-  /** Thread slots, at most 64. */
-  threads: number
-  /** Journal rings: slots 0 .. rings - 1 can write one. */
-  rings: number
-  /** Rows of begun cascades, for each lane slot that has a ring. */
-  begun_rows: number
-  /** A power of two. */
-  ring_bytes: number
-  queue_segments: number
-  /** Rounded up to whole blocks. */
-  arena_bytes: number
-  /** Live claims and waiters that the resource books have room for; multiples of 32. */
-  book_claims: number
-  book_waiting: number
-}
+export type { Memory, MemorySizes, Region, RegionName } from './memory.ts'
 
 export const productionSizes: MemorySizes = {
   flows: limits.FLOWS,
@@ -62,22 +43,6 @@ export const ROOM = {
 } as const
 
 const PAGE = 4096
-const NAMES = [
-  'control',
-  'threads',
-  'flows',
-  'messages',
-  'held',
-  'nodes',
-  'wires',
-  'begun',
-  'ready',
-  'books',
-  'queue',
-  'arena',
-  'journals',
-] as const
-export type RegionName = (typeof NAMES)[number]
 const SIZE_NAMES = [
   'flows',
   'messages',
@@ -93,29 +58,12 @@ const SIZE_NAMES = [
   'book_waiting',
 ] as const
 
-export interface Region {
-  /** Bytes from the start of the buffer. */
-  readonly offset: number
-  readonly size: number
-}
-
-export interface Memory {
-  readonly sab: SharedArrayBuffer
-  readonly i32: Int32Array
-  readonly f64: Float64Array
-  readonly u8: Uint8Array
-  /** Over the whole buffer, for everything that wants a Buffer. */
-  readonly bytes: Buffer
-  readonly regions: { readonly [name in RegionName]: Region }
-  readonly sizes: Readonly<MemorySizes>
-}
-
 export const CONTROL = layout(
   'CONTROL',
   [
     ['magic', 'i32', 'MAGIC once the directory is whole'],
     ['format', 'i32', 'FORMAT'],
-    ['directory', `bytes:${(NAMES.length * 8) as 104}`, 'offset and size of each region, i32 pairs'],
+    ['directory', `bytes:${(REGION_NAMES.length * 8) as 104}`, 'offset and size of each region, i32 pairs'],
     ['sizes', `bytes:${(SIZE_NAMES.length * 4) as 48}`, 'MemorySizes in order, i32'],
     ['engine_epoch', 'f64', 'number of this engine start, from the store'],
     ['started_us', 'f64', 'when the engine started, microseconds since 1970'],
@@ -176,7 +124,7 @@ export function createMemory(sizes: MemorySizes): Memory {
   if (sizes.book_claims % 32 !== 0 || sizes.book_waiting % 32 !== 0) throw new RangeError('the books have whole words')
   if (sizes.threads > limits.THREADS || sizes.rings > sizes.threads) throw new RangeError('more slots than owner words')
   let at = 0
-  const cut = NAMES.map(name => {
+  const cut = REGION_NAMES.map(name => {
     const size = bytesOf(name, sizes)
     const offset = at
     at = up(offset + size, PAGE)
@@ -204,7 +152,7 @@ export function attachMemory(sab: SharedArrayBuffer): Memory {
     throw new TypeError('not the memory of this engine')
   const directory = CONTROL.offset.directory >> 2
   const regions = {} as { [name in RegionName]: Region }
-  NAMES.forEach((name, i) => {
+  REGION_NAMES.forEach((name, i) => {
     regions[name] = { offset: i32[directory + 2 * i]!, size: i32[directory + 2 * i + 1]! }
   })
   const sizes = {} as MemorySizes
@@ -224,7 +172,7 @@ export function attachMemory(sab: SharedArrayBuffer): Memory {
 
 /** The regions of a memory as a table for people. */
 export function drawMemory(memory: Memory): string {
-  const rows = NAMES.map(name => {
+  const rows = REGION_NAMES.map(name => {
     const { offset, size } = memory.regions[name]
     return `| ${String(offset).padStart(10)} | ${String(size).padStart(10)} | ${name.padEnd(8)} |`
   })

@@ -4,7 +4,7 @@
  */
 import * as atomics from '#atomics'
 import { layout } from './layout.ts'
-import type { Memory } from './region.ts'
+import type { Memory } from './memory.ts'
 
 /** Thread slots. Lanes hold `lane` .. `lane + limits.LANE_SLOTS - 1`; a retiring lane and its replacement differ. */
 export const SLOT = { front: 1, store: 2, reader: 3, timer: 4, connectors: 5, lane: 8 } as const

@@ -9,7 +9,7 @@
  * few milliseconds, so a wake that went to a thread that died is not missed for ever.
  */
 import * as atomics from '#atomics'
-import type { Memory } from './region.ts'
+import type { Memory } from './memory.ts'
 import { THREAD_ROW } from './threads.ts'
 
 const SLEPT_FOR = -0x80000000

@@ -3,7 +3,6 @@ import { ServiceError } from '../errors.ts'
 import { limits } from '../limits.ts'
 import { refuseUnlessPlain } from '../values/msgpack-scan.ts'
 import { msgpackSettings } from '../values/msgpack-settings.ts'
-import type { EngineFrame, WorkerFrame } from './frames.ts'
 
 /** Worker frames as bytes. Apart from their schemas, which a worker process would load for longer than a short body runs. */
 export const WORKER_PROTOCOL = 2
@@ -12,8 +11,8 @@ export const WORKER_PATH = '/workers/attach'
 const packr = new Packr(msgpackSettings)
 const unpackr = new Unpackr(msgpackSettings)
 
-/** In a buffer of its own. Integers beyond 32 bits travel as doubles. */
-export function encodeFrame(frame: WorkerFrame | EngineFrame): Buffer {
+/** A frame of `frames.ts`, in a buffer of its own. Integers beyond 32 bits travel as doubles. */
+export function encodeFrame<Frame extends { readonly t: string }>(frame: Frame): Buffer {
   return Buffer.from(packr.pack(frame))
 }
 

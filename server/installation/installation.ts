@@ -17,7 +17,6 @@ import {
 import { limits } from '../../protocol/limits.ts'
 import { formatTime } from '../../protocol/time.ts'
 import { VERSION } from '../../protocol/version.ts'
-import type { MintedToken } from '../running-engine.ts'
 import { createDatabase } from '../store/front/database-file.ts'
 import { checkFiles, holdsUsers, IGNORE_FILE, startRefusal } from './files.ts'
 import { InstallationLock } from './lock.ts'
@@ -47,6 +46,11 @@ const PASSWORD_CHARACTERS = 20
 const TOKEN_CHECK_MS = 60_000
 
 const isDirectory = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+
+export interface MintedToken {
+  readonly token: string
+  readonly lifetime_s: number
+}
 
 /**
  * A directory that one engine owns: its database, key, token, log. Everything in it is made by the engine and for this user

@@ -9,7 +9,7 @@
  */
 import { limits } from '../../../protocol/limits.ts'
 import { layout } from '../layout.ts'
-import type { Memory } from '../region.ts'
+import type { Memory } from '../memory.ts'
 
 export const JOURNAL = { padding: 0, value: 1, cascade: 2, state: 3, held: 4, note: 5, taken: 6, count: 7 } as const
 /** Flags of a value record. */

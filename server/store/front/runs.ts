@@ -1,9 +1,11 @@
 import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type { ResourceAmounts, RunCause, RunError, RunNodeStatus, RunStatus } from '../../../protocol/nouns/run.ts'
-import type { CurveChunk } from '../runs/metric-chunk.ts'
+import type { CurveChunk, MetricPoint } from '../runs/metric-chunk.ts'
 
 /** What the store keeps of a run and how it is asked for it. Plain data that crosses threads; times are microseconds since 1970. */
+
+export type { MetricPoint } from '../runs/metric-chunk.ts'
 
 export interface StoredRun {
   id: string
@@ -124,13 +126,6 @@ export interface StoredRunNode {
   outputs: StoredOutput[] | null
   cached_from: string | null
   error: RunError | null
-}
-
-export interface MetricPoint {
-  /** `<node>.<name>` */
-  name: string
-  step: number
-  value: number
 }
 
 /** What happened inside a run since the last record of it: one write, in order with those before and after. */

@@ -1,9 +1,14 @@
-import type { MetricPoint } from '../front/runs.ts'
-
 /** Points of one curve as columns: all steps, then all values, as little-endian f64, which is how every machine that this runs on has them. */
 
 /** Points in one row at most: what a reader decodes at once. */
 const CHUNK_POINTS = 4096
+
+export interface MetricPoint {
+  /** `<node>.<name>` */
+  name: string
+  step: number
+  value: number
+}
 
 /** Points of one curve that are written together; `bytes` in base64, since JSON knows no -0. */
 export interface CurveChunk {
