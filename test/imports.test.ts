@@ -42,6 +42,32 @@ const edges: Edge[] = Object.keys(DIRECTIONS)
   )
 
 const folderOf = (path: string): string => path.slice(0, path.indexOf('/'))
+/** Sets of files of which each can be reached from each other, sorted (Tarjan 1972). */
+function circlesOf(all: readonly Edge[]): string[][] {
+  const next = new Map<string, string[]>()
+  for (const { by, target } of all) if (target !== null) next.set(by, [...(next.get(by) ?? []), target])
+  const seen = new Map<string, { index: number; low: number; waits: boolean }>()
+  const stack: string[] = []
+  const circles: string[][] = []
+  const visit = (file: string): { index: number; low: number; waits: boolean } => {
+    const here = { index: seen.size, low: seen.size, waits: true }
+    seen.set(file, here)
+    stack.push(file)
+    for (const to of next.get(file) ?? []) {
+      const there = seen.get(to)
+      if (there === undefined) here.low = Math.min(here.low, visit(to).low)
+      else if (there.waits) here.low = Math.min(here.low, there.index)
+    }
+    if (here.low !== here.index) return here
+    const circle = stack.splice(stack.indexOf(file))
+    for (const one of circle) seen.get(one)!.waits = false
+    if (circle.length > 1) circles.push(circle.sort())
+    return here
+  }
+  for (const file of next.keys()) if (!seen.has(file)) visit(file)
+  return circles
+}
+
 const told = (list: readonly Edge[]): string[] => list.map(edge => `${edge.by} imports ${edge.from}`)
 
 describe('imports go one way', () => {
@@ -99,6 +125,78 @@ describe('imports go one way', () => {
     const wrong = edges.filter(edge => edge.target !== null && !existsSync(join(ROOT, edge.target)))
     assert.deepEqual(told(wrong), [])
   })
+})
+
+/** Which rooms of server/ a room may import from, besides itself. Every room may write to the log (`LOG`). */
+const ROOMS: Record<string, readonly string[]> = {
+  artifacts: ['http', 'watch'],
+  auth: ['store'],
+  calls: ['auth', 'http', 'lanes'],
+  fanout: ['http'],
+  flows: ['fanout', 'lanes', 'observe', 'store'],
+  http: ['auth'],
+  installation: ['store'],
+  lanes: ['calls', 'observe', 'watch'],
+  observe: ['fanout', 'flows', 'lanes', 'store', 'watch'],
+  routes: ['auth', 'calls', 'flows', 'http', 'store'],
+  runs: ['calls', 'store'],
+  store: ['lanes', 'watch'],
+  watch: [],
+}
+const LOG = 'server/observe/serve-log.ts'
+/** What routes and sockets ask of the engine, and how the program is configured: for every room. */
+const SHARED = new Set(['server/engine.ts', 'server/config.ts', LOG])
+
+/** Rooms that know each other, to be taken apart: bounds of threads in lanes, the front's memory there, the health of nodes in observe. */
+const MUTUAL_ROOMS = ['calls lanes', 'flows observe', 'lanes observe']
+
+/** Files that know each other's types, to be taken apart. A circle is named by its first file. */
+const CIRCLES = ['clients/client/run-follow.ts', 'core/cascade/beginning.ts', 'core/cascade/mailbox.ts']
+
+const FILES_IN_A_FOLDER = 20
+/** Folders that have outgrown it, and the most that each may have: these numbers only ever fall. */
+const CROWDED: Record<string, number> = {
+  'clients/cli/commands': 40,
+  'clients/client': 22,
+  'core/cascade': 27,
+  'server/flows': 24,
+}
+
+/** `server/http/front.ts` stands in the room `http`; null on the floor and outside of server. */
+const roomOf = (path: string): string | null => /^server\/([^/]+)\//.exec(path)?.[1] ?? null
+
+describe('the rooms of server', () => {
+  const between = edges.filter(
+    ({ by, target }) => target !== null && roomOf(by) !== null && target.startsWith('server/') && !SHARED.has(target),
+  )
+
+  test('each imports from the rooms that it may know, and nobody imports what puts the program together', () => {
+    const wrong = between.filter(({ by, target }) => {
+      const [from, to] = [roomOf(by)!, roomOf(target!)]
+      return from !== to && (to === null || !(ROOMS[from] ?? []).includes(to))
+    })
+    assert.deepEqual(told(wrong), [])
+  })
+
+  test('two rooms that know each other are known, and there are no more of them', () => {
+    const mutual = Object.entries(ROOMS).flatMap(([room, known]) =>
+      known.filter(other => room < other && ROOMS[other]?.includes(room)).map(other => `${room} ${other}`),
+    )
+    assert.deepEqual(mutual.sort(), [...MUTUAL_ROOMS].sort())
+  })
+})
+
+test('no files import each other in a circle, types included, beyond the circles that are known', () => {
+  const circles = circlesOf(edges).filter(circle => !CIRCLES.includes(circle[0]!))
+  assert.deepEqual(circles, [])
+})
+
+test('a folder has about twenty files', () => {
+  const counts = new Map<string, number>()
+  for (const folder of Object.keys(DIRECTIONS))
+    for (const file of filesUnder(folder, '.ts')) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1)
+  const crowded = [...counts].filter(([folder, count]) => count > (CROWDED[folder] ?? FILES_IN_A_FOLDER))
+  assert.deepEqual(crowded, [])
 })
 
 test('no folder stands at the top level that the house does not know', () => {
