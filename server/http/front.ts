@@ -85,6 +85,8 @@ export class Front implements Publisher {
   #connections = 0
   #sweep: NodeJS.Timeout | null = null
   #closed = false
+  /** It was told that a peer forwards addresses and is not trusted with that. */
+  #warned = false
 
   constructor(library: Library, options: FrontOptions) {
     this.#library = library
@@ -228,8 +230,15 @@ export class Front implements Publisher {
   }
 
   #addressOf(res: HttpResponse): string {
+    const { proxies, log } = this.#options
+    const { forwarded_for } = this.#gate
     const peer = addressOfBytes(new Uint8Array(res.getRemoteAddress()))
-    return this.#options.proxies.clientOf(peer, this.#gate.forwarded_for)
+    // Mostly a proxy that nobody named: everybody behind it is one client then. Anybody can send the header, so it is told once.
+    if (forwarded_for !== '' && !this.#warned && !proxies.isTrusted(peer)) {
+      this.#warned = true
+      log.warn('forwarded_for_not_trusted', { peer, setting: 'TRUSTED_PROXIES' })
+    }
+    return proxies.clientOf(peer, forwarded_for)
   }
 
   #serveSockets(handlers: SocketHandlers): void {

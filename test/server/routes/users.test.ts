@@ -129,6 +129,11 @@ describe('no trusted proxy', () => {
       })
     for (let failure = 0; failure < limits.LOGIN_FAILURES; failure++) await attempt(`203.0.113.${failure}`, 'wrong')
     assert.equal(await attempt('198.51.100.1', ADA.password), 429)
+    // Whoever forgot to name the proxy hears of it, once: everybody behind it is one client.
+    assert.deepEqual(
+      served.log.lines.filter(({ event }) => event === 'forwarded_for_not_trusted').map(({ fields }) => fields['peer']),
+      ['127.0.0.1'],
+    )
     served.close()
   })
 })
