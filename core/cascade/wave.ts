@@ -120,17 +120,16 @@ export class Wave {
   /** Among the arrivals. An entry there without it is stale: the wave has run already. */
   arrived = false
 
-  /** False: the node is pending, or waits in its mailbox; it is not woken twice. */
-  activate(position: number): boolean {
-    if (this.away.length > 0 && this.away.includes(position)) return false
+  /** One that is pending, or waits in its mailbox, is not woken twice. */
+  activate(position: number): void {
+    if (this.away.length > 0 && this.away.includes(position)) return
     const pending = this.pending
     let at = this.count
     while (at > 0 && pending[at - 1]! > position) at--
-    if (at > 0 && pending[at - 1] === position) return false
+    if (at > 0 && pending[at - 1] === position) return
     for (let index = this.count; index > at; index--) pending[index] = pending[index - 1]!
     pending[at] = position
     this.count++
-    return true
   }
 
   /** The next node that may start, taken out of `pending`; -1 when all that is pending waits for a body away. */
