@@ -60,6 +60,9 @@ export const limits = {
   BACK_EDGE_WAVES: 10_000,
   SLOW_BODY_MS: 20,
   SLOW_BODY_MEDIAN_OF: 32,
+  FAST_BODY_MS: 10,
+  /** Of the last executions of a promoted body, so many may be no fast ones when it goes back. */
+  FAST_BODY_STRAYS: 1 / 8,
   BLOCKED_LANE_MS: 1_000,
   NODE_SILENT_MS: 90_000,
   CANCEL_GRACE_MS: 10_000,
@@ -249,6 +252,8 @@ export function assertLimits(): void {
   hold(limits.SOCKET_FRAME_BYTES > limits.MESSAGE_VALUE_BYTES, 'a frame carries a value of the largest size')
   hold(limits.FLOW_BODY_BYTES >= limits.SOURCE_BYTES, 'a flow document carries a source of the largest size')
   hold(limits.JOURNAL_RING_BYTES >= 8 * limits.MESSAGE_VALUE_BYTES, 'the ring takes a turn of large values')
+  hold(limits.FAST_BODY_MS < limits.SLOW_BODY_MS, 'a body that goes back to its lane is well below what promotes it')
+  hold(limits.SLOW_BODY_MEDIAN_OF === 32, 'one bit of a word stands for each')
   hold(limits.FLOW_PRESSURE_SHOWN < limits.FLOW_PRESSURE_DEGRADED, 'pressure shows before it degrades')
   hold(
     limits.WORKER_FRAME_BYTES >=

@@ -285,9 +285,7 @@ export class FlowRun {
     execution.contributed = false
     execution.started_ms = this.#now
     execution.root_ms = cascade.root_ms
-    const wake = run.wakes[position]!
-    execution.published_ms = wake >= 0 ? run.publishedIn(wake, wave) : this.#newestOf(execution)
-    if (execution.published_ms < 0) execution.published_ms = wave.at_ms
+    execution.published_ms = run.wokenAt(position, wave, execution)
     cascade.executions++
     const mismatch = run.mismatches[position]
     if (mismatch !== null) {
@@ -305,27 +303,12 @@ export class FlowRun {
     const result = host.call(seat, inputs)
     this.#inside = null
     const now = host.clock()
-    execution.took_ms = now - this.#now
+    execution.took_ms = execution.held_ms = now - this.#now
     execution.ended_ms = this.#now = now
     if (result === undefined || result === null) return host.executed(execution)
     if (result !== THREW) return this.#result(execution, result)
     host.executed(execution)
     this.#failHere(execution, host.thrown())
-  }
-
-  /** Which of several messages woke it, and when the newest of those was published; -1: none of them. */
-  #newestOf(execution: Execution): number {
-    const { run, wave, position } = execution
-    const { inputs } = run.plan.nodes[position]!
-    const wires = (execution.wires ??= new Array<number>(inputs.length).fill(-1))
-    let newest = -1
-    for (let at = 0; at < inputs.length; at++) {
-      const { trigger, message } = inputs[at]!
-      const published_ms = trigger ? run.publishedIn(message, wave) : -1
-      wires[at] = published_ms
-      if (published_ms > newest) newest = published_ms
-    }
-    return newest
   }
 
   /**

@@ -207,6 +207,29 @@ export class PlanRun {
     return -1
   }
 
+  /**
+   * When the value was published that woke the node, the newest of several. `wires` gets the times of all of them, -1 for those that
+   * did not, where several messages wake it.
+   */
+  wokenAt(position: number, wave: Wave, execution: { wires: number[] | null }): number {
+    const wake = this.wakes[position]!
+    const published_ms = wake >= 0 ? this.publishedIn(wake, wave) : this.#newestOf(position, wave, execution)
+    return published_ms < 0 ? wave.at_ms : published_ms
+  }
+
+  #newestOf(position: number, wave: Wave, execution: { wires: number[] | null }): number {
+    const { inputs } = this.plan.nodes[position]!
+    const wires = (execution.wires ??= new Array<number>(inputs.length).fill(-1))
+    let newest = -1
+    for (let at = 0; at < inputs.length; at++) {
+      const { trigger, message } = inputs[at]!
+      const published_ms = trigger ? this.publishedIn(message, wave) : -1
+      wires[at] = published_ms
+      if (published_ms > newest) newest = published_ms
+    }
+    return newest
+  }
+
   /** Gives `wave`, and no other, a value to read that is not the present one; with its version, 0 when the wave did not publish it. */
   lend(position: number, value: unknown, version: number, ms: number, wave: Wave): void {
     const older = (this.#older[position] ??= [])

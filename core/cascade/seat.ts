@@ -73,6 +73,8 @@ export class Execution {
   ended_ms = 0
   /** What the body itself took; less than from start to end when a call slot runs it. */
   took_ms = 0
+  /** How long it held its thread at once; a promise that waits holds none. */
+  held_ms = 0
   /** Of its cascade. */
   root_ms = 0
   /** When the newest of the values that woke it was published. */

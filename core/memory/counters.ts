@@ -7,7 +7,8 @@ import { BUCKETS, bucketOf } from './buckets.ts'
 import { layout } from './layout.ts'
 import type { Memory } from './memory.ts'
 
-export const PLACEMENT = { inline: 0, dispatch: 1 } as const
+/** `promoted`: dispatched because it was slow; it goes back inline when it is fast again. */
+export const PLACEMENT = { inline: 0, dispatch: 1, promoted: 2 } as const
 /** From the publish of the value that woke the node to its start; its body; from the root publish to its end. */
 export const LATENCIES = ['wait', 'execution', 'total'] as const
 export type Latency = (typeof LATENCIES)[number]

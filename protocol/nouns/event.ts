@@ -16,6 +16,7 @@ export const EVENT_TYPES = [
   'node_down',
   'node_up',
   'node_promoted',
+  'node_demoted',
   'node_log',
   'cycle_broken',
   'cascade_rerun',

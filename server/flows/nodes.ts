@@ -49,7 +49,7 @@ export class LiveNodes implements Nodes {
     return {
       name: node,
       type,
-      placement: dispatch || counters.placement(index) === PLACEMENT.dispatch ? 'dispatch' : 'inline',
+      placement: dispatch || counters.placement(index) !== PLACEMENT.inline ? 'dispatch' : 'inline',
       executions: counters.get(index, 'executions'),
       errors: counters.get(index, 'errors'),
       waiting_for_input: counters.get(index, 'waiting_for_input'),

@@ -79,7 +79,7 @@ export class Show {
           (sum, output) => sum + held.replaced(flow.plan.messages[output.message]!.index),
           0,
         ),
-        placement: node.dispatch || counters.placement(node.index) === PLACEMENT.dispatch ? 'dispatch' : 'inline',
+        placement: node.dispatch || counters.placement(node.index) !== PLACEMENT.inline ? 'dispatch' : 'inline',
         execution_p50_s: seconds(0.5),
         execution_p99_s: seconds(0.99),
         down: this.#parts.health.downText(node.qualified),

@@ -62,11 +62,15 @@ export class ThreadNotes {
         })
         break
       case 'promoted': {
-        const text = `The median of the last bodies of ${note.node} passed ${note.median_ms} ms: it runs in a call slot from now on.`
+        const text = `More than half of the last executions of ${note.node} held their lane for over ${note.median_ms} ms: it runs in a call slot until it is fast again.`
         health.trouble(note.node, 'slow_body', text, note.ts)
         announce('node_promoted', flowOf(note.node), { node: note.node, reason: 'slow_body' })
         break
       }
+      case 'demoted':
+        health.well(note.node, 'slow_body')
+        announce('node_demoted', flowOf(note.node), { node: note.node, fast_ms: note.fast_ms })
+        break
       case 'cycle':
         this.#cycle(note)
         break

@@ -55,6 +55,11 @@ export class NodeHealth {
     this.#troubles.set(node, { code, text, since_us })
   }
 
+  /** The trouble is over; another one of the node stays. */
+  well(node: string, code: Trouble['code']): void {
+    if (this.#troubles.get(node)?.code === code) this.#troubles.delete(node)
+  }
+
   gauge(node: string, name: string, value: number): void {
     let gauges = this.#gauges.get(node)
     if (gauges === undefined) this.#gauges.set(node, (gauges = new Map()))

@@ -87,7 +87,7 @@ test('a body whose median is slow moves to a call slot with its state, with advi
   const story = new Story(live.engine)
   const source = `const word = new Int32Array(new SharedArrayBuffer(4))
 export default ({ x }, ctx) => {
-  if (x === 1) Atomics.wait(word, 0, 0, ${limits.SLOW_BODY_MS + 5})
+  if (x === 1) Atomics.wait(word, 0, 0, ${limits.SLOW_BODY_MS * 2})
   return { y: (ctx.state.seen = (ctx.state.seen ?? 0) + 1) }
 }`
   const document = (text: string) => flow([code('slow', text, [x], [y])], int('x'))
@@ -110,6 +110,49 @@ export default ({ x }, ctx) => {
   await story.save('median', document(COUNTING))
   assert.equal(story.node('median', 'slow').placement, 'inline')
   assert.equal(story.issue('median', 'slow_body'), undefined)
+})
+
+test('an asynchronous body that waits holds no lane up, however long it waits', async () => {
+  const story = new Story(live.engine)
+  const source = `import { setTimeout as sleep } from 'node:timers/promises'
+export default async ({ x }) => { await sleep(${limits.SLOW_BODY_MS + 2}); return { y: x } }`
+  await story.save('waits', flow([code('nap', source, [x], [y])], int('x')))
+  const many = limits.SLOW_BODY_MEDIAN_OF + 8
+  for (let value = 1; value <= many; value++) story.publish('waits.x', value)
+  await story.executed('waits', 'nap', many)
+  assert.equal(story.node('waits', 'nap').placement, 'inline')
+  assert.equal(story.issue('waits', 'slow_body'), undefined)
+})
+
+test('an asynchronous body that holds its lane after it has waited is slow', async () => {
+  const story = new Story(live.engine)
+  const source = `import { setImmediate as turn } from 'node:timers/promises'
+const word = new Int32Array(new SharedArrayBuffer(4))
+export default async ({ x }) => { await turn(); Atomics.wait(word, 0, 0, ${limits.SLOW_BODY_MS * 2}); return { y: x } }`
+  await story.save('later', flow([code('hold', source, [x], [y])], int('x')))
+  for (let value = 1; value <= limits.SLOW_BODY_MEDIAN_OF + 8; value++) story.publish('later.x', value)
+  await story.shows('later', 'slow_body')
+})
+
+test('a promoted body that is fast again goes back to its lane with its state, and the advice goes', async () => {
+  const story = new Story(live.engine)
+  const source = `const word = new Int32Array(new SharedArrayBuffer(4))
+export default ({ x }, ctx) => {
+  if (x === 1) Atomics.wait(word, 0, 0, ${limits.SLOW_BODY_MS * 2})
+  return { y: (ctx.state.seen = (ctx.state.seen ?? 0) + 1) }
+}`
+  await story.save('back', flow([code('slow', source, [x], [y])], int('x')))
+  for (let slow = 0; slow < limits.SLOW_BODY_MEDIAN_OF; slow++) story.publish('back.x', 1)
+  await story.shows('back', 'slow_body')
+  await eventually(() => {
+    story.publish('back.x', 0)
+    return story.node('back', 'slow').placement === 'inline'
+  }, 'it is inline again')
+  await story.events('back', 'node_demoted')
+  assert.equal(story.issue('back', 'slow_body'), undefined)
+  story.publish('back.x', 0)
+  const all = story.version('back.x')
+  assert.equal((await story.values('back.y', all)).at(-1), all, 'every execution saw the state of the one before')
 })
 
 test('a body that blocks its lane runs in a call slot from its next execution on', async () => {

@@ -94,9 +94,10 @@ export class NodeCallTask implements ContextHost, CallListener {
   }
 
   async run(): Promise<CallOutcome> {
+    const busy_before = clock.eventLoopUtilization()
     const outcome = this.#sendable(await this.#outcome(clock.now()))
     this.#over = true
-    return outcome
+    return { ...outcome, held_ms: Math.min(outcome.ms, clock.eventLoopUtilization(busy_before).active) }
   }
 
   async #outcome(from: number): Promise<CallOutcome> {

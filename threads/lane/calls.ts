@@ -20,7 +20,7 @@ export interface LaneCallsParts {
   /** The body is told already; the front ends it when it does not listen. */
   withdraw(call: number): void
   note(note: Note): void
-  executed(execution: Execution, took_ms: number): void
+  executed(execution: Execution, took_ms: number, held_ms: number): void
   /** Resolves when what the execution emitted last has run, as far as it runs inline, and its node may emit again. */
   emitted(flow: FlowRun, execution: Execution): Promise<void>
 }
@@ -104,13 +104,17 @@ export class LaneCalls {
    * The last emission and the state that goes with it, in one turn of the flow: taken any earlier, the state would be marked
    * with the next turn of some other flow, ahead of the values that the body published with it.
    */
-  #finish({ flow, execution }: Away, { state, ms }: Extract<FromCall, { ms: number }>, outputs: unknown): void {
+  #finish(
+    { flow, execution }: Away,
+    { state, ms, held_ms = ms }: Extract<FromCall, { ms: number }>,
+    outputs: unknown,
+  ): void {
     flow.arrive(execution, {
       type: 'emitted',
       outputs: outputs ?? {},
       processed: () => {
         this.#takeState(execution, state)
-        this.#parts.executed(execution, ms)
+        this.#parts.executed(execution, ms, held_ms)
       },
     })
   }

@@ -24,6 +24,7 @@ import { LaneMemory } from './memory.ts'
 import type { FromLane, HeldNotice, LaneTask, Note, ToLane } from './messages.ts'
 import { LaneNotes } from './notes.ts'
 import { RateLimit } from './rate-limit.ts'
+import { RunQueue } from './run-queue.ts'
 import { LaneSeat } from './seat.ts'
 import { LaneStates } from './states.ts'
 import { LaneValues } from './values.ts'
@@ -85,6 +86,7 @@ class Lane implements Host {
   #prefers_free = false
   #sleeping = false
   readonly #event_loop = new EventLoopTurns()
+  readonly #run_queue = new RunQueue()
 
   constructor(task: LaneTask) {
     this.#task = task
@@ -104,8 +106,9 @@ class Lane implements Host {
       post: (request, port) => task.control.postMessage({ type: 'dispatch', request } satisfies FromLane, [port]),
       withdraw: call => this.#post({ type: 'withdrawn', call }),
       note: note => this.note(note),
-      executed: (execution, took_ms) => {
+      executed: (execution, took_ms, held_ms) => {
         execution.took_ms = took_ms
+        execution.held_ms = held_ms
         execution.ended_ms = this.clock()
         this.executed(execution)
       },
@@ -147,8 +150,10 @@ class Lane implements Host {
       this.#turn(flow)
       // Promises, timers and posted messages of bodies are served at least this often.
       if (this.#owned.size > 0 && this.clock() - served_at >= limits.TURN_MS) {
+        const from = this.clock()
         await this.#event_loop.serve(this.clock)
         served_at = this.clock()
+        this.#servedFor(served_at - from)
       }
     }
     this.#leave()
@@ -372,6 +377,13 @@ class Lane implements Host {
   }
 
   async #idle(): Promise<void> {
+    if (this.#owned.size === 0) return this.#rest()
+    const busy = clock.eventLoopUtilization()
+    await this.#rest()
+    this.#servedFor(clock.eventLoopUtilization(busy).active)
+  }
+
+  async #rest(): Promise<void> {
     if (this.#event_loop.isDue(this.clock())) return this.#event_loop.serve(this.clock)
     this.#notes.flush(this.now_us())
     this.#memory.arena.collect()
@@ -400,6 +412,7 @@ class Lane implements Host {
 
   #lookByTheClock(now: number): void {
     this.#looked_at = now
+    this.#run_queue.look(now)
     const origin_us = (Date.now() - now) * 1000
     if (Math.abs(origin_us - this.origin_us) > 2_000) this.origin_us = origin_us
     for (const flow of this.#owned) {
@@ -558,7 +571,7 @@ class Lane implements Host {
   }
 
   dispatched(seat: Seat): boolean {
-    return seat.node.dispatch || this.#memory.counters.placement(seat.node.index) === PLACEMENT.dispatch
+    return seat.node.dispatch || this.#memory.counters.placement(seat.node.index) !== PLACEMENT.inline
   }
 
   dispatch(flow: FlowRun, execution: Execution): void {
@@ -567,13 +580,43 @@ class Lane implements Host {
 
   executed(execution: Execution): void {
     const { seat } = execution
-    const ms = execution.took_ms
     this.#memory.counters.execution(seat.node.index, execution)
     if (execution.wires !== null) this.#countWires(execution, execution.wires)
     if ((seat as LaneSeat).state?.touched) this.#touched.push(seat as LaneSeat)
-    if (!(seat as LaneSeat).isSlowAfter(ms) || this.dispatched(seat)) return
-    this.#memory.counters.setPlacement(seat.node.index, PLACEMENT.dispatch)
-    this.note({ type: 'promoted', node: seat.node.qualified, median_ms: limits.SLOW_BODY_MS, ts: this.now_us() })
+    if (execution.dispatched) this.#mayGoBack(seat as LaneSeat, execution.held_ms)
+    else if ((seat as LaneSeat).pace.isSlowAfter(this.#heldBy(execution)) && !this.dispatched(seat)) this.#promote(seat)
+  }
+
+  /** What other threads of the machine took from a body that looks slow is not the body's own. */
+  #heldBy({ held_ms }: Execution): number {
+    return held_ms <= limits.SLOW_BODY_MS ? held_ms : held_ms - this.#run_queue.waitedIn(held_ms, this.clock())
+  }
+
+  #promote({ node }: Seat): void {
+    this.#memory.counters.setPlacement(node.index, PLACEMENT.promoted)
+    this.note({ type: 'promoted', node: node.qualified, median_ms: limits.SLOW_BODY_MS, ts: this.now_us() })
+  }
+
+  /** One that declares something, or that has blocked a lane, stays where it is. */
+  #mayGoBack({ node, pace }: LaneSeat, held_ms: number): void {
+    if (this.#memory.counters.placement(node.index) !== PLACEMENT.promoted || !pace.isFastAfter(held_ms)) return
+    this.#memory.counters.setPlacement(node.index, PLACEMENT.inline)
+    this.note({ type: 'demoted', node: node.qualified, fast_ms: limits.FAST_BODY_MS, ts: this.now_us() })
+  }
+
+  /** The event loop was busy for so long: it was the one body that is away, unless there are several. */
+  #servedFor(ms: number): void {
+    if (ms <= limits.SLOW_BODY_MS) return
+    let away: Execution | null = null
+    for (const flow of this.#owned) {
+      if (flow.away === 0) continue
+      for (const { active } of flow.seats) {
+        if (active === null || active.dispatched) continue
+        if (away !== null) return
+        away = active
+      }
+    }
+    if (away !== null) away.held_ms = Math.max(away.held_ms, ms)
   }
 
   waitedForInput(seat: Seat): void {

@@ -84,12 +84,16 @@ export type FromCall =
       readonly outputs: unknown
       readonly state: Record<string, unknown>
       readonly ms: number
+      /** How long its thread was busy meanwhile; `ms` when nobody knows. */
+      readonly held_ms?: number
     }
   | {
       readonly type: 'threw'
       readonly failure: { code: ErrorCode; message: string; stack: string | null }
       readonly state: Record<string, unknown>
       readonly ms: number
+      /** How long its thread was busy meanwhile; `ms` when nobody knows. */
+      readonly held_ms?: number
     }
   | { readonly type: 'note'; readonly note: Note }
   /** Digest of what the body of a batch run has stored. */
@@ -129,6 +133,7 @@ export type Note =
   | { type: 'gauge'; node: string; name: string; value: number; step: number | null; ts: number }
   | { type: 'report'; node: string; status: 'ok' | 'down'; text: string; ts: number }
   | { type: 'promoted'; node: string; median_ms: number; ts: number }
+  | { type: 'demoted'; node: string; fast_ms: number; ts: number }
   | { type: 'cycle'; flow: string; node: string; text: string; count: number; ts: number }
   | { type: 'dropped'; flow: string; reason: string; count: number; ts: number }
 

@@ -231,6 +231,7 @@ export class GroupCommit {
       case 'gauge':
       case 'report':
       case 'promoted':
+      case 'demoted':
       case 'cycle':
       case 'dropped':
         return
