@@ -86,6 +86,11 @@ const table = {
     title: 'The value is too large',
     next: 'Store bytes as an artifact and publish its reference.',
   },
+  check_late: {
+    status: 503,
+    title: 'The check came too late',
+    next: 'Send the same save again; nothing was found wrong with it.',
+  },
   backlogged: {
     status: 503,
     title: 'The flow is backlogged',

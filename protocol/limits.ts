@@ -10,6 +10,8 @@ export const limits = {
   // values and messages
   MESSAGE_VALUE_BYTES: 1 * MIB,
   VALUE_DEPTH: 64,
+  /** Members, objects and lists of one value: what packing and unpacking it takes goes by them. */
+  VALUE_PARTS: 20_000,
   ARENA_BYTES: 256 * MIB,
   PUBLISH_LIST_ITEMS: 1_000,
 
@@ -33,7 +35,7 @@ export const limits = {
   NODE_PORTS: 64,
   FLOW_INPUTS: 256,
   SOURCE_BYTES: 256 * KIB,
-  SOURCE_STRIP_MS: 10_000,
+  SOURCE_CHECK_MS: 10_000,
   CHECKED_BODIES_CHARACTERS: 16 * MIB,
   BODIES_UNUSED: 1_024,
   SETTINGS_BYTES: 256 * KIB,
@@ -146,6 +148,8 @@ export const limits = {
   // HTTP
   BODY_BYTES: 1 * MIB,
   FLOW_BODY_BYTES: 8 * MIB,
+  /** Longer bodies are read in slices, between which the front does other things. */
+  BODY_AT_ONCE_BYTES: 32 * KIB,
   JSON_DEPTH: 64,
   ERROR_PLACES: 100,
   URL_BYTES: 8 * KIB,
@@ -176,6 +180,12 @@ export const limits = {
   SOCKET_ERRORS_MS: 10_000,
   SOCKET_UNREAD_BYTES: 16 * MIB,
   FRONT_SLICE_MS: 2,
+
+  // the front thread
+  /** What holds it for longer is counted and logged. */
+  FRONT_HELD_MS: 20,
+  FRONT_LOOK_MS: 20,
+  FRONT_HELD_LOGGED_MS: 60_000,
 
   // signing in
   LOGIN_FAILURES: 10,

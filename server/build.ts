@@ -20,16 +20,27 @@ import { createFront } from './http/front.ts'
 import { AllowedHosts } from './http/hosts.ts'
 import { limitReceiveBuffers } from './http/receive-buffer.ts'
 import type { MintedToken } from './installation/installation.ts'
+import { liveBounds } from './lanes/bounds.ts'
 import { allRoutes } from './routes/all-routes.ts'
 import type { RunningEngine, StartOptions } from './running-engine.ts'
 import type { Store } from './store/front/client.ts'
 import type { KnownAddress } from './store/front/requests.ts'
+import { FrontWatch } from './watch/front-watch.ts'
 
 /** Puts the service together: the live engine, the accounts, the front. The only place where anything is wired. */
 export async function startEngine(options: StartOptions): Promise<RunningEngine> {
   const { config, installation, log, opening, onFatal } = options
   const { data_dir } = installation
-  const engine = await LiveEngine.open({ config, data_dir, log, opening, bounds: options.bounds, onFatal })
+  const watch = new FrontWatch({ log, look_ms: (options.bounds ?? liveBounds).front_look_ms })
+  const engine = await LiveEngine.open({
+    config,
+    data_dir,
+    log,
+    front_watch: watch,
+    opening,
+    bounds: options.bounds,
+    onFatal,
+  })
   const accounts = await Accounts.open(usersOf(engine.store), new Passwords())
   if (accounts.count === 0) {
     await installation.makeAdmin(async ({ name, password }) => void (await accounts.create(name, password, true)))
@@ -73,6 +84,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     proxies: new TrustedProxies(config.trusted_proxies),
     hosts: new AllowedHosts(config.allowed_hosts, config.host),
     log,
+    watch,
   })
   engine.fanout.attach(front)
   accounts.onChange(() => front.endStale())
@@ -93,6 +105,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     url: `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`,
     engine,
     begin: () => {
+      watch.start()
       void engine.start().catch(onFatal)
       void limitReceiveBuffers(port).then(bytes => {
         if (bytes === null) log.warn('receive_buffers_not_limited')
@@ -110,6 +123,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
       })
     },
     close: async () => {
+      watch.stop()
       engine.prepareClose()
       front.close()
       await engine.close()

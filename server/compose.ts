@@ -6,7 +6,8 @@ import { newEncoded } from '../protocol/values/codec.ts'
 import { VERSION } from '../protocol/version.ts'
 import type { Note } from '../threads/lane/messages.ts'
 import { nodeTypes } from '../threads/nodes/index.ts'
-import { StripThread } from '../threads/nodes/strip-thread.ts'
+import { SourceThread } from '../threads/nodes/source-thread.ts'
+import { Sources } from '../threads/nodes/sources.ts'
 import { EngineArtifacts } from './artifacts/artifacts.ts'
 import { CallDesk } from './calls/call-desk.ts'
 import { LiveCalls } from './calls/live-calls.ts'
@@ -47,6 +48,7 @@ import { CodeDigest } from './runs/code-digest.ts'
 import { Coordinator } from './runs/coordinator.ts'
 import { StageCache } from './runs/stage-cache.ts'
 import { type OpenedStore, openStore } from './store/front/open-store.ts'
+import { FrontWatch } from './watch/front-watch.ts'
 import { ThreadWatch } from './watch/thread-watch.ts'
 
 export interface LiveEngineOptions {
@@ -65,6 +67,8 @@ export interface LiveEngineOptions {
   >
   readonly data_dir: string
   readonly log: Log
+  /** Over this thread; one that never looks when absent. */
+  readonly front_watch?: FrontWatch
   /** The store when it is being opened already. */
   readonly opening?: Promise<OpenedStore>
   /** Those of `bounds.ts` when absent. */
@@ -85,7 +89,8 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
   const map = new MessageMap()
   const bodies = new Bodies(data_dir)
   const health = new NodeHealth()
-  const strip = new StripThread()
+  const source_thread = new SourceThread()
+  const sources = new Sources(source_thread)
   const cascades = new CascadeCounts(front.memory.sizes.flows)
   const checking = newEncoded()
   const fits = (value: unknown, dtype: Parameters<typeof front.codec.encode>[1]) =>
@@ -119,7 +124,8 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     bodies,
     health,
     rules: {
-      types: nodeTypes({ timezone: config.timezone, strip: strip.strip, fits }),
+      types: nodeTypes({ timezone: config.timezone, sources: sources.get, fits }),
+      prepare: nodes => sources.prepare(nodes),
       fits,
       flavor: name => flavors.find(name),
     },
@@ -291,6 +297,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     cascades,
     watch,
     max_cascades,
+    front_watch: options.front_watch ?? new FrontWatch({ log }),
   })
   const samples = new Samples({ front, store, flows, messages, cascades, fanout })
 
@@ -302,7 +309,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     front,
     announce,
     ended,
-    strip,
+    source_thread,
     tap,
     desk,
     team,
@@ -421,7 +428,7 @@ export class LiveEngine implements Engine {
   async close(): Promise<void> {
     if (this.#closing) return
     this.#closing = true
-    const { samples, latencies, ended, timer, workers, coordinator, team, desk, artifacts, strip, tap, store } =
+    const { samples, latencies, ended, timer, workers, coordinator, team, desk, artifacts, source_thread, tap, store } =
       this.#parts
     if (this.#watch !== null) clearInterval(this.#watch)
     samples.stop()
@@ -435,7 +442,7 @@ export class LiveEngine implements Engine {
     await desk.close()
     await runs_ended
     await artifacts.close()
-    strip.close()
+    source_thread.close()
     await tap.stop()
     await store.close()
   }

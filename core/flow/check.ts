@@ -6,6 +6,7 @@ import { describe, place } from '../../protocol/values/describe.ts'
 import { agrees, type Dtype } from '../../protocol/values/dtype.ts'
 import { createChecker } from '../../protocol/values/explain.ts'
 import { Budget, type Refusal, refuseUnlessJson } from '../../protocol/values/json-like.ts'
+import { finish, type Steps } from '../steps.ts'
 import { refuseEnvironment } from './environment.ts'
 import type { World } from './facts.ts'
 import { issuesOf } from './issues.ts'
@@ -33,6 +34,8 @@ export interface Body {
 /** What the check cannot know by itself. */
 export interface Rules {
   types: NodeTypes
+  /** Does what the types would wait for, before they check; rejects when it cannot. */
+  prepare?(nodes: readonly NormalNode[]): Promise<void>
   /** May a message of the dtype carry the value? */
   fits(value: unknown, dtype: Dtype): Refusal | null
   /** A stored flavor. */
@@ -47,6 +50,7 @@ export interface CheckedDocument {
 }
 
 const shape = createChecker(FlowDocument)
+const node_shape = createChecker(FlowDocument.properties.nodes.items)
 
 /**
  * Document in, checked document out; everything that is refused is thrown at once, as one `ServiceError` that names each place.
@@ -55,27 +59,58 @@ const shape = createChecker(FlowDocument)
  *
  * What is only doubtful, such as a message of a flow that is not there yet, comes back as an issue.
  */
-export function checkDocument(name: string, raw: unknown, world: World, rules: Rules): CheckedDocument {
+export const checkDocument = (name: string, raw: unknown, world: World, rules: Rules): CheckedDocument =>
+  finish(checkSteps(name, raw, world, { ...rules, prepare: undefined }))
+
+/** The same in steps, of a node each where that counts. */
+export function* checkSteps(
+  name: string,
+  raw: unknown,
+  world: World,
+  rules: Omit<Rules, 'prepare'> & { prepare?: Rules['prepare'] | undefined },
+): Steps<CheckedDocument> {
   const refusals = new Refusals()
-  for (const { loc, msg } of shape.refusals(raw)) refusals.add('validation', loc, msg)
+  yield* checkShape(raw, refusals)
   refusals.throwIfAny()
 
   const document = normalize(raw as FlowDocument, name)
-  checkFreeValues(document, refusals)
+  yield
+  yield* checkFreeValues(document, refusals)
   refusals.throwIfAny()
 
   checkNames(document, refusals)
+  yield
   const dtypes = checkProducers(document, refusals)
+  yield
   checkWiring(name, document, dtypes, world, refusals)
+  yield
   checkDefaults(document, rules, refusals)
-  const bodies = checkNodes(document, rules, refusals)
+  if (rules.prepare) yield rules.prepare(document.nodes)
+  const bodies = yield* checkNodes(document, rules, refusals)
   refusals.throwIfAny()
   return { document, issues: issuesOf(name, document, world), bodies }
 }
 
+/** Node by node, unless what is around them is wrong. */
+function* checkShape(raw: unknown, refusals: Refusals): Steps<void> {
+  const nodes = (raw as { nodes?: unknown } | null | undefined)?.nodes
+  const list = Array.isArray(nodes) && nodes.length <= limits.FLOW_NODES ? nodes : null
+  for (const { loc, msg } of shape.refusals(list === null ? raw : { ...(raw as object), nodes: [] }))
+    refusals.add('validation', loc, msg)
+  let places = 0
+  for (const [index, node] of (list ?? []).entries()) {
+    for (const { loc, msg } of node_shape.refusals(node, `nodes[${index}]`)) {
+      refusals.add('validation', loc, msg)
+      if (++places >= limits.ERROR_PLACES) return
+    }
+    yield
+  }
+}
+
 /** Settings and defaults may hold anything that JSON can carry, within a depth and a size. */
-function checkFreeValues(document: NormalDocument, refusals: Refusals): void {
-  document.nodes.forEach((node, index) => {
+function* checkFreeValues(document: NormalDocument, refusals: Refusals): Steps<void> {
+  for (const [index, node] of document.nodes.entries()) {
+    yield
     const refusal = refuseUnlessJson(node.settings, new Budget(limits.SETTINGS_BYTES))
     if (refusal) refusals.add('bad_settings', `nodes[${index}].settings`, `node "${node.id}": ${refusal.text}`)
     // The shape lets a variable of any name pass.
@@ -83,7 +118,7 @@ function checkFreeValues(document: NormalDocument, refusals: Refusals): void {
       const at = `nodes[${index}].resources.env`
       refusals.add('bad_resources', name === null ? at : place(at, name), `node "${node.id}": ${text}`)
     }
-  })
+  }
   document.inputs.forEach((input, index) => {
     if (input.default === undefined) return
     const refusal = refuseUnlessJson(input.default, new Budget(limits.MESSAGE_VALUE_BYTES))
@@ -169,7 +204,7 @@ function checkWiring(
   })
 }
 
-function checkDefaults(document: NormalDocument, rules: Rules, refusals: Refusals): void {
+function checkDefaults(document: NormalDocument, rules: Omit<Rules, 'prepare'>, refusals: Refusals): void {
   document.inputs.forEach((input, index) => {
     if (input.default === undefined) return
     const refusal = rules.fits(input.default, input.dtype)
@@ -177,25 +212,30 @@ function checkDefaults(document: NormalDocument, rules: Rules, refusals: Refusal
   })
 }
 
-function checkNodes(document: NormalDocument, rules: Rules, refusals: Refusals): Map<string, Body> {
+function* checkNodes(
+  document: NormalDocument,
+  rules: Omit<Rules, 'prepare'>,
+  refusals: Refusals,
+): Steps<Map<string, Body>> {
   const bodies = new Map<string, Body>()
-  document.nodes.forEach((node, index) => {
+  for (const [index, node] of document.nodes.entries()) {
+    yield
     const at = `nodes[${index}]`
     const type = Object.hasOwn(rules.types, node.type) ? rules.types[node.type] : undefined
     if (type === undefined) {
       const known = Object.keys(rules.types).join(', ')
       refusals.add('unknown_node_type', `${at}.type`, `${describe(node.type)} is no node type; known are ${known}`)
-      return
+      continue
     }
     checkResources(node, at, rules, refusals)
     const body = type.check(node, (code, loc, msg) => refusals.add(code, `${at}.${loc}`, `node "${node.id}": ${msg}`))
     if (body !== null) bodies.set(node.id, body)
-  })
+  }
   return bodies
 }
 
 /** Node rules 1 and 2: a flavor that is stored, and no other number beside it for the same dimension. */
-function checkResources(node: NormalNode, at: string, rules: Rules, refusals: Refusals): void {
+function checkResources(node: NormalNode, at: string, rules: Omit<Rules, 'prepare'>, refusals: Refusals): void {
   const refusal = refuseRam(node.resources.ram)
   if (refusal !== null) refusals.add('bad_resources', `${at}.resources.ram`, `node "${node.id}": ${refusal}`)
   const name = node.resources.flavor

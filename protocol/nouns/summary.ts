@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { limits } from '../limits.ts'
 import { FlowBacklog } from './flow.ts'
 
 export const ThreadStatus = Type.Object({
@@ -29,6 +30,12 @@ export const Summary = Type.Object({
   cascades: Type.Object({ in_flight: Type.Integer(), limit: Type.Integer() }),
   threads: Type.Array(ThreadStatus),
   dropped: Type.Record(Type.String(), Type.Integer(), { description: 'What was dropped since the start, by reason.' }),
+  front: Type.Object(
+    { held: Type.Integer(), longest_ms: Type.Number() },
+    {
+      description: `How often something held the front thread for over ${limits.FRONT_HELD_MS} ms since the start, and how long at most.`,
+    },
+  ),
   disk: Type.Array(DiskClass),
   memory: Type.Object({ rss_bytes: Type.Integer(), arena_bytes: Type.Integer(), arena_limit_bytes: Type.Integer() }),
 })

@@ -23,6 +23,8 @@ export function refuseUnlessJson(value: unknown, budget: Budget): Refusal | null
  */
 export class Budget {
   bytes = 0
+  /** Members, objects and lists. */
+  parts = 0
   /** False when a string or key holds half of a surrogate pair. */
   well_formed = true
   code: ErrorCode = 'wrong_dtype'
@@ -37,16 +39,21 @@ export class Budget {
 
   reset(): this {
     this.bytes = 0
+    this.parts = 0
     this.well_formed = true
     return this
   }
 
   get spent(): boolean {
-    return this.bytes > this.#limit
+    return this.bytes > this.#limit || this.parts > limits.VALUE_PARTS
   }
 
   tooLarge(): false {
-    return this.refuse('value_too_large', `more than ${this.#limit} bytes`)
+    const found =
+      this.parts > limits.VALUE_PARTS
+        ? `more than ${limits.VALUE_PARTS} members, objects and lists`
+        : `more than ${this.#limit} bytes`
+    return this.refuse('value_too_large', found)
   }
 
   refuse(code: ErrorCode, found: string): false {
@@ -109,6 +116,8 @@ function text(value: string, budget: Budget): boolean {
 
 function items(value: readonly unknown[], depth: number, budget: Budget): boolean {
   budget.bytes += 1
+  budget.parts++
+  if (budget.spent) return budget.tooLarge()
   for (let index = 0; index < value.length; index++) {
     if (budget.spent) return budget.tooLarge()
     const item = value[index]
@@ -130,6 +139,8 @@ function entries(value: object, depth: number, budget: Budget): boolean {
   }
   budget.bytes += 1
   const keys = Object.keys(value)
+  budget.parts += 1 + keys.length
+  if (budget.spent) return budget.tooLarge()
   for (let index = 0; index < keys.length; index++) {
     const key = keys[index]!
     if (key === '__proto__') return budget.refuse('wrong_dtype', 'the key "__proto__", which is not allowed')

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { checkDocument, type Rules } from '../../core/flow/check.ts'
+import { checkSteps, type Rules } from '../../core/flow/check.ts'
 import { type Difference, difference } from '../../core/flow/difference.ts'
 import { PLACEMENT } from '../../core/memory/counters.ts'
 import { ServiceError } from '../../protocol/errors.ts'
@@ -10,6 +10,7 @@ import type { SavedFlow, SaveFlow } from '../../protocol/nouns/flow.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
 import type { NodeHealth } from '../observe/node-health.ts'
 import type { Store } from '../store/front/client.ts'
+import { inSlices } from '../watch/slices.ts'
 import { Bodies } from './bodies.ts'
 import { buryStates, clearMessage, dropHeld } from './bury.ts'
 import type { Catalog } from './catalog.ts'
@@ -64,7 +65,7 @@ export async function save(
   const origin = request.origin === undefined ? (before?.origin ?? null) : request.origin
   if (before === undefined && catalog.size >= limits.FLOWS)
     throw new ServiceError('too_many_flows', `There are ${catalog.size} flows.`)
-  const checked = checkDocument(name, request.document, catalog.wiring, rules)
+  const checked = await inSlices(checkSteps(name, request.document, catalog.wiring, rules))
   const { document } = checked
   if (before !== undefined && isDeepStrictEqual([before.document, before.origin], [document, origin])) {
     assertBase(before, request.base_version ?? null)

@@ -3,6 +3,7 @@ import { limits } from '../../protocol/limits.ts'
 import type { Admission, Admissions } from '../auth/gatekeeper.ts'
 import { mayCall, type Principal } from '../auth/principal.ts'
 import type { Log } from '../observe/serve-log.ts'
+import type { FrontWatch } from '../watch/front-watch.ts'
 import { AnswerStream, type StreamChannel } from './answer-stream.ts'
 import { refusalOf } from './problem.ts'
 import { bytesOf, writeAnswer, writeRefusal } from './respond.ts'
@@ -26,6 +27,7 @@ export interface BodyBudget {
 export interface ExchangeServices {
   readonly admissions: Admissions
   readonly log: Log
+  readonly watch: FrontWatch
   readonly budget: BodyBudget
 }
 
@@ -92,12 +94,19 @@ export class Exchange {
 
   /** Called in the library's handler. When it returns, the exchange is answered or hears of an abort. */
   start(): void {
-    try {
-      this.#open()
-    } catch (error) {
-      this.#refuse(error)
-    }
+    this.#measured(() => this.#open())
     this.#corked = false
+  }
+
+  /** A piece of the request: refused with what it throws, and seen by the watch over this thread. */
+  #measured(work: () => void): void {
+    this.#services.watch.run(this.#opening.served, () => {
+      try {
+        work()
+      } catch (error) {
+        this.#refuse(error)
+      }
+    })
   }
 
   #open(): void {
@@ -136,11 +145,7 @@ export class Exchange {
     channel.onData((chunk, isLast) => {
       if (this.#channel === null) return
       this.#corked = true
-      try {
-        this.#take(chunk, isLast)
-      } catch (error) {
-        this.#refuse(error)
-      }
+      this.#measured(() => this.#take(chunk, isLast))
       this.#corked = false
     })
   }
@@ -161,11 +166,7 @@ export class Exchange {
     channel.onData((chunk, isLast) => {
       if (this.#channel === null) return
       this.#corked = true
-      try {
-        upload.take(chunk, isLast)
-      } catch (error) {
-        this.#refuse(error)
-      }
+      this.#measured(() => upload.take(chunk, isLast))
       this.#corked = false
     })
   }
@@ -207,9 +208,18 @@ export class Exchange {
   #proceed(): void {
     if (!this.#admitted || this.#body === null || this.#handled || this.#channel === null) return
     this.#handled = true
+    const { served, content_type } = this.#opening
+    const bytes = this.#body
+    if (served.route.body === null) return this.#handle(undefined)
+    if (bytes.length <= limits.BODY_AT_ONCE_BYTES) return this.#handle(served.readBody(bytes, content_type))
+    // The library takes its memory back when this returns.
+    const own = this.#chunks.length > 0 ? bytes : Buffer.from(Buffer.from(bytes))
+    this.#later(served.readLargeBody(own, content_type), body => this.#handle(body))
+  }
+
+  #handle(body: unknown): void {
     const { served, params, address, path, content_type, headers, token } = this.#opening
     const { route } = served
-    const body = route.body === null ? undefined : served.readBody(this.#body, content_type)
     this.#forgetBody()
     this.#body = NO_BODY
     const user = this.#principal
@@ -226,16 +236,23 @@ export class Exchange {
       upload: this.#upload,
       head_only: this.#isHead,
     } as never)
-    if (answer instanceof Promise) this.#later(answer, (late: Answer) => this.#answer(late))
-    else this.#answer(answer)
+    if (!(answer instanceof Promise)) return this.#answer(answer)
+    served.pending++
+    const over = (): void => {
+      served.pending--
+    }
+    answer.then(over, over)
+    this.#later(answer, (late: Answer) => this.#answer(late))
   }
 
   #later<Value>(promise: Promise<Value>, then: (value: Value) => void): void {
     promise
       .then(value => {
         if (this.#channel === null) return
-        then(value)
-        this.#proceed()
+        this.#measured(() => {
+          then(value)
+          this.#proceed()
+        })
       })
       .catch(error => this.#refuse(error))
   }

@@ -5,6 +5,7 @@ import { addressOfBytes, type TrustedProxies } from '../auth/client-address.ts'
 import { type Admission, type Admissions, bearerOf } from '../auth/gatekeeper.ts'
 import { mayOpen, type Principal, type WorkerPrincipal } from '../auth/principal.ts'
 import type { Log } from '../observe/serve-log.ts'
+import { FrontWatch } from '../watch/front-watch.ts'
 import { type Channel, Exchange, type ExchangeServices } from './exchange.ts'
 import { freePort } from './free-port.ts'
 import { Gate } from './gate.ts'
@@ -30,6 +31,8 @@ export interface FrontOptions {
   readonly proxies: TrustedProxies
   readonly hosts: AllowedHosts
   readonly log: Log
+  /** Measures what requests cost this thread; one that nobody asks when absent. */
+  readonly watch?: FrontWatch
   /** Bounds that tests make small. */
   readonly connections?: number
   readonly most_sockets?: number
@@ -92,8 +95,11 @@ export class Front implements Publisher {
     this.#library = library
     this.#options = options
     this.#gate = new Gate(options.hosts)
-    this.#services = { admissions: options.admissions, log: options.log, budget: { bytes: 0, uploads: 0 } }
-    this.#tree = new RouteTree(options.routes.map(route => new ServedRoute(route)))
+    const { admissions, log, watch = new FrontWatch({ log }) } = options
+    this.#services = { admissions, log, watch, budget: { bytes: 0, uploads: 0 } }
+    const served = options.routes.map(route => new ServedRoute(route))
+    watch.follow(served)
+    this.#tree = new RouteTree(served)
     this.#app = library.App()
     const most = options.connections ?? limits.CONNECTIONS
     // biome-ignore lint/suspicious/useIterableCallbackReturn: this filter is not a list's

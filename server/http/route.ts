@@ -79,6 +79,8 @@ interface Declaration<P extends Record<string, Parameter>, Q extends TObject, B 
   /** Integers must be bounded on both sides; a default makes a member optional. Unknown members are refused. */
   readonly query?: Q
   readonly body?: B
+  /** Members of the body that the handler checks itself, in slices: they may be large. */
+  readonly unchecked?: readonly string[]
   /** Bytes; `limits.BODY_BYTES` when absent. */
   readonly body_limit?: number
   /**
@@ -122,6 +124,7 @@ export interface Route {
   readonly params: Readonly<Record<string, Parameter>>
   readonly query: TObject | null
   readonly body: TSchema | null
+  readonly unchecked: readonly string[]
   readonly body_limit: number | null
   readonly form: boolean
   readonly upload: boolean
@@ -149,6 +152,7 @@ export function route<
     params: declaration.params ?? {},
     query: declaration.query ?? null,
     body: declaration.body ?? null,
+    unchecked: declaration.unchecked ?? [],
     body_limit: declaration.body_limit ?? null,
     form: declaration.form ?? false,
     upload: declaration.upload ?? false,

@@ -1,8 +1,11 @@
+import Type, { type TObject, type TSchema } from 'typebox'
 import { type ErrorCode, ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { type Checker, createChecker } from '../../protocol/values/explain.ts'
-import { isForm, isJson, parseForm, parseJson } from './body.ts'
-import { QueryReader } from './query.ts'
+import type { Watched } from '../watch/front-watch.ts'
+import { isForm, isJson, parseForm, parseJson } from './parse/body.ts'
+import { parseLargeJson } from './parse/large-json.ts'
+import { QueryReader } from './parse/query.ts'
 import type { Method, Route } from './route.ts'
 
 interface CheckedParameter {
@@ -15,8 +18,10 @@ interface CheckedParameter {
 const NO_QUERY: Readonly<Record<string, never>> = Object.freeze({})
 
 /** A route with its schemas compiled, each when it is first needed: a start with many routes compiles none. */
-export class ServedRoute {
+export class ServedRoute implements Watched {
   readonly route: Route
+  readonly label: string
+  pending = 0
   readonly method: Method
   readonly path: string
   /** Bytes. */
@@ -29,6 +34,7 @@ export class ServedRoute {
     this.route = route
     this.method = route.method
     this.path = route.path
+    this.label = `${route.method} ${route.path}`
     this.body_limit = route.body_limit ?? limits.BODY_BYTES
   }
 
@@ -62,8 +68,26 @@ export class ServedRoute {
   readBody(bytes: Uint8Array, content_type: string): unknown {
     if (this.route.form && !isForm(content_type) && !isJson(content_type))
       throw new ServiceError('unsupported_media_type', `Content-Type is ${JSON.stringify(content_type.slice(0, 80))}.`)
-    const value = this.route.form && isForm(content_type) ? parseForm(bytes) : parseJson(bytes)
-    const errors = (this.#body ??= createChecker(this.route.body!)).refusals(value, 'body')
+    return this.#checked(this.route.form && isForm(content_type) ? parseForm(bytes) : parseJson(bytes))
+  }
+
+  /** The same of a long body, in slices; the bytes stay as they are meanwhile. */
+  async readLargeBody(bytes: Uint8Array, content_type: string): Promise<unknown> {
+    if (this.route.form) return this.readBody(bytes, content_type)
+    const most = this.body_limit > limits.BODY_BYTES ? Number.POSITIVE_INFINITY : limits.VALUE_PARTS
+    return this.#checked(await parseLargeJson(bytes, most))
+  }
+
+  #bodySchema(): TSchema {
+    const { body, unchecked } = this.route
+    if (unchecked.length === 0) return body!
+    const { properties } = body as TObject
+    const open = Object.fromEntries(unchecked.map(name => [name, Type.Unknown()]))
+    return Type.Object({ ...properties, ...open }, { additionalProperties: false })
+  }
+
+  #checked(value: unknown): unknown {
+    const errors = (this.#body ??= createChecker(this.#bodySchema())).refusals(value, 'body')
     if (errors.length > 0) throw new ServiceError('validation', 'The body was refused.', { errors })
     return value
   }

@@ -23,6 +23,8 @@ export interface LiveBounds {
   readonly degraded_after_ms: number
   /** Executions in the mailboxes of a flow at which it is full. */
   readonly waiting_items: number
+  /** How often the watch over the front thread looks at the event loop. */
+  readonly front_look_ms: number
 }
 
 export const liveBounds: LiveBounds = {
@@ -38,4 +40,5 @@ export const liveBounds: LiveBounds = {
   processes_idle: limits.PROCESSES_IDLE,
   degraded_after_ms: limits.DEGRADED_AFTER_MS,
   waiting_items: limits.FLOW_WAITING_ITEMS,
+  front_look_ms: limits.FRONT_LOOK_MS,
 }

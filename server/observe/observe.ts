@@ -18,6 +18,7 @@ import type { Names } from '../flows/names.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
 import type { LaneTeam } from '../lanes/lane-team.ts'
 import type { Store } from '../store/front/client.ts'
+import type { FrontWatch } from '../watch/front-watch.ts'
 import type { ThreadWatch } from '../watch/thread-watch.ts'
 import type { Latencies } from './latencies.ts'
 import type { NodeHealth } from './node-health.ts'
@@ -66,6 +67,7 @@ export interface LiveObserveParts {
   cascades: CascadeCounts
   watch: Pick<ThreadWatch, 'silent' | 'running'>
   max_cascades: number
+  front_watch: FrontWatch
 }
 
 const BACKLOGS_SHOWN = 100
@@ -84,8 +86,9 @@ export class LiveObserve implements Observe {
   }
 
   async summary(): Promise<Summary> {
-    const { front, store, flows, health, fanout, tap, watch, max_cascades } = this.#parts
+    const { front, store, flows, health, fanout, tap, watch, front_watch, max_cascades } = this.#parts
     const all = [...flows.all()]
+    const held = front_watch.counts()
     const with_issues = all.filter(flow => flows.issues(flow).some(issue => !issue.advisory)).length
     const [disk, threads] = await Promise.all([store.disk(), this.#threads()])
     const { dropped: history } = store.health
@@ -110,6 +113,7 @@ export class LiveObserve implements Observe {
       cascades: { in_flight: front.cascadesInFlight, limit: max_cascades },
       threads,
       dropped,
+      front: { held: held.stretches, longest_ms: Math.round(held.longest_ms) },
       disk,
       memory: {
         rss_bytes: process.memoryUsage.rss(),

@@ -1,6 +1,7 @@
 import type { PlanNode } from '../../core/flow/plan.ts'
 import type { Latency } from '../../core/memory/counters.ts'
 import { DISK_FAULTS } from '../../protocol/disk-faults.ts'
+import { limits } from '../../protocol/limits.ts'
 import type { FlowBacklog } from '../../protocol/nouns/flow.ts'
 import { VERSION } from '../../protocol/version.ts'
 import type { CascadeCounts } from '../fanout/cascade-counts.ts'
@@ -11,6 +12,7 @@ import type { LiveFlows } from '../flows/flows.ts'
 import type { LiveMessages } from '../flows/messages.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
 import type { Store } from '../store/front/client.ts'
+import type { FrontWatch } from '../watch/front-watch.ts'
 import { Exposition, type Labels, type Sample } from './exposition.ts'
 import { type Distribution, type Latencies, measuredOf } from './latencies.ts'
 import type { NodeHealth } from './node-health.ts'
@@ -27,6 +29,7 @@ export interface PrometheusParts {
   cascades: CascadeCounts
   backlogs: readonly FlowBacklog[]
   started_us: number
+  front_watch: FrontWatch
 }
 
 const LATENCY_HELP = [
@@ -82,6 +85,12 @@ export function* prometheusText(parts: PrometheusParts): Iterable<string> {
     'gauge',
     'Cascades that outlived the turn that began them: a body is away, or they are long.',
     [[{}, front.cascadesInFlight]],
+  )
+  out.metric(
+    'svc_front_held_total',
+    'counter',
+    `Stretches of over ${limits.FRONT_HELD_MS} ms in which the front thread did nothing else, by route.`,
+    [...parts.front_watch.counts().by].map(([by, times]) => [{ by }, times] as const),
   )
   for (const counter of NODE_COUNTERS) {
     const samples: Sample[] = []

@@ -5,7 +5,7 @@ import { limits } from '../../protocol/limits.ts'
 import { ArtifactDigest, ArtifactSweep, StoredArtifact } from '../../protocol/nouns/artifact.ts'
 import { ArtifactReference } from '../../protocol/values/dtype.ts'
 import type { Engine } from '../engine.ts'
-import { parseJson } from '../http/body.ts'
+import { parseJson } from '../http/parse/body.ts'
 import { existing, ok, type Route, route } from '../http/route.ts'
 import { closed, listOf, pageQuery } from './queries.ts'
 

@@ -37,6 +37,7 @@ const document_refusals = [
   'language_unavailable',
   'too_many_messages',
   'disk_full',
+  'check_late',
 ] as const
 
 /** The engine names places within the document (`nodes[2].type`); to the client they lie in the body. */
@@ -76,6 +77,7 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
       summary: 'Stores a new flow and starts it.',
       body: CreateFlow,
       body_limit: limits.FLOW_BODY_BYTES,
+      unchecked: ['document'],
       answers: { 201: SavedFlow },
       refuses: ['flow_exists', 'too_many_flows', ...document_refusals],
       handle: async ({ body, user }) => ({
@@ -103,6 +105,7 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
       params: { name: created(FlowName) },
       body: SaveFlow,
       body_limit: limits.FLOW_BODY_BYTES,
+      unchecked: ['document'],
       answers: { 200: SavedFlow },
       refuses: ['stale_version', 'too_many_flows', ...document_refusals],
       handle: async ({ params, body, user }) => ok(await inBody(flows.save(params.name, body, user.name))),

@@ -11,13 +11,14 @@ import type {
   SavedFlow,
   SaveFlow,
 } from '../../protocol/nouns/flow.ts'
-import type { FlowDocument } from '../../protocol/nouns/flow-document.ts'
+import { FlowDocument } from '../../protocol/nouns/flow-document.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
 import type { HistoryPoint, Message, MessageHistory, Published } from '../../protocol/nouns/message.ts'
 import type { NodeError } from '../../protocol/nouns/node-error.ts'
 import type { Summary, TimeseriesPoint } from '../../protocol/nouns/summary.ts'
 import { formatTime, parseTime } from '../../protocol/time.ts'
 import { agrees, type Dtype } from '../../protocol/values/dtype.ts'
+import { createChecker } from '../../protocol/values/explain.ts'
 import { VERSION } from '../../protocol/version.ts'
 import type { Engine } from '../../server/engine.ts'
 import type { Flows } from '../../server/flows/flows.ts'
@@ -26,6 +27,8 @@ import type { Nodes } from '../../server/flows/nodes.ts'
 import type { Observe } from '../../server/observe/observe.ts'
 import { artifactsOf } from './artifacts.ts'
 import { RunsDouble } from './runs-double.ts'
+
+const shape = createChecker(FlowDocument)
 
 interface HeldCommit extends FlowCommit {
   document: FlowDocument | null
@@ -197,6 +200,8 @@ export class EngineDouble implements Engine {
     save: async (name: string, request: SaveFlow, author) => {
       this.#check()
       const { document, message, base_version, origin = null } = request
+      const errors = shape.refusals(document)
+      if (errors.length > 0) throw new ServiceError('validation', 'The document was refused.', { errors })
       const before = this.#flows.get(name)
       if (base_version !== undefined && base_version !== (before?.version ?? 0))
         throw new ServiceError('stale_version', `${name} is at version ${before?.version ?? 0}.`)
@@ -392,6 +397,7 @@ export class EngineDouble implements Engine {
         threads: [{ slot: 1, kind: 'front', epoch: 1, state: 'busy', heap_bytes: 1, node: null }],
         dropped: {},
         disk: [{ class: 'history', bytes: 0, budget_bytes: 1 }],
+        front: { held: 0, longest_ms: 0 },
         memory: { rss_bytes: 1, arena_bytes: 0, arena_limit_bytes: 1 },
       }
     },

@@ -7,7 +7,6 @@ import type { FlowDocument, FlowNode, NormalDocument } from '../../protocol/noun
 import { createCodec, newEncoded } from '../../protocol/values/codec.ts'
 import { DTYPES, type Dtype } from '../../protocol/values/dtype.ts'
 import { nodeTypes } from '../../threads/nodes/index.ts'
-import { stripHere } from '../../threads/nodes/strip.ts'
 
 export const BODY = 'export default inputs => inputs'
 
@@ -42,7 +41,7 @@ export const flavors: Readonly<Record<string, Flavor>> = {
 /** The rules of the real node types, cron in UTC, types stripped in this thread. */
 export const rules: Rules = (() => {
   const fits: Rules['fits'] = (value, dtype) => codec.encode(value, dtype, scratch)
-  return { types: nodeTypes({ timezone: 'UTC', strip: stripHere, fits }), fits, flavor: name => flavors[name] ?? null }
+  return { types: nodeTypes({ timezone: 'UTC', fits }), fits, flavor: name => flavors[name] ?? null }
 })()
 
 export const noWorld: World = { flow: () => null }

@@ -5,58 +5,54 @@ import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { type Strip, stripHere } from './strip.ts'
 
+/** A source's body, or why it has none, with the place in the source. */
+export type CheckedSource =
+  | Body
+  | { readonly code: 'syntax_error' | 'no_default_export'; readonly loc: string; readonly msg: string }
+export type CheckSource = (language: 'ts' | 'js', source: string) => CheckedSource
+
+/** Only such a source is looked into. */
+export const isChecked = (language: string, source: string): language is 'ts' | 'js' =>
+  language !== 'python' && Buffer.byteLength(source) <= limits.SOURCE_BYTES
+
 /**
  * The node type `code`: a body in TypeScript or JavaScript.
  *
  *   source -> types stripped, positions kept -> parsed as a module -> its default export is a body
  */
-export function codeType(strip: Strip): NodeType {
-  const checked = new CheckedBodies()
+export function codeType(check: CheckSource = checkedSource): NodeType {
   return {
     check(node, refuse) {
-      if (node.language === 'python') {
+      const { language, source } = node
+      if (language === 'python') {
         refuse('language_unavailable', 'language', 'Python bodies cannot run on this engine')
         return null
       }
-      if (node.source === null) {
+      if (source === null) {
         refuse('validation', 'source', 'a code node needs a source: "export default (inputs, ctx) => ({ ... })"')
         return null
       }
-      const bytes = Buffer.byteLength(node.source)
-      if (bytes > limits.SOURCE_BYTES) {
+      if (!isChecked(language, source)) {
+        const bytes = Buffer.byteLength(source)
         refuse('validation', 'source', `the source takes ${bytes} bytes; at most ${limits.SOURCE_BYTES} are allowed`)
         return null
       }
-      try {
-        const known = checked.get(node.language, node.source)
-        return known ?? checked.keep(node.language, node.source, checkSource(node.language, node.source, strip))
-      } catch (error) {
-        if (!(error instanceof ServiceError)) throw error
-        for (const { loc, msg } of error.errors) refuse(error.code, loc, msg)
-        return null
-      }
+      const checked = check(language, source)
+      if (!('loc' in checked)) return checked
+      refuse(checked.code, checked.loc, checked.msg)
+      return null
     },
   }
 }
 
-/** The bodies checked last, so that saving a large flow again costs only what changed in it. The oldest goes first. */
-class CheckedBodies {
-  readonly #bodies = new Map<string, Body>()
-  #characters = 0
-
-  get(language: string, source: string): Body | undefined {
-    return this.#bodies.get(`${language}:${source}`)
-  }
-
-  keep(language: string, source: string, body: Body): Body {
-    this.#bodies.set(`${language}:${source}`, body)
-    this.#characters += source.length
-    for (const [key] of this.#bodies) {
-      if (this.#characters <= limits.CHECKED_BODIES_CHARACTERS) break
-      this.#bodies.delete(key)
-      this.#characters -= key.length - key.indexOf(':') - 1
-    }
-    return body
+/** As `checkSource`, with its refusal as a value: another thread can answer with it. */
+export function checkedSource(language: 'ts' | 'js', source: string, strip?: Strip): CheckedSource {
+  try {
+    return checkSource(language, source, strip)
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    const [{ loc, msg }] = error.errors as [{ loc: string; msg: string }]
+    return { code: error.code as 'syntax_error' | 'no_default_export', loc, msg }
   }
 }
 
@@ -121,7 +117,17 @@ function requireBody(program: Program): void {
 }
 
 function refused(code: 'syntax_error' | 'no_default_export', line: number, column: number, text: string): ServiceError {
-  return new ServiceError(code, `Line ${line}, column ${column}: ${text}.`, {
-    errors: [{ loc: `source:${line}:${column}`, msg: `line ${line}, column ${column}: ${text}` }],
-  })
+  const { loc, msg } = refusedSource(code, line, column, text)
+  return new ServiceError(code, `Line ${line}, column ${column}: ${text}.`, { errors: [{ loc, msg }] })
 }
+
+export const refusedSource = (
+  code: 'syntax_error' | 'no_default_export',
+  line: number,
+  column: number,
+  text: string,
+): Extract<CheckedSource, { loc: string }> => ({
+  code,
+  loc: `source:${line}:${column}`,
+  msg: `line ${line}, column ${column}: ${text}`,
+})

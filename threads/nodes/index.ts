@@ -1,7 +1,6 @@
 import type { NodeTypes, Rules } from '../../core/flow/check.ts'
-import { codeType } from './code.ts'
+import { type CheckSource, codeType } from './code.ts'
 import { injectType } from './inject.ts'
-import type { Strip } from './strip.ts'
 
 export const NODE_TYPES = ['code', 'inject'] as const
 export type NodeTypeName = (typeof NODE_TYPES)[number]
@@ -10,11 +9,12 @@ export type NodeTypeName = (typeof NODE_TYPES)[number]
 export function nodeTypes(options: {
   /** IANA name; cron expressions are read in it. */
   timezone: string
-  strip: Strip
+  /** Of code nodes; in this thread when absent. */
+  sources?: CheckSource
   fits: Rules['fits']
 }): NodeTypes {
   return {
-    code: codeType(options.strip),
+    code: codeType(options.sources),
     inject: injectType(options.timezone, options.fits),
   } satisfies Record<NodeTypeName, NodeTypes[string]>
 }

@@ -6,7 +6,7 @@ export type Strip = (source: string) => Stripped
 
 /**
  * Strips in this thread. A hostile source (some hundred functions inside each other) breaks Node's stripper for the rest
- * of the thread's life, so a thread that must live on uses `StripThread`.
+ * of the thread's life, so a thread that must live on uses `SourceThread`.
  */
 export function stripHere(source: string): Stripped {
   try {

@@ -428,6 +428,7 @@ test('svc status tells of runs, machines and nodes that wait', async t => {
           threads: [],
           dropped: {},
           disk: [],
+          front: { held: 0, longest_ms: 0 },
           memory: { rss_bytes: 0, arena_bytes: 0, arena_limit_bytes: 0 },
         },
       },

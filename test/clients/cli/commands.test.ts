@@ -486,6 +486,7 @@ describe('svc status', () => {
     threads: [{ slot: 8, kind: 'lane', epoch: 2, state: 'busy', heap_bytes: 9_000_000, node: 'boiler.smooth' }],
     dropped: { hard_cap: 4, journal: 0 },
     disk: [{ class: 'history', bytes: 2_048, budget_bytes: null }],
+    front: { held: 0, longest_ms: 0 },
     memory: { rss_bytes: 100 * 1024 * 1024, arena_bytes: 0, arena_limit_bytes: 256 * 1024 * 1024 },
   }
   const issue = { code: 'node_down', advisory: false, message: 'no answer', node: 'read', since: null }

@@ -159,8 +159,10 @@ describe('json', () => {
   test('long lists, wide objects and long strings come back', () => {
     const list = Array.from({ length: 70_000 }, (_, index) => index)
     assert.deepEqual(roundTrip(list, 'json'), list)
-    const wide = Object.fromEntries(list.map(index => [`k${index}`, index % 2 === 0]))
+    const wide = Object.fromEntries(list.slice(1, limits.VALUE_PARTS).map(index => [`k${index}`, index % 2 === 0]))
     assert.deepEqual(roundTrip(wide, 'json'), wide)
+    assert.match(refused({ ...wide, more: 1 }, 'json'), /more than 20000 members, objects and lists/)
+    assert.match(refused(Array(limits.VALUE_PARTS).fill([]), 'json'), /more than 20000 members, objects and lists/)
     for (const length of [15, 16, 31, 32, 63, 64, 255, 256, 65_535, 65_536])
       for (const character of ['x', 'é', '漢', '😀'])
         assert.deepEqual(roundTrip([character.repeat(length)], 'json'), [character.repeat(length)])

@@ -1,5 +1,5 @@
-import { ServiceError } from '../../protocol/errors.ts'
-import { limits } from '../../protocol/limits.ts'
+import { ServiceError } from '../../../protocol/errors.ts'
+import { limits } from '../../../protocol/limits.ts'
 import { decodeForm } from './query.ts'
 
 const QUOTE = 0x22
@@ -8,7 +8,7 @@ const BACKSLASH = 0x5c
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** Null for what is not UTF-8. */
-function textOf(bytes: Uint8Array): string | null {
+export function textOf(bytes: Uint8Array): string | null {
   try {
     return decoder.decode(bytes)
   } catch {
@@ -26,11 +26,12 @@ export function parseJson(bytes: Uint8Array): unknown {
     return JSON.parse(text)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    throw new ServiceError('malformed_json', bytes.length === 0 ? 'The body is empty.' : 'The body is not JSON.', {
-      errors: [{ loc: 'body', msg: error.message.slice(0, 200) }],
-    })
+    throw notJson(error.message, bytes.length === 0 ? 'The body is empty.' : undefined)
   }
 }
+
+export const notJson = (msg: string, detail = 'The body is not JSON.'): ServiceError =>
+  new ServiceError('malformed_json', detail, { errors: [{ loc: 'body', msg: msg.slice(0, 200) }] })
 
 /** Counts brackets outside strings, so that no parser ever recurses deeper than the bound. */
 export function isTooDeep(bytes: Uint8Array): boolean {

@@ -1,6 +1,6 @@
 import type { TObject } from 'typebox'
-import { type ErrorPlace, ServiceError } from '../../protocol/errors.ts'
-import { type Checker, createChecker } from '../../protocol/values/explain.ts'
+import { type ErrorPlace, ServiceError } from '../../../protocol/errors.ts'
+import { type Checker, createChecker } from '../../../protocol/values/explain.ts'
 
 const INTEGER = /^-?\d{1,16}$/
 const NUMBER = /^-?\d{1,16}(\.\d{1,16})?([eE][+-]?\d{1,3})?$/

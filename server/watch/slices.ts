@@ -1,0 +1,15 @@
+import type { Steps } from '../../core/steps.ts'
+import { limits } from '../../protocol/limits.ts'
+
+/** Runs the steps on the front thread, at most `limits.FRONT_SLICE_MS` at a time; the event loop has its turn in between. */
+export async function inSlices<Result>(steps: Steps<Result>): Promise<Result> {
+  for (;;) {
+    const until_ms = performance.now() + limits.FRONT_SLICE_MS
+    do {
+      const step = steps.next()
+      if (step.done) return step.value
+      if (step.value !== undefined) await step.value
+    } while (performance.now() < until_ms)
+    await new Promise(resolve => setImmediate(resolve))
+  }
+}
