@@ -132,7 +132,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     isolation: config.isolation === 'process' ? 'process' : null,
     toLanes: message => team.post(message),
     toTimer: message => timer.post(message),
-    purgeOnLane: flow => team.purge(flow),
+    purgeOnLanes: (flow, answers) => team.purge(flow, answers),
     announce,
     assertNoLiveRun: flow => {
       if (coordinator.hasLive(flow)) throw new ServiceError('flow_has_live_run', `Runs of "${flow}" wait or run.`)

@@ -124,6 +124,16 @@ export class FlowTable {
     return (atomics.acquire(this.#i32, row + word.appended) - taken) | 0
   }
 
+  /** Items ever appended (wraps): what was there by now, see `queuedBefore`. */
+  appended(flow: number): number {
+    return atomics.acquire(this.#i32, this.row(flow) + word.appended)
+  }
+
+  /** By the owner: items in the queue of those that were there when `appended` was asked. */
+  queuedBefore(flow: number, appended: number): number {
+    return Math.max(0, (appended - this.#i32[this.row(flow) + word.taken]!) | 0)
+  }
+
   queuedBytes(flow: number): number {
     const row = this.row(flow)
     const taken = atomics.acquire(this.#i32, row + word.taken)

@@ -64,9 +64,6 @@ export interface LaneTeamOptions {
 
 const INLINING = ['--max-inlined-bytecode-size-cumulative=6000', '--max-inlined-bytecode-size=2000']
 
-/** A lane between two turns answers long before; then the flow may have gone to another one. */
-const PURGE_ANSWER_MS = 50
-
 /**
  * The lanes: as many as FLOW_LANES, each a long task of a pool thread. A lane that dies is recovered and replaced; one that
  * retires (its modules are to be loaded anew) overlaps with its replacement, which has another slot.
@@ -79,8 +76,8 @@ export class LaneTeam {
   readonly #watch: LaneWatch
   readonly #members = new Map<number, Member>()
   readonly #recovering = new Set<Promise<void>>()
-  /** Answers that are waited for. */
-  readonly #purges = new Map<number, (count: number) => void>()
+  /** Requests that some lanes have not answered. */
+  readonly #purges = new Map<number, { answers(count: number | null): void; left: Set<Member> }>()
   #requests = 0
   #pool: ThreadPool | null = null
   #refreshing: Promise<void> = Promise.resolve()
@@ -123,20 +120,20 @@ export class LaneTeam {
     Atomics.add(memory.i32, (threads.row(slot) >> 2) + THREAD_ROW.word.posted, 1)
   }
 
-  /**
-   * Has the lane that owns the flow drop what waits in it. Resolves with the number; with null when none has answered in
-   * time: none owns it, or its lane is busy.
-   */
-  async purge(flow: number): Promise<number | null> {
+  /** Asks every lane to drop what waits in the flow now, if it owns the flow. `answers` hears each of them once; so many are asked. */
+  purge(flow: number, answers: (count: number | null) => void): number {
     const request = ++this.#requests
-    const answer = Promise.withResolvers<number | null>()
-    this.#purges.set(request, answer.resolve)
-    const late = setTimeout(answer.resolve, PURGE_ANSWER_MS, null)
-    this.post({ type: 'purge', flow, request })
-    const count = await answer.promise
-    clearTimeout(late)
-    this.#purges.delete(request)
-    return count
+    const appended = this.#options.front.flows.appended(flow)
+    this.#purges.set(request, { answers, left: new Set(this.#members.values()) })
+    this.post({ type: 'purge', request, flow, appended })
+    return this.#members.size
+  }
+
+  #purged(member: Member, request: number, count: number | null): void {
+    const purge = this.#purges.get(request)
+    if (!purge?.left.delete(member)) return
+    if (purge.left.size === 0) this.#purges.delete(request)
+    purge.answers(count)
   }
 
   get size(): number {
@@ -265,7 +262,7 @@ export class LaneTeam {
         member.calls.get(message.call)?.withdraw('Its lane does not wait for the call any more.')
         break
       case 'purged':
-        this.#purges.get(message.request)?.(message.count)
+        this.#purged(member, message.request, message.count)
         break
       case 'left':
         break
@@ -292,6 +289,7 @@ export class LaneTeam {
     for (const live of member.calls.values()) live.withdraw('Its lane ended.')
     member.control.close()
     this.#members.delete(member.slot)
+    for (const request of [...this.#purges.keys()]) this.#purged(member, request, null)
   }
 
   /** The thread is gone: what it held is freed, what ran is named, and another lane takes its place. */

@@ -21,7 +21,7 @@ import { LaneBodies } from './bodies.ts'
 import { CallFailure, LaneCalls } from './calls.ts'
 import { EventLoopTurns, SLEEP_MS } from './event-loop-turns.ts'
 import { LaneMemory } from './memory.ts'
-import type { FromLane, HeldNotice, LaneTask, Note, ToLane } from './messages.ts'
+import type { FromLane, HeldNotice, LaneTask, Note, PurgeRequest, ToLane } from './messages.ts'
 import { LaneNotes } from './notes.ts'
 import { RateLimit } from './rate-limit.ts'
 import { RunQueue } from './run-queue.ts'
@@ -173,7 +173,7 @@ class Lane implements Host {
           this.#drop(message.flow)
           break
         case 'purge':
-          this.#purge(message.flow, message.request)
+          this.#purge(message)
           break
         case 'retire':
           this.#retire_at = Math.min(this.#retire_at, this.clock() + message.grace_ms)
@@ -212,13 +212,15 @@ class Lane implements Host {
     this.#release(run)
   }
 
-  #purge(flow: number, request: number): void {
+  #purge({ flow, request, appended }: PurgeRequest): void {
     const run = this.#runs.get(flow)
-    if (run === undefined || !this.#owned.has(run)) return
-    const count = run.purge(this.#memory, this.#memory.queue.length(flow))
-    this.#endTurn(run)
-    this.#unready.delete(run)
-    this.#wanting.add(run)
+    let count: number | null = null
+    if (run !== undefined && this.#owned.has(run)) {
+      count = run.purge(this.#memory, this.#memory.flows.queuedBefore(flow, appended))
+      this.#endTurn(run)
+      this.#unready.delete(run)
+      this.#wanting.add(run)
+    }
     this.#post({ type: 'purged', request, count })
   }
 

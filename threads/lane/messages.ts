@@ -22,12 +22,22 @@ export interface LaneTask {
 export type ToLane =
   | { readonly type: 'plan'; readonly plan: Plan }
   | { readonly type: 'drop'; readonly flow: number }
-  /** The flow's owner drops what waits in it, and answers. */
-  | { readonly type: 'purge'; readonly flow: number; readonly request: number }
+  | PurgeRequest
   /** Take no further flow and begin nothing; end when no flow is held any more, or after the grace: then abort what is away. */
   | { readonly type: 'retire'; readonly grace_ms: number }
   /** The call's thread is gone, or never took it. */
   | { readonly type: 'call_lost'; readonly call: number; readonly code: ErrorCode; readonly message: string }
+
+/**
+ * The flow's owner drops what waits in its mailboxes, and the items of its queue that were there when `appended` was read. A
+ * lane reads its messages before it claims a flow, so one that reads this late has owned the flow all the time.
+ */
+export interface PurgeRequest {
+  readonly type: 'purge'
+  readonly request: number
+  readonly flow: number
+  readonly appended: number
+}
 
 /** Lane to front. */
 export type FromLane =
@@ -35,7 +45,8 @@ export type FromLane =
   | { readonly type: 'dispatch'; readonly request: CallRequest }
   /** Nobody waits for the call any more. */
   | { readonly type: 'withdrawn'; readonly call: number }
-  | { readonly type: 'purged'; readonly request: number; readonly count: number }
+  /** By every lane, once for each request; null: it does not own the flow. */
+  | { readonly type: 'purged'; readonly request: number; readonly count: number | null }
   | { readonly type: 'left' }
 
 /** Lane to timer: `message` holds a value that is due; it lies in the held table. */
