@@ -29,6 +29,9 @@ export interface Served {
   close(): Promise<void>
 }
 
+/** For `svc verify` and `svc repair`, which need no engine. */
+export const stopped = () => import('./installation/stopped.ts')
+
 /** Starts an engine in this process. Throws ServiceError with nothing left behind that runs or holds a lock. */
 export async function serve(options: ServeOptions): Promise<Served> {
   const config = readConfig(options)

@@ -24,6 +24,8 @@ import { addWhy } from './commands/why.ts'
 import type { Context } from './context.ts'
 import { Failure, failureOf } from './failure.ts'
 import { Interrupts } from './interrupts.ts'
+import { addRepair } from './offline/repair.ts'
+import { addVerify } from './offline/verify.ts'
 import { Output } from './output/output.ts'
 
 const COMMANDS = [
@@ -46,6 +48,8 @@ const COMMANDS = [
   addFlavors,
   addSync,
   addArtifacts,
+  addVerify,
+  addRepair,
 ]
 
 /** The whole command line as a tree of commands; nothing runs yet. */

@@ -297,7 +297,7 @@ function readEngineFile(data_dir: string): EngineFile | null {
   }
 }
 
-function secondEngine(data_dir: string): ServiceError {
+export function secondEngine(data_dir: string): ServiceError {
   const first = readEngineFile(data_dir)
   if (first === null) return new ServiceError('second_engine', `Another process holds ${data_dir}.`)
   const where = first.url === null ? 'is starting or ending on' : `answers at ${first.url} for`

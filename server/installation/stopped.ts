@@ -1,0 +1,49 @@
+import { existsSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { ServiceError } from '../../protocol/errors.ts'
+import { installationPlace, LOCK_FILE } from '../../protocol/installation.ts'
+import type { Exported, Verification } from '../store/front/repair.ts'
+import { secondEngine } from './installation.ts'
+import { InstallationLock } from './lock.ts'
+
+export interface StoppedOptions {
+  readonly data_dir: string | null
+  readonly global: boolean
+  readonly cwd: string
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+/**
+ * Looks at an installation whose engine does not run, and keeps one from starting meanwhile. Throws `second_engine` when one runs: a
+ * read of everything would keep SQLite's log from being written back for as long as it takes, and the redo log changes all the time.
+ */
+async function whileStopped<Result>(options: StoppedOptions, work: (data_dir: string) => Result): Promise<Result> {
+  const isDirectory = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+  const { data_dir } = installationPlace({
+    ...options,
+    home: homedir(),
+    xdg_data_home: options.environment['XDG_DATA_HOME'],
+    isDirectory,
+  })
+  if (!isDirectory(data_dir)) throw new ServiceError('bad_installation', `${data_dir} is not a directory.`)
+  // A copy that was made without the lock has no engine.
+  const lock = join(data_dir, LOCK_FILE)
+  const held = existsSync(lock) ? InstallationLock.take(lock) : undefined
+  if (held === null) throw secondEngine(data_dir)
+  try {
+    return work(data_dir)
+  } finally {
+    held?.release()
+  }
+}
+
+export const verifyInstallation = async (options: StoppedOptions): Promise<Verification> => {
+  const { verify } = await import('../store/front/repair.ts')
+  return whileStopped(options, verify)
+}
+
+export const repairInstallation = async (options: StoppedOptions, out_dir: string): Promise<Exported> => {
+  const { exportReadable } = await import('../store/front/repair.ts')
+  return whileStopped(options, data_dir => exportReadable(data_dir, out_dir))
+}

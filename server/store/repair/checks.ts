@@ -1,0 +1,78 @@
+import { createCodec } from '../../../protocol/values/codec.ts'
+import { decodeCascades } from '../cascades/chunk.ts'
+import { CascadeRows } from '../cascades/pending.ts'
+import { Blobs, sha256 } from '../catalog/blobs.ts'
+import type { Connection } from '../file/database.ts'
+import { eachGroup } from '../history/log.ts'
+import { PointBatch } from '../history/point-batch.ts'
+import { PointDecoder } from '../history/point-chunk.ts'
+import { Series } from '../history/series.ts'
+import { decodeChunk, pointsIn } from '../runs/metric-chunk.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: a row as SQLite gives it; each check names the columns that it looks at
+type Row = any
+
+const json = (text: string | null): void => {
+  if (text !== null) JSON.parse(text)
+}
+
+function expect(is: boolean, what: string): void {
+  if (!is) throw new RangeError(what)
+}
+
+/** What is asked of a row beyond that SQLite reads it: the engine's own readers understand it. Each throws what is wrong. */
+export function rowChecks(db: Connection): Readonly<Record<string, (row: Row) => void>> {
+  const blobs = new Blobs(db)
+  const codec = createCodec()
+  const decoder = new PointDecoder()
+  const batch = new PointBatch()
+  const document = (digest: string | null): void => {
+    if (digest === null) return
+    expect(blobs.has(digest), `its document ${digest} is not there`)
+    JSON.parse(blobs.text(digest))
+  }
+  const points = (bytes: Buffer, at: number, end: number): number => {
+    batch.clear()
+    decoder.decode(bytes, at, end, batch)
+    return batch.count
+  }
+  return {
+    blobs: ({ digest }) => expect(sha256(blobs.bytes(digest)) === digest, 'its bytes have another digest'),
+    flows: ({ deleted, document: digest, origin }) => {
+      if (deleted === 0) document(digest)
+      json(origin)
+    },
+    commits: ({ document: digest, origin }) => {
+      document(digest)
+      json(origin)
+    },
+    latest: ({ message, bins }) => {
+      if (bins !== null) new Series(message, '', '').loadBins(bins)
+    },
+    states: ({ bytes }) => void codec.decodePlain(bytes),
+    log: ({ bytes }) => eachGroup(bytes, (_series, at, end) => void points(bytes, at, end)),
+    chunks: ({ bytes, count }) => {
+      const found = points(bytes, 0, bytes.length)
+      expect(found === count, `it holds ${found} points, and its row says ${count}`)
+    },
+    cascades: ({ bytes, count }) => {
+      const rows = new CascadeRows(count)
+      decodeCascades(bytes, rows)
+      expect(rows.count === count, `it holds ${rows.count} records, and its row says ${count}`)
+    },
+    runs: ({ origin, inputs, resolved, result, terminal, error }) => {
+      for (const text of [origin, inputs, resolved, result, terminal, error]) json(text)
+    },
+    run_nodes: ({ asked, granted, error, parts, outputs }) => {
+      for (const text of [asked, granted, error, parts, outputs]) json(text)
+    },
+    metric_chunks: ({ bytes, count }) => {
+      expect(pointsIn(bytes) === count, `it holds ${pointsIn(bytes)} points, and its row says ${count}`)
+      decodeChunk(bytes, count)
+    },
+    events: ({ body }) => json(body),
+    node_errors: ({ inputs }) => {
+      if (inputs !== null) codec.decodePlain(inputs)
+    },
+  }
+}
