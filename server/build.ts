@@ -106,10 +106,12 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     engine,
     begin: () => {
       watch.start()
-      void engine.start().catch(onFatal)
-      void limitReceiveBuffers(port).then(bytes => {
-        if (bytes === null) log.warn('receive_buffers_not_limited')
-      })
+      engine.start().catch(onFatal)
+      limitReceiveBuffers(port)
+        .then(bytes => {
+          if (bytes === null) log.warn('receive_buffers_not_limited')
+        })
+        .catch(onDefect)
     },
     mintToken: async () => {
       const minted = await adminToken(accounts, tokens)

@@ -111,7 +111,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     health.dropped(flow, reason, count)
     announce('values_dropped', flow, { reason, count })
   }
-  const ended = new EndedFlows(front, dropped)
+  const ended = new EndedFlows(front, dropped, onDefect)
   const latencies = new Latencies({ counters: front.counters, rows: () => measured(flows), now_us: nowUs })
   const flows = new LiveFlows({
     front,
@@ -224,6 +224,8 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     dispatch: (request, lost, over) => calls.take(request, lost, over),
     onBlocked: node => faults.blocked(node),
     onDeath: death => faults.died(death),
+    onDefect,
+    onFatal: options.onFatal,
   })
   const timer = new TimerThread({
     front,
@@ -234,7 +236,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     // Lanes talk to the timer through ports that they were given at their start, so they are replaced with it.
     replaced: () => {
       flows.startTimers()
-      void team.refresh()
+      team.refresh().catch(onDefect)
     },
     onFatal: options.onFatal,
   })

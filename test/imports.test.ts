@@ -131,8 +131,8 @@ describe('imports go one way', () => {
 const ROOMS: Record<string, readonly string[]> = {
   artifacts: ['http', 'watch'],
   auth: ['store'],
-  calls: ['auth', 'http', 'lanes'],
-  fanout: ['http'],
+  calls: ['auth', 'http', 'lanes', 'watch'],
+  fanout: ['http', 'watch'],
   flows: ['fanout', 'lanes', 'observe', 'store', 'watch'],
   http: ['auth', 'watch'],
   installation: ['store'],

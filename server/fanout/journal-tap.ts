@@ -4,6 +4,7 @@ import type { Memory } from '../../core/memory/region.ts'
 import { SLOT } from '../../core/memory/threads.ts'
 import { Sleeper } from '../../core/memory/wait.ts'
 import { limits } from '../../protocol/limits.ts'
+import { fatal } from '../watch/fatal.ts'
 import type { CascadeCounts } from './cascade-counts.ts'
 import { ACCEPT, type Acceptance, type Fanout } from './fanout.ts'
 import { ValuesAhead } from './values-ahead.ts'
@@ -139,7 +140,8 @@ export class JournalTap implements JournalVisitor {
       setImmediate(this.#turn)
       return
     }
-    void this.#sleeper.sleepAsync(ticket, Number.POSITIVE_INFINITY).then(this.#turn)
+    // Without the tap nobody would see a value again.
+    this.#sleeper.sleepAsync(ticket, Number.POSITIVE_INFINITY).then(this.#turn).catch(fatal)
   }
 
   #isAnythingThere(): boolean {

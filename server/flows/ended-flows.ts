@@ -20,19 +20,26 @@ const LOOK_MS = 2
 export class EndedFlows {
   readonly #front: FrontMemory
   readonly #dropped: (flow: string, reason: string, count: number) => void
+  readonly #onDefect: (error: unknown) => void
   readonly #ending = new Map<number, Promise<void>>()
   #closed = false
 
-  constructor(front: FrontMemory, dropped: (flow: string, reason: string, count: number) => void) {
+  constructor(
+    front: FrontMemory,
+    dropped: (flow: string, reason: string, count: number) => void,
+    onDefect: (error: unknown) => void,
+  ) {
     this.#front = front
     this.#dropped = dropped
+    this.#onDefect = onDefect
   }
 
   /** The lanes have been told. */
   add(flow: EndedFlow): void {
     const ended = this.#end(flow)
+      .catch(this.#onDefect)
+      .finally(() => this.#ending.delete(flow.index))
     this.#ending.set(flow.index, ended)
-    ended.finally(() => this.#ending.delete(flow.index))
   }
 
   /** Of flows that some lane has not let go of yet. */

@@ -68,7 +68,7 @@ export class Installation {
   readonly #started_at = formatTime(Date.now() * 1000)
   #admin: AdminAccount | null = null
   #renewal: NodeJS.Timeout | null = null
-  #renewNow: () => Promise<void> = async () => {}
+  #renewNow: () => void = () => {}
 
   private constructor(data_dir: string, lock: InstallationLock, signing_key_pem: string, isNew: boolean) {
     this.data_dir = data_dir
@@ -153,7 +153,9 @@ export class Installation {
   /** Keeps the token file fresh: now, and again at three quarters of each token's life. `failed` hears of a renewal that did not work. */
   async keepToken(mint: () => Promise<MintedToken>, failed: (error: unknown) => void): Promise<void> {
     let renew_at_ms = 0
-    this.#renewNow = () => renew().catch(failed)
+    this.#renewNow = () => {
+      renew().catch(failed)
+    }
     const renew = async (): Promise<void> => {
       renew_at_ms = Number.POSITIVE_INFINITY
       const { token, lifetime_s } = await mint()
@@ -174,7 +176,7 @@ export class Installation {
 
   /** The token in the file has ended before its time. */
   renewToken(): void {
-    void this.#renewNow()
+    this.#renewNow()
   }
 
   /** The engine begins to end: from here on nobody can tell from its files whether it was killed. */

@@ -60,6 +60,8 @@ export interface LaneTeamOptions {
   dispatch(request: CallRequest, lost: LostCall, ended: () => void): Pick<LiveCall, 'withdraw'>
   onBlocked(node: number): void
   onDeath(death: LaneDeath): void
+  onDefect(error: unknown): void
+  onFatal(error: Error): void
 }
 
 const INLINING = ['--max-inlined-bytecode-size-cumulative=6000', '--max-inlined-bytecode-size=2000']
@@ -85,8 +87,8 @@ export class LaneTeam {
 
   constructor(options: LaneTeamOptions) {
     this.#options = options
-    const { front, bounds, plans, orphans, onBlocked } = options
-    this.#watch = new LaneWatch({ front, bounds, plans, orphans, onBlocked, workers: () => this.workers })
+    const { front, bounds, plans, orphans, onBlocked, onDefect } = options
+    this.#watch = new LaneWatch({ front, bounds, plans, orphans, onBlocked, onDefect, workers: () => this.workers })
   }
 
   start(): void {
@@ -229,16 +231,19 @@ export class LaneTeam {
       waiting_items: bounds.waiting_items,
     }
     const run = this.#pool!.run(task, { transfer: [control.port2, timer.port1], end: abort })
-    const over = run.then(
-      () => this.#over(member),
-      error => this.#died(member, error),
-    )
-    over.then(() => {
-      entered.resolve()
-      left.resolve()
-    })
+    // Without the repair of what it held nothing can be trusted any more.
+    const over = run
+      .then(
+        () => this.#over(member),
+        error => this.#died(member, error),
+      )
+      .catch(error => this.#options.onFatal(error))
+      .then(() => {
+        entered.resolve()
+        left.resolve()
+        this.#recovering.delete(over)
+      })
     this.#recovering.add(over)
-    over.finally(() => this.#recovering.delete(over))
     return member
   }
 

@@ -32,6 +32,7 @@ export interface LaneWatchParts {
   workers(): readonly Worker[]
   /** The body of the node keeps its lane from everything else; it runs in a call slot from its next execution on. */
   onBlocked(node: number): void
+  onDefect(error: unknown): void
 }
 
 interface Seen {
@@ -103,7 +104,7 @@ export class LaneWatch {
     if (ms >= allowed_ms && !seen.told) {
       seen.told = true
       if (seen.node > 0) this.#blocks(seen.node - 1)
-      else void this.#find(lane, seen)
+      else this.#find(lane, seen).catch(this.#parts.onDefect)
     }
     if (ms >= allowed_ms && this.#isOrphaned(lane, seen)) {
       const node = seen.node > 0 ? seen.node - 1 : seen.found
@@ -169,7 +170,9 @@ export class LaneWatch {
     for (const lane of lanes) {
       if (this.#weighed.has(lane.owner)) continue
       this.#weighed.add(lane.owner)
-      void this.#weigh(lane).finally(() => this.#weighed.delete(lane.owner))
+      this.#weigh(lane)
+        .catch(this.#parts.onDefect)
+        .finally(() => this.#weighed.delete(lane.owner))
     }
   }
 

@@ -3,6 +3,7 @@ import { BUCKETS, quantileOf } from '../../core/memory/buckets.ts'
 import { LATENCIES, type Latency, type NodeCounters } from '../../core/memory/counters.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { Latencies as LatenciesNoun, Quantiles } from '../../protocol/nouns/node.ts'
+import { fatal } from '../watch/fatal.ts'
 
 /** A row of `NodeCounters` that has latencies. */
 export type Measured = { readonly node: number } | { readonly wire: number }
@@ -66,7 +67,7 @@ export class Latencies {
   }
 
   start(): void {
-    this.#timer = setInterval(() => void this.closeMinute(), limits.LATENCY_MINUTE_MS)
+    this.#timer = setInterval(() => this.closeMinute().catch(fatal), limits.LATENCY_MINUTE_MS)
     this.#timer.unref()
   }
 

@@ -181,7 +181,7 @@ export class Coordinator {
     while (!this.#closing && this.inFlight < this.#parts.max_runs) {
       const next = this.#takeNext()
       if (next === null) return
-      void this.#claim(next)
+      this.#claim(next).catch(this.#parts.onDefect)
     }
   }
 
@@ -356,7 +356,7 @@ export class Coordinator {
     if (running === undefined) return
     if (running.limit !== null) clearTimeout(running.limit)
     if (running.flush !== null) clearTimeout(running.flush)
-    void this.#finish(running.run, running, running.execution.error)
+    this.#finish(running.run, running, running.execution.error).catch(this.#parts.onDefect)
   }
 
   async #finish(run: StoredRun, running: Running | null, error: RunError | null): Promise<void> {
@@ -380,7 +380,7 @@ export class Coordinator {
     })
     // Given up: the next start finds the run interrupted.
     if (taken?.result.finished) for (const event of written.events) this.#parts.tell(event)
-    if (next !== null) void this.#claimed(next, claim!, taken?.result.claimed ?? null)
+    if (next !== null) this.#claimed(next, claim!, taken?.result.claimed ?? null).catch(this.#parts.onDefect)
     this.#running.delete(run.id)
     this.#claiming.delete(run.id)
     this.#claimNext()

@@ -117,9 +117,11 @@ export class RunCache {
       return this.#parts.compute(record, execution)
     }
     this.#followers.add(record)
-    void led.then(() => {
-      if (this.#followers.delete(record)) this.#find(record, execution, key)
-    })
+    led
+      .then(() => {
+        if (this.#followers.delete(record)) this.#find(record, execution, key)
+      })
+      .catch(this.#parts.onDefect)
   }
 
   /** Many emissions are not replayed: this is a hit when all that read them are, down to those that gave one item at most. */

@@ -165,7 +165,8 @@ class WorkerProgram {
 
   /** The thread is gone, or has to go: so does the process. */
   #over(code: 'out_of_memory' | 'worker_lost', message: string): void {
-    void this.#thread?.terminate()
+    // Its exit is what counts.
+    this.#thread?.terminate().catch(() => {})
     if (this.#call !== null) {
       const { call } = this.#call
       const ms = performance.now() - this.#since_ms

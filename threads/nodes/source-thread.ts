@@ -51,7 +51,8 @@ export class SourceThread {
     const worker = this.#worker
     this.#worker = null
     clearTimeout(this.#late)
-    void worker?.terminate()
+    // Its exit is what counts.
+    worker?.terminate().catch(() => {})
   }
 
   #next(): void {

@@ -6,6 +6,7 @@ import { failure, failureOf } from '../../../threads/calls/node-call.ts'
 import { keptLine, LineBudget } from '../../../threads/calls/node-context.ts'
 import { encodeState } from '../../../threads/lane/kept-state.ts'
 import type { CallOutcome, LogLevel, Note, ToCall } from '../../../threads/lane/messages.ts'
+import { fatal } from '../../watch/fatal.ts'
 import type { BodyCall, BodyRequest, CallPlace, Loss } from '../body-call.ts'
 import type { CallFrame } from './attached-worker.ts'
 import type { WorkerProcess } from './worker-process.ts'
@@ -62,7 +63,7 @@ export class ProcessPlace implements CallPlace {
   end(): void {
     this.#killed = true
     this.#process.kill()
-    if (this.#stranded) void this.#gone(null)
+    if (this.#stranded) this.#gone(null).catch(fatal)
   }
 
   #said(frame: CallFrame): void {
@@ -138,7 +139,7 @@ export class ProcessPlace implements CallPlace {
 
   #lost(loss: Loss | null): void {
     this.#stranded = this.#parts.isClosing() && !this.#killed
-    if (!this.#stranded) void this.#gone(loss)
+    if (!this.#stranded) this.#gone(loss).catch(fatal)
   }
 
   /** The process says how it ended, unless we know better. What the call held is free when it has. */
