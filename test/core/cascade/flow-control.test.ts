@@ -231,3 +231,67 @@ describe('a turn that runs out of time', () => {
     assert.equal(emitted, 3)
   })
 })
+
+describe('a flow that is disabled', () => {
+  test('gives up what runs and what waits for a node, ends generators, and hears nothing more of its bodies', async () => {
+    const slow = new Held()
+    const log: string[] = []
+    const story = new FlowStory([
+      node('make', 'x', 'y', function* () {
+        try {
+          for (let y = 1; ; y++) yield { y }
+        } finally {
+          log.push('cleaned up')
+        }
+      }),
+      node('slow', 'z', 'w', slow.body),
+    ])
+    story.publish('x', 1)
+    for (const z of [1, 2]) story.publish('z', z)
+    story.turn()
+    story.publish('z', 3)
+    story.stops()
+    assert.deepEqual([log, story.interrupted, story.in_flight, story.queued], [['cleaned up'], 3, 0, 1])
+    story.news()
+    assert.throws(() => slow.emits({ w: 1 }), { code: 'emit_after_end' })
+    slow.answers({ w: 1 })
+    await story.settles()
+    // Only what had waited in the queue runs.
+    assert.deepEqual(story.news(), ['slow z=3'])
+  })
+})
+
+describe('a purge', () => {
+  test('drops the queue and what waits for nodes, and what runs goes on', async () => {
+    const slow = new Held()
+    const story = new FlowStory([
+      node('slow', 'x', 'y', slow.body),
+      node('read', 'y', '', nothing),
+      node('join', 'x !z', '', nothing),
+    ])
+    story.max_in_flight = 3
+    story.publish('z', 1)
+    for (let x = 1; x <= 5; x++) story.publish('x', x)
+    story.runs()
+    story.purges()
+    assert.deepEqual([story.purged_executions, story.purged_items], [2, 2])
+    slow.answers({ y: 1 })
+    await story.settles()
+    assert.deepEqual([starts(story, 'read'), starts(story, 'slow')], [['read y=1'], ['slow x=1']])
+    assert.deepEqual(story.ended.filter(line => line.startsWith('x@')).toSorted(), [
+      'x@1 succeeded',
+      'x@2 interrupted',
+      'x@3 interrupted',
+    ])
+    assert.deepEqual(story.open(), [])
+  })
+
+  test('leaves the values that it drops as the newest, and wakes nobody with them', () => {
+    const story = new FlowStory([node('read', 'x', '', nothing), node('look', 'w !x', '', nothing)])
+    story.publish('x', 1)
+    story.publish('x', 2)
+    story.purges()
+    story.gets('w', 1)
+    assert.deepEqual(story.told, ['look w=1 x=2'])
+  })
+})
