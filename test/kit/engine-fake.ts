@@ -1,6 +1,9 @@
+import { rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { ServiceError } from '../../protocol/errors.ts'
+import { WAL_FILE } from '../../protocol/installation.ts'
 import type { RunningEngine, StartOptions } from '../../server/running-engine.ts'
 
 /**
@@ -9,6 +12,9 @@ import type { RunningEngine, StartOptions } from '../../server/running-engine.ts
  */
 export async function startFake({ config, installation, log }: StartOptions): Promise<RunningEngine> {
   if (installation.isNew) await installation.makeAdmin(async () => {})
+  // As an open database does: a start after a kill asks for it.
+  const wal = join(installation.data_dir, WAL_FILE)
+  writeFileSync(wal, '')
   const server = createServer((request, answer) => {
     const url = new URL(request.url!, 'http://engine')
     if (url.pathname === '/crash') process.kill(process.pid, 'SIGKILL')
@@ -35,6 +41,7 @@ export async function startFake({ config, installation, log }: StartOptions): Pr
       }
       server.closeAllConnections()
       await new Promise(resolve => server.close(resolve))
+      rmSync(wal, { force: true })
     },
   }
 }
