@@ -1,7 +1,7 @@
 import { qualify } from '../../protocol/names.ts'
 import type { NormalDocument, NormalNode } from '../../protocol/nouns/flow-document.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
-import { changeText } from './difference.ts'
+import { changeKey, type Hash } from './difference.ts'
 import type { World } from './facts.ts'
 import { arrange } from './order.ts'
 
@@ -132,7 +132,7 @@ export interface PlanInput {
   /** Of nodes with a body that do not say it. */
   isolation?: NormalNode['isolation']
   /** A digest of a text, short and without collisions; makes the change keys. */
-  hash(text: string): string
+  hash: Hash
 }
 
 const ascending = (a: number, b: number): number => a - b
@@ -204,7 +204,7 @@ export function compilePlan(input: PlanInput): Plan {
         language: node.language,
         digest,
         since,
-        change_key: changeKey(input.hash(changeText(node)), since),
+        change_key: stateKey(changeKey(node, input.hash), since),
         inputs: node.ports.inputs.map(port => {
           const message = messages.at(port.message)
           const wire = port.trigger && woken_by.size > 1
@@ -242,7 +242,7 @@ export function compilePlan(input: PlanInput): Plan {
   }
 }
 
-const changeKey = (hash: string, since: number): string => (since === 0 ? hash : `${hash}.${since}`)
+const stateKey = (hash: string, since: number): string => (since === 0 ? hash : `${hash}.${since}`)
 
 /** The version with which a node began, as its change key has it. */
 export const sinceOf = (change_key: string): number => Number(change_key.split('.', 2)[1] ?? 0)

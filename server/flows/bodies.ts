@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { diskFault, errorName } from '../../protocol/disk-faults.ts'
 import { ServiceError } from '../../protocol/errors.ts'
@@ -26,6 +27,7 @@ export class Bodies {
   readonly #unused = new Set<string>()
   readonly #most_unused: number
   #put_since_pass = 0
+  #writes = 0
 
   constructor(data_dir: string, most_unused: number = limits.BODIES_UNUSED) {
     this.#most_unused = most_unused
@@ -49,7 +51,27 @@ export class Bodies {
     return this.#present.has(digest)
   }
 
-  /** Synced before the flow that needs it is saved. Throws what the disk refused it for (`DiskFault`). */
+  /** Synced before the flow that needs it is saved; the thread goes on meanwhile. Rejects with what the disk refused it for (`DiskFault`). */
+  async write(digest: string, code: string): Promise<void> {
+    if (this.#present.has(digest)) return
+    const made = join(this.folder, `${digest}.${++this.#writes}${ENDING}.new`)
+    try {
+      const file = await open(made, 'w', 0o600)
+      try {
+        await file.writeFile(code)
+        await file.sync()
+      } finally {
+        await file.close()
+      }
+      await rename(made, this.#path(digest))
+    } catch (error) {
+      throw refusalOf(error)
+    }
+    this.#present.add(digest)
+    this.#put_since_pass++
+  }
+
+  /** The same at once, of a body that went missing. */
   put(digest: string, code: string): void {
     if (this.#present.has(digest)) return
     const path = this.#path(digest)
@@ -64,9 +86,7 @@ export class Bodies {
       }
       renameSync(made, path)
     } catch (error) {
-      const fault = diskFault(errorName(error))
-      if (fault === null) throw error
-      throw new ServiceError(fault.code, `${fault.reason}, so the body of a node could not be written.`)
+      throw refusalOf(error)
     }
     this.#present.add(digest)
     this.#put_since_pass++
@@ -100,4 +120,10 @@ export class Bodies {
   #path(digest: string): string {
     return join(this.folder, `${digest}${ENDING}`)
   }
+}
+
+function refusalOf(error: unknown): unknown {
+  const fault = diskFault(errorName(error))
+  if (fault === null) return error
+  return new ServiceError(fault.code, `${fault.reason}, so the body of a node could not be written.`)
 }

@@ -35,7 +35,7 @@ export interface DeployParts {
   changed(flow: string, removed: readonly number[]): void
 }
 
-const hash = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)
+export const hash = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)
 
 /** What a plan is made of. */
 type Compiled = Pick<LiveFlow, 'name' | 'version' | 'enabled' | 'document'> & Partial<Pick<LiveFlow, 'since'>>

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { checkSteps, type Rules } from '../../core/flow/check.ts'
-import { type Difference, difference } from '../../core/flow/difference.ts'
+import { changeKeys, type Difference, difference } from '../../core/flow/difference.ts'
 import { PLACEMENT } from '../../core/memory/counters.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
@@ -14,7 +14,7 @@ import { inSlices } from '../watch/slices.ts'
 import { Bodies } from './bodies.ts'
 import { buryStates, clearMessage, dropHeld } from './bury.ts'
 import type { Catalog } from './catalog.ts'
-import type { Deploy } from './deploy.ts'
+import { type Deploy, hash } from './deploy.ts'
 import type { EndedFlows } from './ended-flows.ts'
 import { type LiveFlow, newFlow, written } from './flow.ts'
 import type { Names } from './names.ts'
@@ -69,17 +69,18 @@ export async function save(
   const { document } = checked
   if (before !== undefined && isDeepStrictEqual([before.document, before.origin], [document, origin])) {
     assertBase(before, request.base_version ?? null)
-    return saved(parts, before, difference(document, document))
+    return saved(parts, before, { restarted: [], removed: [], kept: document.nodes.map(node => node.id) })
   }
   names.assertRoom(document.inputs.length + document.nodes.length * 2, document.nodes.length)
   if (bodies.isPassDue) bodies.prune(catalog.digests())
+  await inSlices(changeKeys(document, hash))
   for (const node of document.nodes) {
     const digest = Bodies.digest(node)
     const body = checked.bodies.get(node.id)
-    if (digest !== null && body !== undefined) bodies.put(digest, body.code)
+    if (digest !== null && body !== undefined) await bodies.write(digest, body.code)
   }
   const old = before?.document ?? null
-  const change = difference(old, document)
+  const change = difference(old, document, hash)
   const forget = {
     messages: renewedMessages(old, document).map(message => `${name}.${message}`),
     nodes: [...change.restarted, ...change.removed].map(id => `${name}.${id}`),

@@ -94,7 +94,7 @@ export class FrontWatch {
     const outside_ms = Math.min(late_ms, this.#looked_cpu_ms - before_cpu_ms) - measured_ms
     if (outside_ms <= BOUND_MS) return
     const during = this.#watched.filter(one => one.pending > 0).map(one => one.label)
-    this.#held(during.length === 1 ? during[0]! : OUTSIDE, outside_ms, during)
+    this.#held(OUTSIDE, outside_ms, during)
   }
 
   #held(label: string, ms: number, during: readonly string[]): void {
@@ -104,7 +104,7 @@ export class FrontWatch {
     const now_ms = performance.now()
     if (now_ms - (this.#logged_ms.get(label) ?? Number.NEGATIVE_INFINITY) < limits.FRONT_HELD_LOGGED_MS) return
     this.#logged_ms.set(label, now_ms)
-    this.#log.warn('front_held', { by: label, ms: Math.round(ms), ...(during.length > 1 ? { during } : {}) })
+    this.#log.warn('front_held', { by: label, ms: Math.round(ms), ...(during.length > 0 ? { during } : {}) })
   }
 }
 
