@@ -45,9 +45,10 @@ export function readNotCommitted(db: Connection, redo: RedoContent, wasKilled: b
   const mark = (setting(db, REDO_MARK) ?? '0:0').split(':')
   const held = Number(mark[0]) === last ? Number(mark[1]) : 0
   if (redo.epoch < last) {
-    // Of a start that wrote records there is a file, unless it ended in order.
-    const isGone = wasKilled && held > 0 && mark.length === 2
-    const reason = 'it is not the one that the engine before wrote: run writes of its last 50 ms may be gone'
+    // Of a start that wrote records there is a file, unless it ended in order. There may be none of its records in it: the first of a
+    // new round takes the place of the first of the round before, and a kill can tear it.
+    const isGone = !redo.exists && wasKilled && held > 0 && mark.length === 2
+    const reason = 'it is missing: run writes of the last 50 ms of the engine before may be gone'
     return { writes: [], epoch: last, damage: isGone ? redoDamage(reason, 0) : null }
   }
   const isBehind = redo.epoch > last

@@ -133,6 +133,8 @@ function writeWhole(file: number, bytes: Buffer, at: number): void {
 
 /** What a file of records holds of the newest engine start in it: 0 without any. */
 export interface RedoContent {
+  /** There is a file. */
+  readonly exists: boolean
   readonly epoch: number
   /** By sequence number. Those behind a damaged record are among them, and older ones that later records did not cover. */
   readonly records: readonly RedoRecord[]
@@ -141,6 +143,7 @@ export interface RedoContent {
 /** Throws `store_failed` when the newest records have another format. */
 export function readRedo(data_dir: string): RedoContent {
   const bytes = contentOf(redoFile(data_dir))
+  if (bytes === null) return { exists: false, epoch: 0, records: [] }
   const found = new Map<number, Map<number, RedoRecord>>()
   const formats = new Map<number, number>()
   for (let at = 0; at + HEADER_BYTES <= bytes.length; ) {
@@ -166,7 +169,11 @@ export function readRedo(data_dir: string): RedoContent {
       'redo.log is of another version of the engine, which has to be started once more.',
     )
   }
-  return { epoch, records: [...(found.get(epoch)?.values() ?? [])].sort((one, other) => one.seq - other.seq) }
+  return {
+    exists: true,
+    epoch,
+    records: [...(found.get(epoch)?.values() ?? [])].sort((one, other) => one.seq - other.seq),
+  }
 }
 
 /** Where the record ends that begins here; 0 when none does, or it is damaged. */
@@ -183,11 +190,11 @@ function nextRecord(bytes: Buffer, from: number): number {
   return at < 0 ? bytes.length : at - CHECKED_FROM
 }
 
-function contentOf(file: string): Buffer {
+function contentOf(file: string): Buffer | null {
   try {
     return readFileSync(file)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0)
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
 }

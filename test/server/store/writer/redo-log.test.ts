@@ -36,7 +36,7 @@ test('records are read as they were written, in order, and a log that is full ta
   assert.equal(requestsIn(data_dir).at(-1), 'after', 'what lies behind the newest record is older')
   log.remove()
   assert.equal(existsSync(redoFile(data_dir)), false)
-  assert.deepEqual(readRedo(data_dir), { epoch: 0, records: [] })
+  assert.deepEqual(readRedo(data_dir), { exists: false, epoch: 0, records: [] })
 })
 
 test(`a record that is torn or damaged costs itself, and is counted when a newer one is whole (seed ${seed})`, t => {
