@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict'
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import type { FlowDocument } from '../../protocol/nouns/flow-document.ts'
-import type { HistoryPoint } from '../../protocol/nouns/message.ts'
-import { formatTime, parseTime } from '../../protocol/time.ts'
-import { decodePlain } from '../../protocol/values/codec.ts'
 import { RealEngine } from '../kit/real-engine.ts'
 import { Endings, eventually } from '../kit/spawned.ts'
 import { killFlows, killMessages, savedFlow } from './kill-flows.ts'
 import { type Accepted, type Acknowledged, KillLoad } from './kill-load.ts'
+import { storedStates } from './stored-states.ts'
 
 export interface RoundFigures {
   round: number
@@ -79,7 +75,7 @@ export class KillRounds {
     await this.#engine.kill()
     await load.end()
     assert.deepEqual(load.refused, [])
-    const states = this.#checkFile()
+    const states = storedStates(this.#data_dir)
     const from_ms = performance.now()
     this.#engine = await this.#start()
     const start_ms = performance.now() - from_ms
@@ -113,22 +109,6 @@ export class KillRounds {
     await this.#life.end()
     this.#life = new Endings()
     return RealEngine.start(this.#life, { data_dir: this.#data_dir })
-  }
-
-  /** Looked at in a copy: what the start finds is what the kill left. Answers the states of the nodes. */
-  #checkFile(): Map<string, Record<string, unknown>> {
-    const folder = mkdtempSync(join(tmpdir(), 'svc-killed-'))
-    try {
-      for (const name of ['engine.db', 'engine.db-wal'])
-        if (existsSync(join(this.#data_dir, name))) copyFileSync(join(this.#data_dir, name), join(folder, name))
-      const db = new Database(join(folder, 'engine.db'))
-      assert.equal(db.pragma('integrity_check', { simple: true }), 'ok')
-      const rows = db.prepare('SELECT node, bytes FROM states').all() as { node: string; bytes: Buffer }[]
-      db.close()
-      return new Map(rows.map(({ node, bytes }) => [node, (decodePlain(bytes) as { s: Record<string, unknown> }).s]))
-    } finally {
-      rmSync(folder, { recursive: true, force: true })
-    }
   }
 
   async #check(
@@ -196,7 +176,7 @@ export class KillRounds {
     const lost: Accepted[] = []
     for (const message of killMessages) {
       const known = this.#known.get(message)!
-      const points = await this.#pointsSince(engine, message, known)
+      const points = await engine.pointsSince(message, known)
       let { version, ts } = known
       for (const point of points) {
         assert.equal(point.version, version + 1, `${message} has no hole behind version ${version}`)
@@ -214,22 +194,6 @@ export class KillRounds {
     }
     const lost_age_ms = Math.max(0, ...lost.map(one => killed_ms - one.answered_ms))
     return { lost: lost.length, lost_age_ms }
-  }
-
-  /** In the order of their versions, those above the known one. */
-  async #pointsSince(engine: RealEngine, message: string, known: Known): Promise<HistoryPoint[]> {
-    const found = new Map<number, HistoryPoint>()
-    const since = known.ts === null ? '' : `&since=${encodeURIComponent(known.ts)}`
-    for (let until = ''; ; ) {
-      const { status, json } = await engine.ask('GET', `/messages/${message}/history?limit=10000${since}${until}`)
-      assert.equal(status, 200, JSON.stringify(json))
-      const points = json.items as HistoryPoint[]
-      for (const point of points) if (point.version > known.version) found.set(point.version, point)
-      if (!json.truncated) break
-      // The oldest time of the page once more: points of one microsecond may lie on both sides.
-      until = `&until=${encodeURIComponent(formatTime(parseTime(points[0]!.ts)! + 1))}`
-    }
-    return [...found.values()].sort((a, b) => a.version - b.version)
   }
 }
 

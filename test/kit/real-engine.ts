@@ -6,9 +6,10 @@ import type { Cascade } from '../../protocol/nouns/cascade.ts'
 import type { EngineEvent } from '../../protocol/nouns/event.ts'
 import type { Flow, SavedFlow } from '../../protocol/nouns/flow.ts'
 import type { FlowDocument, FlowNode } from '../../protocol/nouns/flow-document.ts'
-import type { Message, MessageHistory } from '../../protocol/nouns/message.ts'
+import type { HistoryPoint, Message, MessageHistory } from '../../protocol/nouns/message.ts'
 import type { NodeError } from '../../protocol/nouns/node-error.ts'
 import type { Summary } from '../../protocol/nouns/summary.ts'
+import { formatTime, parseTime } from '../../protocol/time.ts'
 import { ROOT } from './sources.ts'
 import { directoryFor, type Ending, eventually, isAlive, Spawned } from './spawned.ts'
 
@@ -124,6 +125,23 @@ export class RealEngine {
   /** Every point, oldest first. */
   async history(name: string): Promise<MessageHistory> {
     return this.#get(`/messages/${name}/history?limit=10000`)
+  }
+
+  /** Every point above a version, in the order of their versions, however many they are. `ts` is when that version was published. */
+  async pointsSince(name: string, known: { version: number; ts: string | null }): Promise<HistoryPoint[]> {
+    const found = new Map<number, HistoryPoint>()
+    const since = known.ts === null ? '' : `&since=${encodeURIComponent(known.ts)}`
+    for (let until = ''; ; ) {
+      const { items, truncated } = await this.#get<MessageHistory>(
+        `/messages/${name}/history?limit=10000${since}${until}`,
+      )
+      const points = items as HistoryPoint[]
+      for (const point of points) if (point.version > known.version) found.set(point.version, point)
+      if (!truncated) break
+      // The oldest time of the page once more: points of one microsecond may lie on both sides.
+      until = `&until=${encodeURIComponent(formatTime(parseTime(points[0]!.ts)! + 1))}`
+    }
+    return [...found.values()].sort((a, b) => a.version - b.version)
   }
 
   /** Newest first. */
