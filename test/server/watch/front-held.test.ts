@@ -100,7 +100,7 @@ async function held(): Promise<string[]> {
     .filter(line => line.startsWith('svc_front_held_total{') && !line.includes('outside'))
 }
 
-test('no request with the largest body that it may have holds the front', async t => {
+test('no request with the largest body that it may have holds the front', async () => {
   token = readFileSync(join(live.data_dir, 'token'), 'utf8').trim()
   const echo = code('pass', 'export default ({ x }) => ({ y: 1 })', [input('x', 'json')], [output('y', 'int')])
   await live.engine.flows.save('wide', { document: flow([echo], { message: 'x', dtype: 'json' }) }, 'tests')
@@ -108,24 +108,22 @@ test('no request with the largest body that it may have holds the front', async 
   for (const path of READS) await ask('GET', path)
   for (const [method, path, body] of BODIES)
     for (let times = 0; times < 3; times++) await ask(method, path, body.replace('$', '[]'))
-  for (const [kind, large] of Object.entries(LARGE)) {
-    for (const [method, path, body] of BODIES) {
+  const offenders: string[] = []
+  const drive = async (what: string, method: string, path: string, body?: string): Promise<void> => {
+    // What holds the front does so each time; a cold cache or a collection of garbage does not.
+    for (let times = 0; times < 3; times++) {
       const before = await held()
-      const status = await ask(method, path, body.replace('$', large))
-      assert.ok(status < 500, `${method} ${path} with ${kind}: ${status}`)
-      const after = await held()
-      if (after.join() !== before.join())
-        t.diagnostic(`${method} ${path} ${body} with ${kind} (${status}): ${after.join(' ')}`)
+      const status = await ask(method, path, body)
+      assert.ok(status < 500, `${what}: ${status}`)
+      if ((await held()).join() === before.join()) return
     }
+    offenders.push(what)
   }
-  for (const path of READS) {
-    const before = await held()
-    const status = await ask('GET', path)
-    assert.ok(status < 500, `GET ${path}: ${status}`)
-    const after = await held()
-    if (after.join() !== before.join()) t.diagnostic(`GET ${path}: ${after.join(' ')}`)
-  }
-  assert.deepEqual(await held(), [])
+  for (const [kind, large] of Object.entries(LARGE))
+    for (const [method, path, body] of BODIES)
+      await drive(`${method} ${path} ${body} with ${kind}`, method, path, body.replace('$', large))
+  for (const path of READS) await drive(`GET ${path}`, 'GET', path)
+  assert.deepEqual(offenders, [])
 })
 
 test('the watch counts what holds the thread, by route, and logs it once a minute', () => {
