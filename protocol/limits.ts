@@ -52,6 +52,10 @@ export const limits = {
   FLOW_PRESSURE_SHOWN: 0.6,
   FLOW_PRESSURE_DEGRADED: 0.85,
   DEGRADED_AFTER_MS: 5_000,
+  /** When the status says so: within 3 s, and within 5 s no more. */
+  OVERLOAD_LOOK_MS: 500,
+  OVERLOADED_AFTER_MS: 1_500,
+  OVERLOAD_OVER_AFTER_MS: 2_500,
   MAX_CASCADES: 1_000,
   BEGUN_ROWS: 4_096,
   TURN_ITEMS: 256,
@@ -74,6 +78,8 @@ export const limits = {
   NODE_ERROR_KEPT_MS: 24 * 3_600_000,
   NODE_ERRORS_RECORDED_PER_S: 20,
   LOG_LINES_PER_NODE_PER_S: 100,
+  /** Gauges of a node that are kept; with a further name the oldest gives way. */
+  GAUGES_PER_NODE: 64,
   LOG_LINE_BYTES: 8 * KIB,
   RATE_HZ_MIN: 1e-6,
   RATE_HZ_MAX: 1e6,

@@ -41,6 +41,7 @@ import { Announcer } from './observe/announcer.ts'
 import { Latencies, type Measured } from './observe/latencies.ts'
 import { NodeHealth } from './observe/node-health.ts'
 import { LiveObserve } from './observe/observe.ts'
+import { Overload } from './observe/overload.ts'
 import { Samples } from './observe/samples.ts'
 import type { Log } from './observe/serve-log.ts'
 import { BatchRuns } from './runs/batch-runs.ts'
@@ -112,6 +113,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     announce('values_dropped', flow, { reason, count })
   }
   const ended = new EndedFlows(front, dropped, onDefect)
+  const overload = new Overload()
   const latencies = new Latencies({ counters: front.counters, rows: () => measured(flows), now_us: nowUs })
   const flows = new LiveFlows({
     front,
@@ -293,6 +295,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     names,
     health,
     latencies,
+    overload,
     team,
     fanout,
     tap,
@@ -321,9 +324,15 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     cache,
     coordinator,
     samples,
+    overload,
     log,
     latencies,
   }
+}
+
+/** Of each flow what of its bound is taken. */
+function* shares(front: OpenedStore['front'], flows: LiveFlows): Iterable<number> {
+  for (const { index } of flows.all()) yield front.flows.share(index)
 }
 
 /** The nodes and wires of all flows. */
@@ -388,8 +397,22 @@ export class LiveEngine implements Engine {
 
   /** Threads that the first answer does not need. Resolves when live flows run. */
   async start(): Promise<void> {
-    const { tap, timer, team, samples, latencies, flows, timers, cache, coordinator, loaded, announce, log } =
-      this.#parts
+    const {
+      tap,
+      timer,
+      team,
+      samples,
+      latencies,
+      overload,
+      flows,
+      front,
+      timers,
+      cache,
+      coordinator,
+      loaded,
+      announce,
+      log,
+    } = this.#parts
     tap.start()
     timer.start()
     team.start()
@@ -397,6 +420,7 @@ export class LiveEngine implements Engine {
     this.#watch.unref()
     samples.start()
     latencies.start()
+    overload.start(() => shares(front, flows))
     this.artifacts.start()
     await team.ready()
     flows.startTimers()
@@ -430,11 +454,25 @@ export class LiveEngine implements Engine {
   async close(): Promise<void> {
     if (this.#closing) return
     this.#closing = true
-    const { samples, latencies, ended, timer, workers, coordinator, team, desk, artifacts, source_thread, tap, store } =
-      this.#parts
+    const {
+      samples,
+      latencies,
+      overload,
+      ended,
+      timer,
+      workers,
+      coordinator,
+      team,
+      desk,
+      artifacts,
+      source_thread,
+      tap,
+      store,
+    } = this.#parts
     if (this.#watch !== null) clearInterval(this.#watch)
     samples.stop()
     latencies.stop()
+    overload.stop()
     ended.close()
     await timer.stop()
     workers.close()

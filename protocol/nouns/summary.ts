@@ -41,6 +41,14 @@ export const Summary = Type.Object({
 })
 export type Summary = Static<typeof Summary>
 
+/** For whoever watches the process: it works, or works with something that a person should look at. */
+export const Health = Type.Object({
+  status: Type.Union([Type.Literal('ok'), Type.Literal('degraded')], {
+    description: 'degraded: overloaded, a node is down, or a disk takes no history; the engine goes on.',
+  }),
+})
+export type Health = Static<typeof Health>
+
 /** A closed bin of the engine's own figures. */
 export const TimeseriesPoint = Type.Object({
   ts: Type.String(),

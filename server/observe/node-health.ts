@@ -1,3 +1,4 @@
+import { limits } from '../../protocol/limits.ts'
 import type { Issue } from '../../protocol/nouns/issue.ts'
 import type { NodeError } from '../../protocol/nouns/node-error.ts'
 import { formatTime } from '../../protocol/time.ts'
@@ -64,7 +65,7 @@ export class NodeHealth {
     let gauges = this.#gauges.get(node)
     if (gauges === undefined) this.#gauges.set(node, (gauges = new Map()))
     // A body may make up names as it goes: the oldest gauge gives way.
-    if (gauges.size >= 64 && !gauges.has(name)) gauges.delete(gauges.keys().next().value!)
+    if (gauges.size >= limits.GAUGES_PER_NODE && !gauges.has(name)) gauges.delete(gauges.keys().next().value!)
     gauges.set(name, value)
   }
 

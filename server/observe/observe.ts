@@ -6,7 +6,7 @@ import type { Cascade } from '../../protocol/nouns/cascade.ts'
 import type { EngineEvent } from '../../protocol/nouns/event.ts'
 import type { FlowBacklog } from '../../protocol/nouns/flow.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
-import type { Summary, ThreadStatus, TimeseriesPoint } from '../../protocol/nouns/summary.ts'
+import type { Health, Summary, ThreadStatus, TimeseriesPoint } from '../../protocol/nouns/summary.ts'
 import { formatTime, nowUs } from '../../protocol/time.ts'
 import { VERSION } from '../../protocol/version.ts'
 import type { CascadeCounts } from '../fanout/cascade-counts.ts'
@@ -22,6 +22,7 @@ import type { FrontWatch } from '../watch/front-watch.ts'
 import type { ThreadWatch } from '../watch/thread-watch.ts'
 import type { Latencies } from './latencies.ts'
 import type { NodeHealth } from './node-health.ts'
+import type { Overload } from './overload.ts'
 import { prometheusText } from './prometheus.ts'
 
 export interface Observe {
@@ -48,7 +49,7 @@ export interface Observe {
   ): Promise<List<Cascade>>
   cascade(id: string): Promise<Cascade>
   /** Rejects when a dependency (the store thread, a lane) stopped answering. */
-  health(): Promise<{ status: 'ok' }>
+  health(): Promise<Health>
   /** Prometheus text, in pieces of whole lines. */
   prometheus(): Iterable<string>
 }
@@ -61,6 +62,7 @@ export interface LiveObserveParts {
   names: Names
   health: NodeHealth
   latencies: Latencies
+  overload: Overload
   team: LaneTeam
   fanout: Fanout
   tap: JournalTap
@@ -85,8 +87,15 @@ export class LiveObserve implements Observe {
     this.#parts = parts
   }
 
+  get #isDegraded(): boolean {
+    const { store, health, watch, overload } = this.#parts
+    const { fault, failure } = store.health
+    const is_ill = fault !== null || failure !== null || health.downCount > 0 || watch.silent.length > 0
+    return is_ill || overload.isOverloaded
+  }
+
   async summary(): Promise<Summary> {
-    const { front, store, flows, health, fanout, tap, watch, front_watch, max_cascades } = this.#parts
+    const { front, store, flows, health, fanout, tap, front_watch, max_cascades } = this.#parts
     const all = [...flows.all()]
     const held = front_watch.counts()
     const with_issues = all.filter(flow => flows.issues(flow).some(issue => !issue.advisory)).length
@@ -100,10 +109,7 @@ export class LiveObserve implements Observe {
     }
     return {
       version: VERSION,
-      status:
-        store.health.fault !== null || store.health.failure !== null || health.downCount > 0 || watch.silent.length > 0
-          ? 'degraded'
-          : 'ok',
+      status: this.#isDegraded ? 'degraded' : 'ok',
       started_at: formatTime(this.#started_us),
       uptime_s: (nowUs() - this.#started_us) / 1e6,
       flows: { total: all.length, enabled: all.filter(flow => flow.enabled).length, with_issues },
@@ -202,7 +208,7 @@ export class LiveObserve implements Observe {
   }
 
   /** The store answers a synced write's flush, and the lanes have not all gone. */
-  async health(): Promise<{ status: 'ok' }> {
+  async health(): Promise<Health> {
     const { store, team, watch } = this.#parts
     const [silent] = watch.silent
     if (silent !== undefined) throw new ServiceError('unhealthy', `The ${silent} thread does not answer.`)
@@ -214,7 +220,7 @@ export class LiveObserve implements Observe {
     if ((await Promise.race([store.flush(), late])) === 'late')
       throw new ServiceError('store_failed', `The store did not answer for ${HEALTH_MS / 1000} s.`)
     if (team.size === 0) throw new ServiceError('starting', 'No lane runs.')
-    return { status: 'ok' }
+    return { status: this.#isDegraded ? 'degraded' : 'ok' }
   }
 
   prometheus(): Iterable<string> {

@@ -1,5 +1,5 @@
-import Type from 'typebox'
 import { ServiceError } from '../../protocol/errors.ts'
+import { Health } from '../../protocol/nouns/summary.ts'
 import type { Engine } from '../engine.ts'
 import { ok, type Route, route } from '../http/route.ts'
 
@@ -11,7 +11,7 @@ export function healthRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): R
       who: 'nobody',
       tag: 'observability',
       summary: 'Does the engine work? Fails when a thread that it depends on stops answering.',
-      answers: { 200: Type.Object({ status: Type.Literal('ok') }) },
+      answers: { 200: Health },
       refuses: ['unhealthy'],
       handle: async () => {
         try {

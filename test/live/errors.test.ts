@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { limits } from '../../protocol/limits.ts'
 import { eventually, sharedEngine } from '../kit/live-engine.ts'
-import { code, flow, input, output, Story } from '../kit/live-story.ts'
+import { code, flow, Gate, input, output, Story } from '../kit/live-story.ts'
 
 const live = sharedEngine()
 
@@ -248,6 +248,60 @@ test('gauges are shown, and what is no gauge or report is an error of the node',
     () => [...live.engine.observe.prometheus()].join('').includes('svc_node_gauge{node="gauge.set",name="speed"} 7.5'),
     'the gauge is shown',
   )
+})
+
+for (const [where, more] of [
+  ['on its lane', {}],
+  ['in a call slot', { timeout: 60 }],
+] as const)
+  test(`a body ${where} that floods gauges and lines keeps the newest, and what was left out is counted`, async () => {
+    const story = new Story(live.engine)
+    const name = `pours${Object.keys(more).length}`
+    const source = `export default ({ x }, ctx) => {
+  for (let at = 0; at < 200_000; at++) ctx.metric('one', at)
+  for (let at = 0; at < 1_000; at++) ctx.metric('m' + at, at)
+  for (let at = 0; at < 1_000; at++) ctx.log('line ' + at)
+  return { y: x }
+}`
+    await story.save(name, flow([code('out', source, [x], [output('y', 'int')], more)], int('x')))
+    const before = { gauges: await story.dropped('gauges'), lines: await story.dropped('log_lines') }
+    story.publish(`${name}.x`, 1)
+    await story.executed(name, 'out', 1)
+    await eventually(async () => (await story.dropped('log_lines')) > before.lines, 'lines were left out')
+    await eventually(async () => (await story.dropped('gauges')) > before.gauges, 'gauges were left out')
+    const shown = () => [...live.engine.observe.prometheus()].join('').match(/name="m\d+"/g) ?? []
+    await eventually(
+      () => [...live.engine.observe.prometheus()].join('').includes(`node="${name}.out",name="m999"`),
+      'the newest is shown',
+    )
+    assert.ok(shown().length <= 2 * limits.GAUGES_PER_NODE)
+  })
+
+test('a flow that stays full makes the engine degraded, until it has room again', async () => {
+  const story = new Story(live.engine)
+  const gate = new Gate(live.data_dir, 'overload')
+  await story.save(
+    'full',
+    flow(
+      [
+        code(
+          'stand',
+          `${gate.source}export default async ({ x }) => { await opened(); return { y: x } }`,
+          [x],
+          [output('y', 'int')],
+        ),
+      ],
+      int('x'),
+    ),
+  )
+  const status = async () => [(await live.engine.observe.summary()).status, (await live.engine.observe.health()).status]
+  assert.deepEqual(await status(), ['ok', 'ok'])
+  const enough = Math.ceil(limits.FLOW_WAITING_ITEMS * limits.FLOW_PRESSURE_DEGRADED) + 10
+  for (let at = 0; at < enough; at += 500)
+    live.engine.messages.publish(Array.from({ length: 500 }, (_, value) => ({ name: 'full.x', value })))
+  await eventually(async () => (await status()).every(one => one === 'degraded'), 'it is degraded')
+  gate.open()
+  await eventually(async () => (await status()).every(one => one === 'ok'), 'it is well again')
 })
 
 test('lines of a body are events with their level', async () => {

@@ -8,8 +8,9 @@ import { encodeState, type KeptState } from '../lane/kept-state.ts'
 import type { CallMetric, CallOutcome, FromCall, Note, RunIdentity, ToCall } from '../lane/messages.ts'
 import type { ArtifactPlace } from './artifact-files.ts'
 import type { CallLine, CallListener } from './call-line.ts'
+import { Gauges } from './gauges.ts'
 import { failureOf, loadBody, NodeDoor } from './node-call.ts'
-import { type ContextHost, NodeContext, NodeState } from './node-context.ts'
+import { type ContextHost, LineBudget, NodeContext, NodeState } from './node-context.ts'
 import { type CheckedNode, OutputCheck } from './output-check.ts'
 
 /** What of a node of a plan its calls need. */
@@ -71,6 +72,10 @@ export class NodeCallTask implements ContextHost, CallListener {
   readonly #before: Buffer | null
   readonly #check: OutputCheck
   #points: CallMetric[] = []
+  /** Of a live node: sent when the body lets the event loop run, and at its end. */
+  readonly #gauges = new Gauges<Note>()
+  /** By reason; sent with the gauges. */
+  readonly #dropped = new Map<string, number>()
   #over = false
   #unprocessed = 0
   #unawaited = 0
@@ -142,7 +147,11 @@ export class NodeCallTask implements ContextHost, CallListener {
       settings: structuredClone(this.node.settings),
       run: this.#task.run,
     }
-    const result = door.enter(body, this.#task.inputs, new NodeContext(identity, this, this.#state))
+    const result = door.enter(
+      body,
+      this.#task.inputs,
+      new NodeContext(identity, this, this.#state, linesOf(this.#task, this.node)),
+    )
     if (result === THREW) throw door.thrown
     const generator = result as AsyncIterator<unknown> | null
     if (typeof generator !== 'object' || generator === null || typeof generator.next !== 'function') return await result
@@ -194,20 +203,38 @@ export class NodeCallTask implements ContextHost, CallListener {
     const node = this.node
     const { run } = this.#task
     if (run === null) {
-      this.note({ type: 'gauge', node: node.qualified, name, value, step, ts: this.now_us() })
+      if (this.#over) return
+      if (this.#gauges.isEmpty) this.#flushSoon()
+      const gauge: Note = { type: 'gauge', node: node.qualified, name, value, step, ts: this.now_us() }
+      if (this.#gauges.set(node.qualified, name, gauge)) this.dropped('gauges', 1)
       return
     }
     if (this.#over) return
     this.#points.push({ name, value, step })
     if (this.#points.length >= METRIC_BATCH) this.#flushMetrics()
-    else if (this.#points.length === 1) setTimeout(() => this.#flushMetrics(), METRIC_BATCH_MS).unref()
+    else if (this.#points.length === 1) this.#flushSoon()
   }
 
   #flushMetrics(): void {
+    for (const gauge of this.#gauges.take()) this.note(gauge)
+    for (const [reason, count] of this.#dropped)
+      this.note({ type: 'dropped', flow: this.#task.flow, reason, count, ts: this.now_us() })
+    this.#dropped.clear()
     if (this.#points.length === 0) return
     const points = this.#points
     this.#points = []
     this.#line.send({ type: 'metrics', points })
+  }
+
+  /** Counted and shown for live flows; a batch run says it in the next line that it keeps. */
+  dropped(reason: string, count: number): void {
+    if (this.#over || this.#task.run !== null) return
+    if (this.#dropped.size === 0) this.#flushSoon()
+    this.#dropped.set(reason, (this.#dropped.get(reason) ?? 0) + count)
+  }
+
+  #flushSoon(): void {
+    setTimeout(() => this.#flushMetrics(), METRIC_BATCH_MS).unref()
   }
 
   get artifacts(): ArtifactPlace {
@@ -303,6 +330,19 @@ export interface KnownNode {
   readonly node: CallNode
   readonly check: OutputCheck
 }
+
+/** Of a batch run the call's own; of a live node that of all its calls in this thread. */
+function linesOf({ run }: Pick<NodeCall, 'run'>, { qualified }: CallNode): LineBudget {
+  if (run !== null) return new LineBudget()
+  let budget = budgets.get(qualified)
+  if (budget === undefined) {
+    if (budgets.size >= CHECKS_KNOWN) budgets.clear()
+    budgets.set(qualified, (budget = new LineBudget()))
+  }
+  return budget
+}
+
+const budgets = new Map<string, LineBudget>()
 
 /** A check costs more to make than a short body to run. */
 const checks = new Map<string, OutputCheck>()

@@ -11,6 +11,8 @@ export interface ContextHost {
   emit(outputs: unknown): Promise<void>
   signal(): AbortSignal
   note(note: Note): void
+  /** Something of the body's was left out. */
+  dropped(reason: string, count: number): void
   /** A checked point: a gauge in live execution, a point of the run's metrics in a batch run. */
   metric(name: string, value: number, step: number | null): void
   /** Where `artifact` and `read` of a body go. */
@@ -133,7 +135,7 @@ export class NodeContext {
   log(text: unknown, level: LogLevel = 'info'): void {
     const ts = this.#host.now_us()
     const missed = this.#lines.take(ts)
-    if (missed < 0) return
+    if (missed < 0) return this.#host.dropped('log_lines', 1)
     const line = (typeof text === 'string' ? text : JSON.stringify(text)) ?? String(text)
     this.#host.note({ type: 'log', node: this.#qualified, level, text: keptLine(line, missed), ts })
   }

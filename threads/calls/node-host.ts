@@ -51,6 +51,10 @@ export class InlineContextHost implements ContextHost, SpeaksFor {
     return execution.abort.signal as AbortSignal
   }
 
+  dropped(reason: string, count: number): void {
+    this.note({ type: 'dropped', flow: this.flow.name, reason, count, ts: this.now_us() })
+  }
+
   note(note: Note): void {
     this.#lane.note(note)
   }

@@ -3,6 +3,7 @@ import type { Cascade } from '../../core/cascade/wave.ts'
 import { JOURNAL, type JournalWriter } from '../../core/memory/journal/journal.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { Codec } from '../../protocol/values/codec.ts'
+import { Gauges } from '../calls/gauges.ts'
 import type { Note } from './messages.ts'
 
 const INPUT_BYTES = 16 * 1024
@@ -27,7 +28,7 @@ export class LaneNotes {
   /** Nodes with errors that wait. */
   readonly #late = new Set<NodeErrors>()
   /** The newest of each gauge; written when the lane has time. */
-  readonly #gauges = new Map<string, Note>()
+  readonly #gauges = new Gauges<Note>()
 
   /** By flow and reason; written as counts when the lane has time. */
   readonly #dropped = new Map<string, { flow: string; reason: string; count: number }>()
@@ -39,26 +40,28 @@ export class LaneNotes {
 
   write(note: Note): void {
     if (note.type === 'gauge') {
-      this.#gauges.set(`${note.node} ${note.name}`, note)
+      if (this.#gauges.set(note.node, note.name, note))
+        this.dropped(note.node.slice(0, note.node.indexOf('.')), 'gauges')
       return
     }
+    // A call counts by itself; all that ends in half a second is told at once.
+    if (note.type === 'dropped') return this.dropped(note.flow, note.reason, note.count)
     this.#blob(note)
   }
 
-  dropped(flow: string, reason: string): void {
+  dropped(flow: string, reason: string, count = 1): void {
     const key = `${flow} ${reason}`
     const seen = this.#dropped.get(key)
-    if (seen === undefined) this.#dropped.set(key, { flow, reason, count: 1 })
-    else seen.count++
+    if (seen === undefined) this.#dropped.set(key, { flow, reason, count })
+    else seen.count += count
   }
 
   /** What waits for a moment without work or for half a second: gauges, counts, the last errors of a flood. */
   flush(ts: number): void {
-    if (this.#gauges.size === 0 && this.#dropped.size === 0 && this.#late.size === 0) return
+    if (this.#gauges.isEmpty && this.#dropped.size === 0 && this.#late.size === 0) return
     for (const errors of this.#late) this.#writeLate(errors)
     this.#late.clear()
-    for (const note of this.#gauges.values()) this.#blob(note)
-    this.#gauges.clear()
+    for (const note of this.#gauges.take()) this.#blob(note)
     for (const drop of this.#dropped.values()) this.#blob({ type: 'dropped', ...drop, ts })
     this.#dropped.clear()
     this.#journal.mark()
