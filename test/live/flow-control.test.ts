@@ -63,6 +63,30 @@ test('a body that emits nearly as much as it may without awaiting, into a genera
   await isIdle(story, 'burst', 2)
 })
 
+test('two full flows that feed each other with generators wait for neither, and all that they publish runs', async t => {
+  const { engine } = await liveEngine(t, { FLOW_LANES: '2' }, { waiting_items: 5 })
+  const story = new Story(engine)
+  const halves = (from: string, port: string, to: string) =>
+    flow([
+      code(
+        'halves',
+        `export default async function* ({ ${port} }) { if (${port} > 0) for (const i of [1, 2]) yield { ${to}: ${port} - 1 } }`,
+        [input(port, 'int', { message: from })],
+        [output(to, 'int')],
+      ),
+    ])
+  await story.save('ping', halves('pong.n', 'n', 'm'))
+  await story.save('pong', halves('ping.m', 'm', 'n'))
+  await story.save('ping', halves('pong.n', 'n', 'm'))
+  story.publish('pong.n', 7)
+  // One value of 7, two of 6, ..., 128 of 0.
+  const ran = () => story.node('ping', 'halves').executions + story.node('pong', 'halves').executions
+  await eventually(() => ran() === 255, 'each value has run once')
+  for (const name of ['ping', 'pong'])
+    await eventually(() => engine.flows.get(name).backlog.waiting === 0, `nothing waits in ${name}`)
+  assert.equal(await story.dropped('hard_cap'), 0)
+})
+
 test('a loop over a generator that yields twice is broken as a cycle, told once with a number, and the flow goes on', async () => {
   const story = new Story(live.engine)
   const twice = 'export default function* ({ n }) { yield { n: n + 1 }; yield { n: n + 1 } }'
