@@ -8,8 +8,8 @@ import { filesUnder, ROOT } from '../kit/sources.ts'
 const THREADS_OF_BODIES = /^threads\/(calls|lane)\//
 /** `void` before a call: what it returns is given up. A promise would have nobody who hears of its rejection. */
 const GIVEN_UP = /(^|=>|[;{)]|else)\s*(return )?void [\w.#!?]+(\([^()]*\)|[\w.#!?])*\(/
-/** A synchronous call of the database. */
-const SYNCHRONOUS = /void db\./
+/** Calls that return no promise: of the database and of decoders. */
+const SYNCHRONOUS = /void (db\.|codec\.decode|points\()/
 
 test('no promise is given up: each rejection has an owner', () => {
   const given_up = ['server', 'threads']
