@@ -31,7 +31,8 @@ import { LiveMessages } from './flows/messages.ts'
 import { Names } from './flows/names.ts'
 import { LiveNodes } from './flows/nodes.ts'
 import { LiveCascades } from './flows/reruns.ts'
-import { restore, sinceOfStates } from './flows/restore.ts'
+import { restore, sinceOfStates } from './flows/restart/restore.ts'
+import { resume } from './flows/restart/resume.ts'
 import { type LiveBounds, liveBounds } from './lanes/bounds.ts'
 import { LaneFaults } from './lanes/lane-faults.ts'
 import { LaneTeam } from './lanes/lane-team.ts'
@@ -146,6 +147,12 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
   flows.load(loaded.flows, sinceOfStates(loaded.states, front.codec))
   for (const error of loaded.node_errors) health.failed(error)
   const timers = restore(loaded, front, map, names)
+  const resumed = resume(loaded.waiting, { front, map, find: name => flows.find(name) })
+  store.resumed(resumed.flows)
+  for (const { flow, reason, count } of resumed.dropped) {
+    health.dropped(flow, reason, count)
+    announce('values_dropped', flow, { reason, count })
+  }
 
   // What threads say.
   const notes = new ThreadNotes({

@@ -62,7 +62,7 @@ const admission = {
 }
 
 const store = new JournalReader(memory, SLOT.front, 'store')
-const nothing = { value() {}, cascade() {}, blob() {}, held() {}, taken() {} }
+const nothing = { visit() {} }
 const arena = new Arena(memory, SLOT.front)
 const journal = new JournalWriter(memory, SLOT.front, {
   store: () => {},

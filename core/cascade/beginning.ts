@@ -28,6 +28,7 @@ export class Beginning {
     cascade.depth = item.depth
     cascade.parent_seq = item.parent_seq
     cascade.parent_ts = item.parent_ts
+    cascade.item = item.item
     cascade.started_us = now_us
     cascade.root_ts = item.root_ts
     cascade.root_ms = flow.now_ms - Math.max(0, now_us - item.root_ts) / 1000
@@ -40,6 +41,8 @@ export class Beginning {
       this.items++
       this.#enter(item, wave)
     }
+    cascade.items = this.items
+    flow.hasTaken = true
     wave.queued = true
     return wave
   }
@@ -49,7 +52,6 @@ export class Beginning {
     const { run, cascade } = wave
     const position = run.plan.by_message.get(item.message)
     const message = position === undefined ? null : run.plan.messages[position]!
-    if (message?.own) this.#flow.taken++
     if (position === undefined || !message!.queued) {
       cascade.errors++
       this.#host.planChanged(this.#flow, null, cascade)
@@ -82,9 +84,9 @@ export class Beginning {
     let purged = 0
     while (purged < most && ingress.take(flow.index, item)) {
       purged++
+      flow.hasTaken = true
       const position = run.plan.by_message.get(item.message)
       const message = position === undefined ? null : run.plan.messages[position]!
-      if (message?.own) flow.taken++
       if (message?.queued) run.apply(position!, asTaken(item.value, this.#host.codec), item.version, wave, waves.mixed)
     }
     waves.close(wave)

@@ -3,7 +3,7 @@ import type { Bounds } from './bounds.ts'
 import { Fifo } from './fifo.ts'
 import type { Mailbox } from './mailbox.ts'
 import type { Execution } from './seat.ts'
-import type { Wave } from './wave.ts'
+import type { Cascade, Wave } from './wave.ts'
 
 /** `Execution.kind`, of those on a stack. */
 const GENERATOR = 1
@@ -103,6 +103,15 @@ export class FlowControl {
       this.#generators.push(generator)
     }
     return null
+  }
+
+  /** Cascades of generators between two pulls. */
+  *pulled(): Iterable<Cascade> {
+    for (const { cascade, ended } of this.#generators) if (!ended) yield cascade
+  }
+
+  get hasGenerators(): boolean {
+    return this.#generators.size > 0
   }
 
   get mayPull(): boolean {

@@ -30,8 +30,8 @@ export class FlowRun {
   run: PlanRun
   readonly control: FlowControl
   readonly waves: OpenWaves
-  /** Items of the flow's own messages, taken since the last turn's end was marked: those that a publish counted as queued. */
-  taken = 0
+  /** Items were taken since the last mark. */
+  hasTaken = false
   /** Version of the carry that this thread left behind: another one means that another thread ran the flow since. */
   version = -1
   /** Bodies away or being loaded: while there are any, the flow stays with its thread. */
@@ -103,6 +103,32 @@ export class FlowRun {
       this.#arrivals.size === 0 &&
       this.waves.size === 0
     )
+  }
+
+  /**
+   * A cascade has begun, is not recorded as open and is not over: a mark now would commit half of it. What is away, or waits
+   * in a mailbox, is recorded at the mark; one that has run nothing before and runs now, is half way again.
+   */
+  get isHalfway(): boolean {
+    const { next, back } = this.#emissions
+    if (this.#stack.length === 0 && !this.control.hasGenerators && next.length === 0 && back.size === 0) return false
+    for (const cascade of this.halfway()) if (!cascade.recorded || cascade.fresh) return true
+    return false
+  }
+
+  /** Bodies have come back, and what they brought waits for a turn. */
+  get hasArrivals(): boolean {
+    return this.#arrivals.size > 0
+  }
+
+  /** The cascades of everything that waits to be run on here, synchronously; some more than once. */
+  *halfway(): Iterable<Cascade> {
+    const { next, back } = this.#emissions
+    for (const one of this.#stack) if (one.kind === WAVE || !one.ended) yield one.cascade
+    yield* this.control.pulled()
+    for (const { cascade } of next) yield cascade
+    for (const { cascade } of back) yield cascade
+    if (this.#inside !== null) yield this.#inside.cascade
   }
 
   /**

@@ -117,6 +117,11 @@ export class FlowTable {
     return holderOf(atomics.load(this.#i32, this.row(flow) + word.publish))
   }
 
+  /** Items ever taken: the number of the first that is not. By whoever owns the flow, or after its owner's death. */
+  taken(flow: number): number {
+    return this.#i32[this.row(flow) + word.taken]!
+  }
+
   /** Items in the queue. `taken` is read first, so that a take in between makes it too large, never negative. */
   queued(flow: number): number {
     const row = this.row(flow)

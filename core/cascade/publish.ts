@@ -4,6 +4,7 @@ import type { Arena } from '../memory/arena.ts'
 import { copyBytes } from '../memory/copy.ts'
 import type { EncodedValue } from '../memory/encoded.ts'
 import {
+  ITEM_RECORD_BYTES,
   JOURNAL_HEADER,
   JOURNAL_RECORD,
   type JournalWriter,
@@ -99,6 +100,9 @@ export class Publisher {
   readonly #bounds: Bounds
   readonly #together = new Together()
   readonly #refs: number[] = []
+  /** Flows that got an item from this thread since its last mark, and which they are: nobody takes it before. */
+  readonly #untold: number[] = []
+  readonly #is_untold: Uint8Array
   /** Place in its list of the value for which there was no room, when `publishList` was refused last. */
   refused_at = 0
 
@@ -117,14 +121,15 @@ export class Publisher {
     this.#messages = parts.messages
     this.#dropped = parts.dropped ?? (() => {})
     this.#bounds = parts.bounds ?? flowBounds
+    this.#is_untold = new Uint8Array(parts.flows.size)
   }
 
   /**
-   * By the front and the timer: the value starts a cascade. Returns the version, or one of `REFUSED`.
-   * `journal.mark()` is the caller's, once for all that belongs together.
+   * By the front and the timer: the value starts a cascade. Returns the version, or one of `REFUSED`. `ends_unit`: marks; what this
+   * thread wrote before belongs to the same unit. A lane says false, and ends its unit itself.
    */
-  publish(route: Route, value: EncodedValue, ts: number): number {
-    if (!this.#journal.hasRoom(journalBytes(value))) return REFUSED.journal_full
+  publish(route: Route, value: EncodedValue, ts: number, ends_unit = true): number {
+    if (!this.#journal.hasRoom(journalBytes(value) + itemRecordBytes(route))) return REFUSED.journal_full
     // A look before a long value is copied; the one that counts is below.
     if (value.length > limits.SLOT_INLINE_BYTES && this.#backlogged(route)) return REFUSED.backlogged
     const ref = this.#slab(value, INGRESS_SHARE)
@@ -138,14 +143,22 @@ export class Publisher {
     }
     this.#say(ts, 0, 0, 0)
     const version = this.#commit(route, 0, value, ref, route.queued, route.queued ? RECORD.queued : RECORD.inner)
-    this.#unlockAndTell(route, route.queued)
+    if (ends_unit) {
+      this.#journal.mark()
+      this.#unlockAndTell(route, route.queued)
+    } else {
+      this.#unlock(route)
+      if (route.queued) this.#tellLater(route.flow)
+      for (let i = 0; i < route.foreign.length; i++) this.#tellLater(route.foreign[i]!)
+    }
     return version
   }
 
   /**
    * By a lane, inside a cascade: the table, the journal, and children one level deeper in the flows that read the message.
    * Readers in the flow itself are the lane's own work. Never refused for back pressure; a child that finds its flow at the
-   * hard cap is dropped and counted. The lane has made sure of room in the journal (`JournalWriter.waitForRoom`).
+   * hard cap is dropped and counted. The lane has made sure of room in the journal (`JournalWriter.waitForRoom`). Other
+   * threads take the children when the lane has marked, and hear of them from `tell`.
    * Returns the version, or `REFUSED.arena_full`: the value is large and no slab is left.
    */
   publishInner(
@@ -157,7 +170,7 @@ export class Publisher {
     parent_ts: number,
     root_ts = ts,
   ): number {
-    if (!this.#journal.hasRoom(journalBytes(value)))
+    if (!this.#journal.hasRoom(journalBytes(value) + itemRecordBytes(route)))
       throw new RangeError('a lane publishes without room in its journal')
     if (route.foreign.length === 0 && value.length <= limits.SLOT_INLINE_BYTES)
       return this.#publishSmall(route, value, ts)
@@ -168,8 +181,8 @@ export class Publisher {
     if (children) this.#reserveOrDrop(route, value, ref)
     this.#say(ts, depth + 1, parent_seq, parent_ts, root_ts)
     const version = this.#commit(route, 0, value, ref, false, RECORD.inner)
-    if (children) this.#unlockAndTell(route, false)
-    else this.#unlock(route)
+    this.#unlock(route)
+    for (let i = 0; i < route.foreign.length; i++) this.#tellLater(route.foreign[i]!)
     return version
   }
 
@@ -179,7 +192,7 @@ export class Publisher {
    */
   publishList(routes: readonly Route[], values: readonly EncodedValue[], ts: number, versions: number[]): number {
     let bytes = 0
-    for (let i = 0; i < routes.length; i++) bytes += (journalBytes(values[i]!) + 7) & ~7
+    for (let i = 0; i < routes.length; i++) bytes += ((journalBytes(values[i]!) + 7) & ~7) + itemRecordBytes(routes[i]!)
     this.refused_at = 0
     if (!this.#journal.hasRoom(bytes)) return REFUSED.journal_full
     for (let i = 0; i < routes.length; i++) {
@@ -207,7 +220,9 @@ export class Publisher {
       versions[i] = this.#commit(route, 0, value, this.#refs[i]!, route.queued, record)
     }
     versions.length = routes.length
+    this.#journal.mark()
     this.#unlockAll(flows)
+    this.#tellAll(flows)
     return 0
   }
 
@@ -256,6 +271,9 @@ export class Publisher {
       versions[i] = this.#commit(routes[i]!, 0, value, ref, false, RECORD.inner)
     }
     this.#unlockAll(flows)
+    for (let place = 0; place < flows.length; place++) {
+      if (together.items[place]! > 0) this.#tellLater(flows[place]!)
+    }
   }
 
   /**
@@ -269,6 +287,7 @@ export class Publisher {
     parent_seq: number,
     parent_ts: number,
   ): number {
+    if (!this.#journal.hasRoom(ITEM_RECORD_BYTES)) return REFUSED.journal_full
     const by_slab = value.length > limits.QUEUE_INLINE_BYTES
     const ref = by_slab ? this.#slab(value, INGRESS_SHARE) : 0
     if (ref < 0) return ref
@@ -283,7 +302,9 @@ export class Publisher {
     this.#say(ts, 0, parent_seq, parent_ts)
     this.#f64[(this.#intent >> 1) + intent.version] = version
     if (by_slab) this.#arena.commit(ref)
-    this.#queue.put(flow, message, value, ref)
+    this.#i32[this.#intent + intent.mark] = this.#i32[this.#journal_tail]!
+    this.#enqueue(flow, message, version, value, ref)
+    this.#journal.mark()
     this.#flows.unlockPublishWithBarrier(flow, this.#owner)
     this.#ready.markReady(flow)
     return 0
@@ -377,14 +398,39 @@ export class Publisher {
     this.#messages.flip(message, version)
     // From here on the publish stands: recovery would finish it.
     const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
-    if (queued) this.#queue.put(flow, message, value, queue_ref)
+    if (queued) this.#enqueue(flow, message, version, value, queue_ref)
     for (let i = 0; i < foreign.length; i++) {
-      if (this.#isReserved(foreign[i]!)) this.#queue.put(foreign[i]!, message, value, queue_ref)
+      if (this.#isReserved(foreign[i]!)) this.#enqueue(foreign[i]!, message, version, value, queue_ref)
     }
     if (record !== RECORD.none) this.#journal.value(message, version, ts, record, value, ref)
     if (displaced !== 0) this.#release(displaced)
     else i32[row + intent.doing] = DOING.nothing
     return version
+  }
+
+  /** The record first: recovery repeats it for an item that it appends, and only for those. */
+  #enqueue(flow: number, message: number, version: number, value: EncodedValue, ref: number): void {
+    const row = this.#flows.row(flow)
+    const depth = this.#i32[this.#intent + intent.depth]!
+    const group = this.#i32[row + word.group]!
+    this.#journal.queued(flow, message, version, this.#i32[row + word.appended]!, depth, group)
+    this.#queue.put(flow, message, value, ref)
+  }
+
+  /** By a lane, after its mark: what it published for other flows can be taken. The mark is a full barrier before this. */
+  tell(): void {
+    const untold = this.#untold
+    for (let i = 0; i < untold.length; i++) {
+      this.#is_untold[untold[i]!] = 0
+      this.#ready.markReady(untold[i]!)
+    }
+    untold.length = 0
+  }
+
+  #tellLater(flow: number): void {
+    if (this.#is_untold[flow] !== 0) return
+    this.#is_untold[flow] = 1
+    this.#untold.push(flow)
   }
 
   /** One reference for the message slot and one for each item, counted while nobody else knows the slab. The journal counts its own. */
@@ -559,12 +605,15 @@ export class Publisher {
     return true
   }
 
-  /** As `#unlockAndTell`, for the flows that got an item. */
+  /** As `#unlockAndTell`; who is told is for the caller to say. */
   #unlockAll(flows: readonly number[]): void {
     const last = flows.length - 1
     for (let place = 0; place < last; place++) this.#flows.unlockPublish(flows[place]!, this.#owner)
     this.#flows.unlockPublishWithBarrier(flows[last]!, this.#owner)
-    for (let place = 0; place <= last; place++) {
+  }
+
+  #tellAll(flows: readonly number[]): void {
+    for (let place = 0; place < flows.length; place++) {
       if (this.#together.items[place]! > 0) this.#ready.markReady(flows[place]!)
     }
   }
@@ -584,12 +633,15 @@ export class Publisher {
 }
 
 /** Bytes that the records of an emission take in the journal together: what the lane makes sure of before it publishes. */
-export function emissionBytes({ count, values }: Emission): number {
+export function emissionBytes({ count, routes, values }: Emission): number {
   let bytes = 0
-  for (let i = 0; i < count; i++) bytes += (journalBytes(values[i]!) + 7) & ~7
+  for (let i = 0; i < count; i++) bytes += ((journalBytes(values[i]!) + 7) & ~7) + itemRecordBytes(routes[i]!)
   return bytes
 }
 
 /** Bytes of a value's record in the journal, never too few. */
 const journalBytes = (value: EncodedValue): number =>
   JOURNAL_RECORD.size + 8 + (travelsByRef(value.length) ? 0 : value.length)
+
+/** Bytes of the records that say which queues the value enters, when it enters all. */
+export const itemRecordBytes = ({ foreign }: Route): number => (1 + foreign.length) * ITEM_RECORD_BYTES

@@ -2,6 +2,7 @@ import * as atomics from '#atomics'
 import type { Arena } from '../memory/arena.ts'
 import { copyBytes } from '../memory/copy.ts'
 import { type EncodedValue, isNumeric, type Kind } from '../memory/encoded.ts'
+import { JOURNAL_HEADER, journalOffset } from '../memory/journal/record.ts'
 import { layout } from '../memory/layout.ts'
 import type { Memory } from '../memory/region.ts'
 import { slotOf } from '../memory/threads.ts'
@@ -20,8 +21,10 @@ export const QUEUE_ITEM = layout('QUEUE_ITEM', [
   ['parent_ts', 'f64', 'its start'],
   ['length', 'i32', 'payload bytes'],
   ['ref', 'i32', 'arena slab with the payload, 0: it follows here'],
-  ['group', 'i32', 'GROUP: which of its neighbours one emission published with it'],
+  ['group', 'i32', 'GROUP: which of its neighbours one emission published with it; slot of its publisher << 8'],
   ['root_age_us', 'i32', 'microseconds from the root publish to ts; 2^31 - 1: that or more'],
+  ['unit', 'i32', 'position in the journal of its publisher: who marks there or beyond has closed its unit'],
+  ['spare', 'i32', ''],
 ])
 
 /**
@@ -50,10 +53,15 @@ const OLDEST_ROOT_US = 2 ** 31 - 1
 const { word } = FLOW_ROW
 const item = QUEUE_ITEM.word
 const intent = INTENT_ROW.word
+const { marked: MARKED, tail: TAIL } = JOURNAL_HEADER.word
+const GROUP_BITS = 0xff
+const SLOT_SHIFT = 8
 const NEXT = SEGMENT_HEAD.word.next
 const END = SEGMENT_HEAD.word.end
 
 export interface TakenItem {
+  /** Its number in the flow's queue. */
+  item: number
   message: number
   depth: number
   version: number
@@ -70,6 +78,7 @@ export interface TakenItem {
 
 /** For an owner to take into, again and again. */
 export const newItem = (): TakenItem => ({
+  item: 0,
   message: 0,
   depth: 0,
   version: 0,
@@ -101,6 +110,12 @@ export class IngressQueue {
   readonly #arena: Arena
   readonly #owner: number
   readonly #intent: number
+  readonly #slot: number
+  /** First word of the first ring, and words from one to the next. */
+  readonly #rings: number
+  readonly #ring_words: number
+  /** Slot of the thread that the items put here come from. */
+  #publisher: number
   readonly #start_i32: number
   readonly #start_f64: number
   readonly #warm: Int32Array
@@ -114,6 +129,9 @@ export class IngressQueue {
     this.#arena = parts.arena
     this.#owner = parts.owner
     this.#intent = intentWord(parts.memory, slotOf(parts.owner))
+    this.#slot = this.#publisher = slotOf(parts.owner)
+    this.#rings = journalOffset(parts.memory, 0) >> 2
+    this.#ring_words = (journalOffset(parts.memory, 1) >> 2) - this.#rings
     this.pool = new SegmentPool(parts.memory, slotOf(parts.owner))
     this.#start_i32 = this.pool.start >> 2
     this.#start_f64 = this.pool.start >> 3
@@ -123,7 +141,10 @@ export class IngressQueue {
     this.#warm = new Int32Array(warm).fill(-1)
   }
 
-  /** Under the flow's publish word. Takes over one reference on `ref`. False: no segment was free, nothing changed. */
+  /**
+   * Under the flow's publish word. Takes over one reference on `ref`. False: no segment was free, nothing changed. The item
+   * belongs to the unit that is open in the ring of `publisher`; by default it can be taken at once.
+   */
   append(
     flow: number,
     message: number,
@@ -136,6 +157,7 @@ export class IngressQueue {
     ref: number,
     group = 0,
     root_ts = ts,
+    publisher = this.#slot,
   ): boolean {
     const room = this.room(flow, value, ref)
     if (room === 0) return false
@@ -150,7 +172,11 @@ export class IngressQueue {
     f64[(said >> 1) + intent.root_ts] = root_ts
     f64[(said >> 1) + intent.parent_seq] = parent_seq
     f64[(said >> 1) + intent.parent_ts] = parent_ts
+    const ring = this.#rings + publisher * this.#ring_words
+    i32[said + intent.mark] = publisher === this.#slot ? i32[ring + MARKED]! - 1 : i32[ring + TAIL]!
+    this.#publisher = publisher
     this.put(flow, message, value, ref)
+    this.#publisher = this.#slot
     return true
   }
 
@@ -228,10 +254,11 @@ export class IngressQueue {
   }
 
   /**
-   * By the thread that has claimed the flow. False: empty. The item is taken when this returns: it will not come up again,
-   * whatever happens to the thread.
+   * By the thread that has claimed the flow. False: empty, or the next item was published in a unit that is still open on
+   * another thread (unless `open_too`). The item is taken when this returns: it will not come up again, whatever happens to
+   * the thread.
    */
-  take(flow: number, out: TakenItem): boolean {
+  take(flow: number, out: TakenItem, open_too = false): boolean {
     const row = this.#flows.row(flow)
     const taken = this.#i32[row + word.taken]!
     if (atomics.acquire(this.#i32, row + word.appended) === taken) {
@@ -248,7 +275,9 @@ export class IngressQueue {
       emptied = segment >> SEGMENT_SHIFT
       position = this.#i32[head + NEXT]!
     }
+    if (!open_too && !this.#isClosed(position)) return false
     const ref = this.#read(position, out)
+    out.item = taken
     const units = this.#i32[this.#start_i32 + (position << 1) + item.size]!
     this.#i32[row + word.head_even + then] = position + units
     this.#i32[row + word.taken_bytes_even + then] =
@@ -302,6 +331,34 @@ export class IngressQueue {
       const ts = this.#f64[this.#start_f64 + position + item.ts]!
       if (atomics.recheck(this.#i32, row + word.taken) === taken) return ts
     }
+  }
+
+  /** By the thread that has claimed the flow: a take would find an item. */
+  isTakeable(flow: number): boolean {
+    const row = this.#flows.row(flow)
+    const taken = this.#i32[row + word.taken]!
+    if (atomics.acquire(this.#i32, row + word.appended) === taken) return false
+    let position = this.#i32[row + word.head_even + (taken & 1)] || this.#i32[row + word.first]!
+    const segment = position & SEGMENT_MASK
+    const head = this.#start_i32 + (segment << 1)
+    if (this.#i32[head + END]! === position - segment) position = this.#i32[head + NEXT]!
+    return this.#isClosed(position)
+  }
+
+  /**
+   * The publisher of the item has closed its unit, or is this thread, whose ring is one sequence. So what was taken is never
+   * committed without what published it.
+   */
+  #isClosed(position: number): boolean {
+    const i32 = this.#i32
+    const at = this.#start_i32 + (position << 1)
+    const slot = i32[at + item.group]! >>> SLOT_SHIFT
+    if (slot === this.#slot) return true
+    const ring = this.#rings + slot * this.#ring_words
+    const unit = i32[at + item.unit]!
+    if (((atomics.acquire(i32, ring + MARKED) - unit) | 0) >= 0) return true
+    // What has waited for so long that positions have come round lies ahead of the tail, too.
+    return ((i32[ring + TAIL]! - unit) | 0) < 0
   }
 
   length(flow: number): number {
@@ -481,7 +538,8 @@ export class IngressQueue {
     i32[at + item.message] = message
     i32[at + item.kind] = value.kind
     i32[at + item.depth] = i32[said + intent.depth]!
-    i32[at + item.group] = group
+    i32[at + item.group] = group | (this.#publisher << SLOT_SHIFT)
+    i32[at + item.unit] = i32[said + intent.mark]! + 1
     f64[at_f64 + item.version] = f64[said_f64 + intent.version]!
     const ts = f64[said_f64 + intent.ts]!
     f64[at_f64 + item.ts] = ts
@@ -505,7 +563,7 @@ export class IngressQueue {
     const ref = this.#i32[at + item.ref]!
     out.message = this.#i32[at + item.message]!
     out.depth = this.#i32[at + item.depth]!
-    out.group = this.#i32[at + item.group]!
+    out.group = this.#i32[at + item.group]! & GROUP_BITS
     out.version = this.#f64[at_f64 + item.version]!
     out.ts = this.#f64[at_f64 + item.ts]!
     out.root_ts = out.ts - this.#i32[at + item.root_age_us]!

@@ -3,6 +3,7 @@ import { limits } from '../../protocol/limits.ts'
 import { ARENA_SLOT_ROW, type Arena, arenaPlace, BLOCK_ROW, SLAB_ROW, SLAB_STATE } from '../memory/arena.ts'
 import { KIND } from '../memory/encoded.ts'
 import {
+  CASCADE_STATUS,
   JOURNAL,
   JOURNAL_HEADER,
   JOURNAL_RECORD,
@@ -14,6 +15,7 @@ import {
 } from '../memory/journal/journal.ts'
 import { MESSAGE_ROW, type MessageTable, type ReadValue, VALUE_SLOT } from '../memory/messages.ts'
 import { recoverArena } from '../memory/recover/arena.ts'
+import type { Interrupted } from '../memory/recover/begun.ts'
 import type { Memory } from '../memory/region.ts'
 import { SLOT, slotOf } from '../memory/threads.ts'
 import { recoverWord } from '../memory/wait.ts'
@@ -26,6 +28,8 @@ const { word } = FLOW_ROW
 const intent = INTENT_ROW.word
 /** The front waits so long for a live publisher; a dead one is another recovery's work. */
 const PATIENCE_MS = 50
+/** A record of a cascade or of what was taken, generously. */
+const CLOSING_BYTES = 128
 
 /** What the recovering thread works with; all of it its own. */
 export interface RecoverParts {
@@ -37,6 +41,12 @@ export interface RecoverParts {
   ready: ReadySet
   messages: MessageTable
   wakes: JournalWakes
+  /** What the thread had begun and not ended, see `begunBy`: recorded as interrupted at the end of its last unit. */
+  begun?: readonly Interrupted[]
+  /** Microseconds since 1970. */
+  now_us?: number
+  /** Gives up waiting for room in the ring of the dead thread; absent: it does not wait. */
+  isLate?: () => boolean
 }
 
 export interface Recovered {
@@ -64,8 +74,11 @@ export function recoverThread(dead_owner: number, parts: RecoverParts): Recovere
     if (flows.ownerOf(flow) === dead_owner) owned.push(flow)
   }
   const finished = finishIntent(dead_owner, held, parts)
-  // With what the publish was finished with; the store hears of it even when the dead thread had no time to tell it.
-  if (slot < memory.sizes.rings && recoverJournal(memory, slot)) parts.wakes.store()
+  if (slot < memory.sizes.rings) {
+    closeUnit(slot, owned, parts)
+    // The store hears of it even when the dead thread had no time to tell it.
+    if (recoverJournal(memory, slot)) parts.wakes.store()
+  }
   settleSegments(held, parts)
   // What a publisher of several values had linked for those that it did not come to.
   for (const flow of held) if (!owned.includes(flow)) queue.giveAhead(flow)
@@ -84,6 +97,37 @@ export function recoverThread(dead_owner: number, parts: RecoverParts): Recovere
   const arena = recoverArena(memory, dead_owner, parts.owner)
   ready.wakeAll()
   return { done: arena && freed.length === owned.length, flows: freed, finished }
+}
+
+/**
+ * The dead thread's last unit ends as a unit does: with what was consumed, and with a record of every cascade that it had begun.
+ * So a cut never holds an item as consumed of which nobody knows what became.
+ */
+function closeUnit(slot: number, owned: readonly number[], parts: RecoverParts): void {
+  const { memory, flows, begun = [], now_us = 0, isLate = () => true } = parts
+  if (owned.length === 0 && begun.length === 0) return
+  const writer = new JournalWriter(memory, slot, parts.wakes)
+  for (const one of begun) {
+    if (!writer.waitForRoom(CLOSING_BYTES, isLate)) return
+    const duration_us = Math.max(0, now_us - one.started_us)
+    writer.cascade(
+      one.flow,
+      one.message,
+      one.root_version,
+      one.seq,
+      one.started_us,
+      duration_us,
+      CASCADE_STATUS.interrupted,
+      one.executions,
+      one.errors,
+      one.parent_seq,
+      one.parent_ts,
+    )
+  }
+  for (const flow of owned) {
+    if (!writer.waitForRoom(CLOSING_BYTES, isLate)) return
+    writer.taken(flow, flows.taken(flow))
+  }
 }
 
 /** The publish or the take that the thread was in. Returns the message whose publish was finished, -1: none. */
@@ -137,10 +181,16 @@ function finishPublish(
   const value: ReadValue = { kind: KIND.none, number: 0, bytes: Buffer.alloc(0), length: 0, version: 0, ts: 0 }
   messages.read(message, value)
   const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
+  const slot = slotOf(dead_owner)
+  // The dead thread made sure of their room.
+  const writer = slot < memory.sizes.rings ? new JournalWriter(memory, slot, parts.wakes) : null
   for (const flow of held) {
     const at = flows.row(flow)
     if (i32[at + word.before] !== i32[at + word.appended]) continue
     if (flow === own && (record & RECORD_BIT.queued) === 0) continue
+    const group = i32[at + word.group]!
+    // Once more, if the thread died between this record and the item: the store takes it for the same.
+    writer?.queued(flow, message, value.version, i32[at + word.appended]!, depth, group)
     queue.append(
       flow,
       message,
@@ -151,16 +201,15 @@ function finishPublish(
       parent_ts,
       value,
       queue_ref,
-      i32[at + word.group]!,
+      group,
       root_ts,
+      writer === null ? undefined : slot,
     )
   }
   if ((record & RECORD_BIT.none) !== 0) return
-  const slot = slotOf(dead_owner)
   if (isJournalled(memory, slot, i32[row + intent.mark]!, message, value.version)) return
   const counted = travelsByRef(value.length) && isCounted(memory, slot, message, value.version, ref)
-  const writer = new JournalWriter(memory, slot, parts.wakes)
-  writer.value(message, value.version, value.ts, record & 0xff, value, ref)
+  writer!.value(message, value.version, value.ts, record & 0xff, value, ref)
   if (counted) arena.release(ref)
 }
 

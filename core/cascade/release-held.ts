@@ -23,7 +23,7 @@ export type Released = 'nothing' | 'published' | 'refused'
 
 /**
  * Publishes what is held of a message and due at `due_ms` (milliseconds since 1970; infinity: whenever it is due). It starts
- * a cascade of its own. The caller marks the journal.
+ * a cascade of its own. `ends_unit`: it is one with the record before it, and is marked; a lane marks at the end of its own.
  */
 export function releaseHeld(
   hands: HeldHands,
@@ -31,12 +31,16 @@ export function releaseHeld(
   value: EncodedValue,
   due_ms: number,
   now_us: number,
+  ends_unit: boolean,
 ): Released {
   if (!takeHeld(hands, route.flow, route.message, value, due_ms, now_us)) return 'nothing'
-  return hands.publisher.publish(route, value, now_us) > 0 ? 'published' : 'refused'
+  return hands.publisher.publish(route, value, now_us, ends_unit) > 0 ? 'published' : 'refused'
 }
 
-/** The same without publishing: false when nothing is held, or it is not due. */
+/**
+ * The same without publishing: false when nothing is held, it is not due, or the lane that held it has not closed that unit: let
+ * go in one unit and held in another that a crash undoes, it would be published twice.
+ */
 export function takeHeld(
   { flows, held, journal, owner }: HeldHands,
   flow: number,
@@ -47,7 +51,7 @@ export function takeHeld(
 ): boolean {
   if (held.due(message) === 0 || !journal.hasRoom(ROOM_BYTES)) return false
   if (!flows.lockPublish(flow, owner, PATIENCE_MS)) return false
-  const taken = held.take(message, value, due_ms)
+  const taken = journal.isClosed(held.unit(message)) && held.take(message, value, due_ms)
   if (taken) held.setPassed(message, now_us)
   flows.unlockPublish(flow, owner)
   if (taken) journal.held(message, 0, now_us, value)

@@ -27,8 +27,13 @@ export class Cascade {
   open = 0
   /** True once it outlived the turn that began it: it then counts against the bound on cascades in flight. */
   in_flight = false
-  /** True once an open record was journalled. */
+  /** True once an open record was journalled: a mark may fall into it from then on. */
   recorded = false
+  /** True while the last one said that nothing of it has run. */
+  fresh = false
+  /** Number of its first item in the flow's queue, and how many it took. */
+  item = 0
+  items = 0
   /** Where its lane keeps what is to be known of it if it dies, see core/memory/begun.ts. */
   row = 0
 }

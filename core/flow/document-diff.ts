@@ -38,6 +38,10 @@ export function documentDiff(before: NormalDocument | null, after: NormalDocumen
     },
   )
   compareKeyed('/inputs', before.inputs, after.inputs, input => input.message, found)
+  if (before.on_restart !== after.on_restart) {
+    const [old = 'resume', now = 'resume'] = [before.on_restart, after.on_restart]
+    found.push({ path: '/on_restart', before: old, after: now })
+  }
   return found
 }
 

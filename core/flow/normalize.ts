@@ -23,6 +23,7 @@ export function normalize(document: FlowDocument, flow?: string): NormalDocument
         ? { message: input.message, dtype: input.dtype }
         : { message: input.message, dtype: input.dtype, default: input.default },
     ),
+    ...(document.on_restart === 'latest' ? { on_restart: 'latest' as const } : {}),
   }
 }
 

@@ -20,7 +20,7 @@ export const HELD_ROW = layout(
     ['due_ms', 'f64', 'when the value is to be published, ms since 1970'],
     ['replaced', 'f64', 'values replaced so far'],
     ['passed_us', 'f64', 'when the port last let a value through, microseconds since 1970'],
-    ['first', `bytes:${VALUE_SLOT.size as 112}`, 'VALUE_SLOT 0 (its version stays 0)'],
+    ['first', `bytes:${VALUE_SLOT.size as 112}`, 'VALUE_SLOT 0; its version is the unit in which it was held'],
     ['second', `bytes:${VALUE_SLOT.size as 112}`, 'VALUE_SLOT 1'],
   ],
   256,
@@ -51,8 +51,8 @@ export class HeldTable {
     return this.#base + index * HELD_ROW.size
   }
 
-  /** Keeps the value as the newest one, whole until `take`. Takes over the caller's reference to `ref`; a replaced value's slab is released. */
-  hold(index: number, due_ms: number, value: EncodedValue, ref: number): 'new' | 'replaced' {
+  /** Keeps the value as the newest one, whole until `take`; `unit` is the writer's, see `JournalWriter.unit`. Takes over the caller's reference to `ref`; a replaced value's slab is released. */
+  hold(index: number, due_ms: number, value: EncodedValue, ref: number, unit = 0): 'new' | 'replaced' {
     const row = this.#row(index)
     const i32 = this.#i32
     const state = i32[row >> 2]!
@@ -76,6 +76,7 @@ export class HeldTable {
       i32[at + W.ref] = ref
     }
     this.#f64[(row >> 3) + HELD_ROW.word.due_ms] = due_ms
+    this.#f64[(slot >> 3) + W.version] = unit
     atomics.release(i32, row >> 2, next)
     if (state === 0) return 'new'
     this.#f64[(row >> 3) + HELD_ROW.word.replaced]! += 1
@@ -104,6 +105,14 @@ export class HeldTable {
     atomics.release(i32, row >> 2, 0)
     this.#letGo(row, state)
     return true
+  }
+
+  /** The unit that `hold` was told; 0: none. Under the publish word. */
+  unit(index: number): number {
+    const row = this.#row(index)
+    const state = this.#i32[row >> 2]!
+    if (state === 0) return 0
+    return this.#f64[((row + HELD_ROW.offset.first + (state - 1) * VALUE_SLOT.size) >> 3) + W.version]!
   }
 
   /** Drops what is held (the message or its `rate_hz` is gone). */

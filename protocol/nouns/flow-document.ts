@@ -122,6 +122,12 @@ export const FlowDocument = Type.Object(
   {
     nodes: Type.Array(FlowNode, { maxItems: limits.FLOW_NODES }),
     inputs: Type.Optional(Type.Array(FlowInput, { maxItems: limits.FLOW_INPUTS })),
+    on_restart: Type.Optional(
+      Type.Union([Type.Literal('resume'), Type.Literal('latest')], {
+        description:
+          'What a start does with accepted values that have not run: queues them again, or drops them with a number.',
+      }),
+    ),
   },
   closed,
 )
@@ -165,4 +171,6 @@ export interface NormalNode {
 export interface NormalDocument {
   nodes: NormalNode[]
   inputs: FlowInput[]
+  /** Absent: `resume`. */
+  on_restart?: 'latest'
 }

@@ -45,7 +45,10 @@ export const Flow = Type.Object({
   ...FlowSummary.properties,
   document: FlowDocument,
   backlog: FlowBacklog,
-  not_run_after_restart: Type.Integer({ description: 'Accepted items that had not run when the engine last ended.' }),
+  resumed_after_restart: Type.Integer({
+    description: 'Accepted items that had not run when the engine last ended, and were queued again.',
+  }),
+  not_run_after_restart: Type.Integer({ description: 'Such items that were dropped.' }),
   node_status: Type.Array(NodeStatus),
 })
 export type Flow = Static<typeof Flow>

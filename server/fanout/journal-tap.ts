@@ -1,5 +1,6 @@
-import { JournalReader, type JournalVisitor } from '../../core/memory/journal/reader.ts'
+import { JournalReader } from '../../core/memory/journal/reader.ts'
 import { JOURNAL } from '../../core/memory/journal/record.ts'
+import type { JournalVisitor, RecordView } from '../../core/memory/journal/view.ts'
 import type { Memory } from '../../core/memory/region.ts'
 import { SLOT } from '../../core/memory/threads.ts'
 import { Sleeper } from '../../core/memory/wait.ts'
@@ -210,21 +211,26 @@ export class JournalTap implements JournalVisitor {
 
   // ---------------------------------------------------------------- records
 
-  value(
-    message: number,
-    version: number,
-    ts: number,
-    _flags: number,
-    kind: number,
-    number: number,
-    bytes: Buffer,
-    at: number,
-    length: number,
-  ): void {
+  /** Held values and what a lane took are the store's. */
+  visit(record: RecordView): void {
+    switch (record.kind) {
+      case JOURNAL.value:
+        this.#value(record)
+        break
+      case JOURNAL.cascade:
+        this.#cascades.add(record.subject, record.duration_us, record.status, record.executions, record.errors)
+        break
+      case JOURNAL.note:
+        this.#note(record)
+    }
+  }
+
+  #value(record: RecordView): void {
+    const { subject: message, version, ts, value_kind, number, bytes, start, length } = record
     const acceptance = this.#fanout.accept(message, version)
     if (acceptance === ACCEPT.no) return
-    if (acceptance === ACCEPT.gap) this.#ahead.add(message, version, ts, kind, number, bytes, at, length)
-    else this.deliver(message, version, ts, kind, number, bytes, at, length)
+    if (acceptance === ACCEPT.gap) this.#ahead.add(message, version, ts, value_kind, number, bytes, start, length)
+    else this.deliver(message, version, ts, value_kind, number, bytes, start, length)
   }
 
   accept(message: number, version: number): Acceptance {
@@ -248,30 +254,11 @@ export class JournalTap implements JournalVisitor {
     }
   }
 
-  cascade(
-    flow: number,
-    _message: number,
-    _root_version: number,
-    _seq: number,
-    _started_us: number,
-    duration_us: number,
-    status: number,
-    executions: number,
-    errors: number,
-  ): void {
-    this.#cascades.add(flow, duration_us, status, executions, errors)
-  }
-
-  blob(kind: number, _subject: number, _ts: number, bytes: Buffer, at: number, length: number): void {
-    if (kind !== JOURNAL.note) return
+  #note({ bytes, start, length }: RecordView): void {
     try {
-      this.#onNote(this.#decoder.decodePlain(bytes.subarray(at, at + length)) as Record<string, unknown>)
+      this.#onNote(this.#decoder.decodePlain(bytes.subarray(start, start + length)) as Record<string, unknown>)
     } catch (error) {
       this.#onDefect(error)
     }
   }
-
-  /** Held values and what a lane took are the store's. */
-  held(): void {}
-  taken(): void {}
 }

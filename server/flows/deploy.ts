@@ -116,7 +116,7 @@ export class Deploy {
         if (rate_hz !== null || front.held.due(index) !== 0) flow.rated.add(index)
         const route = map.get(name)?.route
         if (rate_hz !== null || !flow.enabled || route === undefined || !flow.rated.has(index)) continue
-        const released = releaseHeld(front, route, newEncoded(), Number.POSITIVE_INFINITY, nowUs())
+        const released = releaseHeld(front, route, newEncoded(), Number.POSITIVE_INFINITY, nowUs(), true)
         if (released === 'refused') dropped(flow.name, 'held_refused', 1)
       }
     }

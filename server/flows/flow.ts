@@ -15,7 +15,8 @@ export interface LiveFlow {
   /** Microseconds since 1970. */
   updated_at: number
   updated_by: string
-  /** Accepted items that had not run when the engine last ended. */
+  /** Accepted items that the last start queued again, and those that it dropped. */
+  resumed: number
   not_run: number
   /** The version with which each node began, by id: saves that left it alone did not change it. None: it was there at the start. */
   readonly since: Map<string, number>
@@ -37,6 +38,7 @@ export const newFlow = (name: string, index: number, document: NormalDocument): 
   origin: null,
   updated_at: 0,
   updated_by: '',
+  resumed: 0,
   not_run: 0,
   since: new Map(),
   rated: new Set(),

@@ -57,6 +57,7 @@ export class Show {
         oldest_s: oldest_us === 0 ? null : Math.max(0, (nowUs() - oldest_us) / 1e6),
         share: flows.share(flow.index),
       },
+      resumed_after_restart: flow.resumed,
       not_run_after_restart: flow.not_run,
       node_status: this.#nodes(flow),
     }

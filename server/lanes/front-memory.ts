@@ -7,19 +7,17 @@ import { recoverThread } from '../../core/cascade/recover.ts'
 import { Arena } from '../../core/memory/arena.ts'
 import { NodeCounters } from '../../core/memory/counters.ts'
 import { HeldTable } from '../../core/memory/held.ts'
-import { CASCADE_STATUS, JournalWriter } from '../../core/memory/journal/journal.ts'
+import { JournalWriter } from '../../core/memory/journal/journal.ts'
 import { MessageTable } from '../../core/memory/messages.ts'
 import { begunBy, clearBegun, type Interrupted } from '../../core/memory/recover/begun.ts'
 import { CONTROL, createMemory, type Memory, productionSizes } from '../../core/memory/region.ts'
 import { NodeStates } from '../../core/memory/states.ts'
-import { SLOT, THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
+import { SLOT, slotOf, THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
 import { nowUs } from '../../protocol/time.ts'
 import { type Codec, createCodec } from '../../protocol/values/codec.ts'
 import { journalWakes } from '../../threads/journal-wakes.ts'
 
-/** The longest record of a cascade, generously. */
-const CASCADE_ROOM_BYTES = 128
-/** So long the front stands still for the store, if what a thread left behind is more than the ring has room for. */
+/** So long the front stands still for the store, if what a thread left behind is more than its ring has room for. */
 const ROOM_WITHIN_MS = 1_000
 
 /** The engine's shared memory, and the front's own hands in it. */
@@ -70,8 +68,13 @@ export class FrontMemory {
     })
   }
 
-  /** Repairs and frees everything that a dead thread held. Its exit is confirmed. */
-  recover(dead_owner: number): void {
+  /**
+   * Repairs and frees everything that a dead thread held, and records what it had begun as interrupted. Its exit is confirmed.
+   * `begun` is from `begunBy`, asked before.
+   */
+  recover(dead_owner: number, begun: readonly Interrupted[] = []): void {
+    const now_us = nowUs()
+    const until_ms = performance.now() + ROOM_WITHIN_MS
     recoverThread(dead_owner, {
       memory: this.memory,
       owner: this.owner,
@@ -81,37 +84,18 @@ export class FrontMemory {
       ready: this.ready,
       messages: this.messages,
       wakes: journalWakes(this.memory),
+      begun,
+      now_us,
+      isLate: () => performance.now() > until_ms,
     })
-    recoverBooks(this.memory, dead_owner, this.owner, nowUs())
+    recoverBooks(this.memory, dead_owner, this.owner, now_us)
+    const slot = slotOf(dead_owner)
+    if (slot >= SLOT.lane) clearBegun(this.memory, slot)
   }
 
   /** What a dead thread had begun and not ended. Asked before `recover`, which marks what the thread had journalled. */
   begunBy(slot: number): readonly Interrupted[] {
     return begunBy(this.memory, slot)
-  }
-
-  /** Records what the dead thread of the slot had begun as interrupted. Afterwards the slot's rows are free. */
-  interrupt(slot: number, cascades: readonly Interrupted[], now_us: number): void {
-    const { journal } = this
-    const until_ms = performance.now() + ROOM_WITHIN_MS
-    for (const one of cascades) {
-      if (!journal.waitForRoom(CASCADE_ROOM_BYTES, () => performance.now() > until_ms)) break
-      journal.cascade(
-        one.flow,
-        one.message,
-        one.root_version,
-        one.seq,
-        one.started_us,
-        Math.max(0, now_us - one.started_us),
-        CASCADE_STATUS.interrupted,
-        one.executions,
-        one.errors,
-        one.parent_seq,
-        one.parent_ts,
-      )
-    }
-    journal.mark()
-    clearBegun(this.memory, slot)
   }
 
   /**
@@ -122,16 +106,12 @@ export class FrontMemory {
     const { flows, queue } = this
     if (!flows.claim(flow, this.owner)) return -1
     let thrown = 0
-    let own = 0
-    while (queue.take(flow, this.#item)) {
-      thrown++
-      if (this.messages.flow(this.#item.message) === flow) own++
-    }
+    while (queue.take(flow, this.#item, true)) thrown++
     queue.trim(flow)
     flows.setInner(flow, 0, 0)
     const carried = flows.setCarry(flow, 0)
     if (carried !== 0) this.arena.release(carried)
-    if (own > 0) this.journal.taken(flow, own)
+    if (thrown > 0) this.journal.taken(flow, flows.taken(flow))
     flows.release(flow, this.owner)
     return thrown
   }

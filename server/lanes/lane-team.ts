@@ -5,7 +5,6 @@ import { PLACEMENT } from '../../core/memory/counters.ts'
 import { SLOT, slotOf, THREAD_ROW } from '../../core/memory/threads.ts'
 import { type ErrorCode, errorTable } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import { nowUs } from '../../protocol/time.ts'
 import type { ArtifactPlace } from '../../threads/calls/artifact-files.ts'
 import { bodyInStack, failureOf } from '../../threads/calls/node-call.ts'
 import type { CallRequest, FromLane, LaneTask, ToLane } from '../../threads/lane/messages.ts'
@@ -184,7 +183,7 @@ export class LaneTeam {
   /** A second time shortens the grace. */
   #retire(member: Member, grace_ms: number): void {
     member.retiring = true
-    this.#postTo(member.slot, member.control, { type: 'retire', grace_ms })
+    this.#postTo(member.slot, member.control, { type: 'retire', grace_ms, closing: this.#closing })
     this.#options.front.ready.wakeAll()
     if (!this.#closing) setTimeout(() => member.abort.end(), grace_ms + 2_000).unref()
   }
@@ -312,8 +311,7 @@ export class LaneTeam {
     const node = running > 0 ? running - 1 : (known ?? nodeOfBody(bodyInStack(error), plans(), isOwned))
     if (owner !== 0) {
       if (slotOf(owner) !== member.slot) throw new RangeError('an owner word names its slot')
-      front.recover(owner)
-      front.interrupt(member.slot, begun, nowUs())
+      front.recover(owner, begun)
       front.forgetInFlight(in_flight)
     }
     this.#over(member)

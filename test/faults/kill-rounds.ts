@@ -53,7 +53,6 @@ function line(one: RoundFigures): string {
     `users ${one.users}`,
     `lost ${one.lost} (oldest ${ms(one.lost_age_ms)}; longest commit ${ms(one.commit_ms)})`,
     `not run ${one.not_run}`,
-    `begun ${one.begun}`,
     `interrupted ${one.interrupted}`,
     `start ${ms(one.start_ms)}`,
   ].join(', ')
@@ -73,6 +72,6 @@ function summary(all: readonly RoundFigures[]): string {
     `age of the oldest lost publish, ms: ${spread(one => one.lost_age_ms)}; over ${limits.GROUP_COMMIT_MS} in ${all.filter(one => one.lost_age_ms > limits.GROUP_COMMIT_MS).length} rounds`,
     `longest synced write of a round, ms: ${spread(one => one.commit_ms)}`,
     `start after the kill, ms: ${spread(one => one.start_ms)}`,
-    `accepted but not run: ${sum(one => one.not_run)}, begun but not ended: ${sum(one => one.begun)}, run ahead of a value that is lost: ${sum(one => one.outrun)}; cascades recorded as interrupted: ${sum(one => one.interrupted)}`,
+    `accepted but not run: ${sum(one => one.not_run)}; cascades recorded as interrupted: ${sum(one => one.interrupted)}`,
   ].join('\n')
 }

@@ -178,6 +178,7 @@ export class EngineDouble implements Engine {
         ...this.#summary(name, flow),
         document: flow.document,
         backlog: { flow: name, waiting: 0, waiting_bytes: 0, oldest_s: null, share: 0 },
+        resumed_after_restart: 0,
         not_run_after_restart: 0,
         node_status: flow.document.nodes.map(({ id }) => ({
           id,

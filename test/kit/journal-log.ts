@@ -1,50 +1,55 @@
 /** A journal visitor that writes down what it sees, one plain line a record. */
 import { isNumeric } from '../../core/memory/encoded.ts'
-import type { JournalVisitor } from '../../core/memory/journal/journal.ts'
+import { JOURNAL, type JournalVisitor, type RecordView } from '../../core/memory/journal/journal.ts'
 
 export class JournalLog implements JournalVisitor {
   readonly lines: string[] = []
 
-  value(
-    message: number,
-    version: number,
-    ts: number,
-    flags: number,
-    kind: number,
-    number: number,
-    bytes: Buffer,
-    at: number,
-    length: number,
-  ): void {
-    const payload = isNumeric(kind) ? number : summary(bytes, at, length)
-    this.lines.push(`value ${message} ${version} ${ts} ${flags} ${kind} ${payload}`)
-  }
-
-  cascade(...fields: number[]): void {
-    this.lines.push(`cascade ${fields.join(' ')}`)
-  }
-
-  blob(kind: number, subject: number, ts: number, bytes: Buffer, at: number, length: number): void {
-    this.lines.push(`blob ${kind} ${subject} ${ts} ${summary(bytes, at, length)}`)
-  }
-
-  held(
-    message: number,
-    due_ms: number,
-    ts: number,
-    kind: number,
-    number: number,
-    bytes: Buffer,
-    at: number,
-    length: number,
-  ): void {
-    this.lines.push(`held ${message} ${due_ms} ${ts} ${kind} ${isNumeric(kind) ? number : summary(bytes, at, length)}`)
-  }
-
-  taken(flow: number, count: number): void {
-    this.lines.push(`taken ${flow} ${count}`)
+  visit(record: RecordView): void {
+    this.lines.push(lineOf(record))
   }
 }
+
+function lineOf(record: RecordView): string {
+  const { subject, message, version, ts } = record
+  switch (record.kind) {
+    case JOURNAL.value:
+      return `value ${subject} ${version} ${ts} ${record.flags} ${record.value_kind} ${payload(record)}`
+    case JOURNAL.held:
+      return `held ${subject} ${record.due_ms} ${ts} ${record.value_kind} ${payload(record)}`
+    case JOURNAL.cascade: {
+      const { seq, duration_us, status, executions, errors, parent_seq, parent_ts } = record
+      const fields = [
+        subject,
+        message,
+        version,
+        seq,
+        ts,
+        duration_us,
+        status,
+        executions,
+        errors,
+        parent_seq,
+        parent_ts,
+      ]
+      return `cascade ${fields.join(' ')}`
+    }
+    case JOURNAL.state:
+    case JOURNAL.note:
+      return `blob ${record.kind} ${subject} ${ts} ${summary(record.bytes, record.start, record.length)}`
+    case JOURNAL.taken:
+      return `taken ${subject} ${record.item}`
+    case JOURNAL.queued:
+      return `queued ${subject} ${message} ${version} ${record.item} ${record.depth} ${record.group}`
+    case JOURNAL.fresh:
+      return `fresh ${subject} ${message} ${version} ${record.item} ${record.items}`
+    default:
+      throw new RangeError(`a record of kind ${record.kind}`)
+  }
+}
+
+const payload = (record: RecordView): number | string =>
+  isNumeric(record.value_kind) ? record.number : summary(record.bytes, record.start, record.length)
 
 /** Length and the one byte that all bytes are; a mixture is torn. */
 export function summary(bytes: Buffer, at: number, length: number): string {

@@ -86,7 +86,7 @@ export class JournalPublisher {
 /** The store's end of the rings, which forgets what it reads so that the writers have room. */
 export class ForgetfulStore {
   readonly #readers: JournalReader[]
-  readonly #nothing = { value() {}, cascade() {}, blob() {}, held() {}, taken() {} }
+  readonly #nothing = { visit() {} }
 
   constructor(memory: Memory, slots: readonly number[]) {
     this.#readers = slots.map(slot => new JournalReader(memory, slot, 'store'))

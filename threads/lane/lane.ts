@@ -4,7 +4,7 @@ import { FlowRun } from '../../core/cascade/flow-run.ts'
 import type { Failure, Host } from '../../core/cascade/host.ts'
 import type { Mailbox } from '../../core/cascade/mailbox.ts'
 import type { Packed, PlanRun } from '../../core/cascade/plan-run.ts'
-import { type Emission, emissionBytes } from '../../core/cascade/publish.ts'
+import { type Emission, emissionBytes, itemRecordBytes } from '../../core/cascade/publish.ts'
 import { newItem } from '../../core/cascade/queue.ts'
 import { SHARED_SET, setOf } from '../../core/cascade/ready.ts'
 import { releaseHeld } from '../../core/cascade/release-held.ts'
@@ -41,7 +41,9 @@ const clock = performance
 const TURN_ROOM_BYTES = limits.JOURNAL_RING_BYTES / 4
 /** The longest record of a value, generously. */
 const PUBLISH_ROOM_BYTES = limits.JOURNAL_INLINE_BYTES + 128
-const OPEN_RECORD_AFTER_US = 1_000_000
+/** Records of an open cascade, generously. */
+const OPEN_ROOM_BYTES = 256
+const BROKEN_TOLD_AFTER_US = 1_000_000
 /** Sleep while the bound on cascades in flight holds the ingress back. */
 const CAPPED_SLEEP_MS = 2
 const NO_INGRESS = { take: () => false, takeJoined: () => false }
@@ -81,6 +83,11 @@ class Lane implements Host {
   #seq: number
   #cursor = 0
   #retire_at = Number.POSITIVE_INFINITY
+  /** The engine ends: what has not run is left to the next one. */
+  #closing = false
+  /** The owned flow that stands in the middle of a cascade, and since when: nothing else begins before its unit is closed. */
+  #halfway: FlowRun | null = null
+  #halfway_since = 0
   #looked_at = 0
   #capped = false
   #prefers_free = false
@@ -140,7 +147,7 @@ class Lane implements Host {
       const now = this.clock()
       this.#memory.beat(now)
       if (now - this.#looked_at > SLEEP_MS) this.#lookByTheClock(now)
-      if (now >= this.#retire_at || (this.#retire_at !== Number.POSITIVE_INFINITY && this.#owned.size === 0)) break
+      if (this.#isOver(now)) break
       const flow = this.#next()
       if (flow === null) {
         await this.#idle()
@@ -158,6 +165,15 @@ class Lane implements Host {
     }
     this.#leave()
     process.off('uncaughtException', escaped).off('unhandledRejection', escaped)
+  }
+
+  /** Told to retire, and nothing stands half way that runs on by itself. */
+  #isOver(now: number): boolean {
+    if (this.#retire_at === Number.POSITIVE_INFINITY) return false
+    if (this.#owned.size === 0 || now >= this.#retire_at + limits.UNIT_MS) return true
+    if (now < this.#retire_at || this.#halfway !== null) return false
+    for (const flow of this.#owned) if (flow.hasArrivals) return false
+    return true
   }
 
   #receive(): void {
@@ -178,6 +194,7 @@ class Lane implements Host {
         case 'retire':
           this.#retire_at = Math.min(this.#retire_at, this.clock() + message.grace_ms)
           for (const run of this.#owned) if (!this.#unready.has(run)) this.#wanting.add(run)
+          this.#closing = message.closing
           break
         case 'call_lost':
           this.#calls.lost(message.call, message.code, message.message)
@@ -209,6 +226,8 @@ class Lane implements Host {
     this.#runs.delete(flow)
     if (!this.#owned.has(run)) return
     this.#abandon(run)
+    // Its next owner may mark before this lane does.
+    if (this.#halfway !== null) this.#forceMark(this.#halfway)
     this.#release(run)
   }
 
@@ -225,7 +244,11 @@ class Lane implements Host {
   }
 
   #abandon(run: FlowRun): void {
-    for (const cascade of run.abandon()) this.#record(run, cascade, CASCADE_STATUS.interrupted)
+    this.#recordOpen(run)
+    for (const cascade of run.abandon()) {
+      if (!this.#closing || cascade.executions > 0) this.#record(run, cascade, CASCADE_STATUS.interrupted)
+      else if (!cascade.recorded) this.#recordAsOpen(run, cascade)
+    }
     this.#endTurn(run)
     this.#loose.delete(run)
   }
@@ -237,6 +260,12 @@ class Lane implements Host {
       const run = this.#runs.get(flow)
       if (run === undefined || !this.#owned.has(run)) this.#memory.ready.markReady(flow)
       else if (!this.#unready.has(run)) this.#wanting.add(run)
+    }
+    const halfway = this.#halfway
+    if (halfway !== null) {
+      if (this.#wanting.delete(halfway)) return this.#alone(halfway)
+      // It waits for others: for a mailbox with room.
+      this.#forceMark(halfway)
     }
     this.#prefers_free = !this.#prefers_free
     if (this.#prefers_free || this.#wanting.size === 0) {
@@ -310,7 +339,8 @@ class Lane implements Host {
     const enabled = (plan?.enabled ?? false) && this.#retire_at === Number.POSITIVE_INFINITY
     const more = flow.turn(enabled ? this.#memory : NO_INGRESS, this.clock() + limits.TURN_MS)
     this.#endTurn(flow)
-    const waiting = enabled && !this.#capped && this.#memory.queue.length(flow.index) > 0
+    const begins = enabled && !this.#capped && this.#retire_at === Number.POSITIVE_INFINITY
+    const waiting = begins && this.#memory.queue.isTakeable(flow.index)
     if (more || (waiting && (this.#wanting.size === 0 || !flow.isAtRest))) this.#wanting.add(flow)
     else if (flow.isAtRest) this.#release(flow)
   }
@@ -322,29 +352,77 @@ class Lane implements Host {
     for (const node of plan.nodes) {
       for (const { rate_hz, message } of node.outputs) {
         if (rate_hz !== null || held.due(plan.messages[message]!.index) === 0) continue
-        const released = releaseHeld(hands, routes[message]!, this.scratch(0), Number.POSITIVE_INFINITY, this.now_us())
+        const released = releaseHeld(
+          hands,
+          routes[message]!,
+          this.scratch(0),
+          Number.POSITIVE_INFINITY,
+          this.now_us(),
+          false,
+        )
         if (released === 'refused') this.#notes.dropped(plan.flow, 'held_refused')
       }
     }
   }
 
-  /** Values, state and what was taken, then the mark: the store commits up to a mark, so all of it comes from one point. */
+  /** The unit ends with the turn, unless the flow stands in the middle of a cascade: then with that. */
   #endTurn(flow: FlowRun): void {
-    this.#keepStates(flow)
-    if (flow.taken > 0) {
-      this.#memory.journal.taken(flow.index, flow.taken)
-      flow.taken = 0
+    if (flow.isHalfway) {
+      if (this.#halfway === null) this.#halfway_since = this.clock()
+      this.#halfway = flow
+      if (this.clock() - this.#halfway_since > limits.UNIT_MS) this.#forceMark(flow)
+    } else {
+      if (this.#halfway === flow) this.#halfway = null
+      this.#closeFlow(flow)
+      this.#mark()
     }
-    this.#mark()
     this.#memory.flows.setInner(flow.index, flow.inner, 0)
     flow.control.letEmittersGoOn()
   }
 
-  /** Every mark commits the values before it, so the states that belong to them come first. */
+  /** What the flow's next owner, or the next engine, goes on from: state, what is consumed, what is open. */
+  #closeFlow(flow: FlowRun): void {
+    this.#keepStates(flow)
+    this.#recordOpen(flow)
+    if (!flow.hasTaken) return
+    flow.hasTaken = false
+    this.#memory.journal.waitForRoom(OPEN_ROOM_BYTES, this.#memory.isStopping)
+    this.#memory.journal.taken(flow.index, this.#memory.flows.taken(flow.index))
+  }
+
+  #recordOpen(flow: FlowRun): void {
+    for (const cascade of flow.openCascades) {
+      if (!cascade.recorded || (cascade.fresh && cascade.executions > 0)) this.#recordAsOpen(flow, cascade)
+    }
+  }
+
+  /** A crash makes it `interrupted`, or, if nothing of it has run, its items are queued again. */
+  #recordAsOpen(flow: FlowRun, cascade: Cascade): void {
+    cascade.recorded = true
+    cascade.fresh = cascade.executions === 0
+    this.#record(flow, cascade, CASCADE_STATUS.running)
+    const { message, root_version, item, items } = cascade
+    if (cascade.fresh) this.#memory.journal.fresh(flow.index, message, root_version, item, items)
+  }
+
+  /** The unit is as long or as large as one may be: the cascade that is half way counts as open from here on. */
+  #forceMark(flow: FlowRun): void {
+    const halfway = this.#halfway
+    this.#halfway = null
+    for (const one of halfway === null || halfway === flow ? [flow] : [flow, halfway]) {
+      for (const cascade of one.halfway()) if (!cascade.recorded || cascade.fresh) this.#recordAsOpen(one, cascade)
+      this.#closeFlow(one)
+    }
+    this.#mark()
+  }
+
+  /** Every mark commits the values before it, so the states that belong to them come first. None falls into a cascade. */
   #mark(): void {
+    if (this.#halfway !== null) return
     for (const flow of this.#loose) this.#keepStates(flow)
     this.#loose.clear()
     this.#memory.journal.mark()
+    this.#memory.publisher.tell()
   }
 
   #keepStates(flow: FlowRun): void {
@@ -375,7 +453,7 @@ class Lane implements Host {
     this.#owned.delete(flow)
     this.#values.keepCarry(flow)
     this.#memory.flows.release(flow.index, this.#memory.owner)
-    if (this.#memory.queue.length(flow.index) > 0) this.#memory.ready.markReady(flow.index)
+    if (this.#memory.queue.isTakeable(flow.index)) this.#memory.ready.markReady(flow.index)
   }
 
   async #idle(): Promise<void> {
@@ -388,6 +466,7 @@ class Lane implements Host {
   async #rest(): Promise<void> {
     if (this.#event_loop.isDue(this.clock())) return this.#event_loop.serve(this.clock)
     this.#notes.flush(this.now_us())
+    this.#mark()
     this.#memory.arena.collect()
     const ticket = this.#memory.sleeper.announce()
     if (this.#hasWork()) {
@@ -420,15 +499,11 @@ class Lane implements Host {
     for (const flow of this.#owned) {
       for (const cascade of flow.openCascades) {
         this.#memory.begun.outlives(cascade, flow.index)
-        if (this.now_us() - cascade.started_us < OPEN_RECORD_AFTER_US) continue
-        flow.waves.tellBroken(cascade)
-        if (cascade.recorded) continue
-        cascade.recorded = true
-        this.#record(flow, cascade, CASCADE_STATUS.running)
+        if (this.now_us() - cascade.started_us >= BROKEN_TOLD_AFTER_US) flow.waves.tellBroken(cascade)
       }
     }
-    this.#mark()
     this.#notes.flush(this.now_us())
+    this.#mark()
   }
 
   /** What is still away is told to end and recorded as interrupted; what waits in the queues stays for other lanes. */
@@ -438,6 +513,7 @@ class Lane implements Host {
       this.#release(flow)
     }
     this.#notes.flush(this.now_us())
+    this.#mark()
     this.#memory.leave()
     this.#post({ type: 'left' })
     this.#task.control.close()
@@ -496,8 +572,8 @@ class Lane implements Host {
   }
 
   publish(run: PlanRun, message: number, value: EncodedValue, ts_us: number, depth: number, cascade: Cascade): number {
-    if (!this.#memory.journal.hasRoom(PUBLISH_ROOM_BYTES))
-      this.#memory.journal.waitForRoom(PUBLISH_ROOM_BYTES, this.#memory.isStopping)
+    const bytes = PUBLISH_ROOM_BYTES + itemRecordBytes(run.routes[message]!)
+    if (!this.#memory.journal.hasRoom(bytes)) this.#makeRoom(bytes, run, cascade)
     const version = this.#memory.publisher.publishInner(
       run.routes[message]!,
       value,
@@ -522,12 +598,24 @@ class Lane implements Host {
   ): void {
     const { journal, publisher } = this.#memory
     // Before the words are taken: whoever waits for them must not wait for the store.
-    journal.waitForRoom(emissionBytes(emission), this.#memory.isStopping)
+    const bytes = emissionBytes(emission)
+    if (!journal.hasRoom(bytes)) this.#makeRoom(bytes, run, cascade)
     publisher.publishEmission(emission, flows, ts_us, depth, cascade.seq, cascade.started_us, cascade.root_ts)
     for (let at = 0; at < emission.count; at++) {
       if (emission.versions[at]! > 0) this.#memory.countPublished()
       else this.#notes.dropped(run.plan.flow, 'arena_full')
     }
+  }
+
+  /** Waits for the store, which takes what is unmarked, too; a unit that has become too large ends here. */
+  #makeRoom(bytes: number, run: PlanRun, cascade: Cascade): void {
+    const { journal, isStopping } = this.#memory
+    journal.waitForRoom(bytes, isStopping)
+    const flow = this.#runs.get(run.plan.flow_index)
+    if (journal.unmarked() < limits.UNIT_BYTES || flow === undefined) return
+    if (!cascade.recorded || cascade.fresh) this.#recordAsOpen(flow, cascade)
+    this.#forceMark(flow)
+    journal.waitForRoom(bytes, isStopping)
   }
 
   passes(run: PlanRun, output: PlanOutputPort, value: EncodedValue, ts_us: number): boolean {
@@ -664,7 +752,7 @@ class Lane implements Host {
   }
 
   #record(flow: FlowRun, cascade: Cascade, status: number): void {
-    this.#memory.journal.waitForRoom(256, this.#memory.isStopping)
+    this.#memory.journal.waitForRoom(OPEN_ROOM_BYTES, this.#memory.isStopping)
     const duration_us = Math.max(0, this.now_us() - cascade.started_us)
     this.#memory.journal.cascade(
       flow.index,
@@ -684,6 +772,7 @@ class Lane implements Host {
 
   /** A flow may hold four times what is free: however many stand still, the next one finds room. */
   mayBegin(flow: FlowRun): boolean {
+    if (this.#halfway !== null || this.#retire_at !== Number.POSITIVE_INFINITY) return false
     const free = this.#task.max_cascades - this.#memory.inFlight
     if (free > 0 && flow.openCascades.size < 4 * free) return true
     this.#capped = true

@@ -23,8 +23,11 @@ export type ToLane =
   | { readonly type: 'plan'; readonly plan: Plan }
   | { readonly type: 'drop'; readonly flow: number }
   | PurgeRequest
-  /** Take no further flow and begin nothing; end when no flow is held any more, or after the grace: then abort what is away. */
-  | { readonly type: 'retire'; readonly grace_ms: number }
+  /**
+   * Take no further flow and begin nothing; end when no flow is held any more, or after the grace: then abort what is away.
+   * `closing`: the engine ends; the next one queues again what has not run.
+   */
+  | { readonly type: 'retire'; readonly grace_ms: number; readonly closing: boolean }
   /** The call's thread is gone, or never took it. */
   | { readonly type: 'call_lost'; readonly call: number; readonly code: ErrorCode; readonly message: string }
 

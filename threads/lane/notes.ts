@@ -56,7 +56,7 @@ export class LaneNotes {
     else seen.count += count
   }
 
-  /** What waits for a moment without work or for half a second: gauges, counts, the last errors of a flood. */
+  /** What waits for a moment without work or for half a second: gauges, counts, the last errors of a flood. The mark is the caller's. */
   flush(ts: number): void {
     if (this.#gauges.isEmpty && this.#dropped.size === 0 && this.#late.size === 0) return
     for (const errors of this.#late) this.#writeLate(errors)
@@ -64,7 +64,6 @@ export class LaneNotes {
     for (const note of this.#gauges.take()) this.#blob(note)
     for (const drop of this.#dropped.values()) this.#blob({ type: 'dropped', ...drop, ts })
     this.#dropped.clear()
-    this.#journal.mark()
   }
 
   /** `cascade` is null when the error belongs to none, as that of a state that cannot be kept while its body is away. */

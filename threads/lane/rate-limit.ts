@@ -58,7 +58,8 @@ export class RateLimit {
       if (ref === 0) return
       value.bytes.copy(memory.bytes, arena.offset(ref), 0, value.length)
     }
+    const { unit } = journal
     journal.held(message, due_ms, ts_us, value, ref)
-    if (held.hold(message, due_ms, value, ref) === 'new') notice(message, due_ms)
+    if (held.hold(message, due_ms, value, ref, unit) === 'new') notice(message, due_ms)
   }
 }

@@ -2,13 +2,10 @@ import type { FlowRun } from '../../core/cascade/flow-run.ts'
 import { Packed, type Values } from '../../core/cascade/plan-run.ts'
 import type { Plan, PlanMessage } from '../../core/flow/plan.ts'
 import type { ReadValue } from '../../core/memory/messages.ts'
-import { limits } from '../../protocol/limits.ts'
 import { type Codec, newEncoded } from '../../protocol/values/codec.ts'
 import { KIND } from '../../protocol/values/encoded.ts'
+import { type Carried, type CarryParts, NO_VALUE, readCarry, writeCarry } from './carry.ts'
 import type { LaneMemory } from './memory.ts'
-
-/** Message index, dtype, kind and value; `KIND.none` with a value that is no Packed. */
-type Carried = [message: number, dtype: string, kind: number, value: unknown]
 
 /** A plan follows a message that its own cascades move on: such values go from owner to owner, since the table is ahead of the queue. */
 const isFollowed = (message: PlanMessage): boolean => message.queued && (message.own || message.readers.length > 0)
@@ -17,11 +14,14 @@ const isFollowed = (message: PlanMessage): boolean => message.queued && (message
 export class LaneValues implements Values {
   readonly #memory: LaneMemory
   readonly #codec: Codec
+  readonly #carry: CarryParts
   readonly #read: ReadValue = { ...newEncoded(), version: 0, ts: 0 }
 
   constructor(memory: LaneMemory, codec: Codec) {
     this.#memory = memory
     this.#codec = codec
+    const { shared, arena, flows } = memory
+    this.#carry = { memory: shared, arena, flows, codec }
   }
 
   newest(message: number): unknown {
@@ -42,8 +42,7 @@ export class LaneValues implements Values {
       isFollowed(message) ? this.#before(message.index, first?.get(message.index) ?? 0) : undefined,
     )
     flows.unlockPublish(flow_index, owner)
-    const carry = flows.carry(flow_index)
-    if (carry !== 0) this.#takeCarry(plan, values, carry)
+    this.#takeCarry(plan, values)
     return values
   }
 
@@ -62,49 +61,31 @@ export class LaneValues implements Values {
     return this.#codec.decode(kind, number, bytes, 0, length)
   }
 
-  #takeCarry(plan: Plan, values: unknown[], ref: number): void {
-    const { bytes } = this.#memory.shared
-    const at = this.#memory.arena.offset(ref)
-    const length = bytes.readUInt32LE(at)
-    const carried = this.#codec.decodePlain(Buffer.from(bytes.subarray(at + 4, at + 4 + length))) as Carried[]
-    for (const [message, dtype, kind, value] of carried) {
+  #takeCarry(plan: Plan, values: unknown[]): void {
+    for (const [message, dtype, kind, value] of readCarry(this.#carry, plan.flow_index)) {
       const position = plan.by_message.get(message)
       if (position === undefined || plan.messages[position]!.dtype !== dtype) continue
-      values[position] = kind === KIND.none ? value : new Packed(kind, Buffer.from(value as Uint8Array))
+      if (kind === NO_VALUE) values[position] = undefined
+      else values[position] = kind === KIND.none ? value : new Packed(kind, Buffer.from(value as Uint8Array))
     }
   }
 
-  /**
-   * Before the flow is released. With one message to follow nothing is left: what waits in the queue is of that message. A
-   * carry that finds no room is left out, and the next owner takes the table's values.
-   */
+  /** Before the flow is released. With one message to follow nothing is left: what waits in the queue is of that message. */
   keepCarry(flow: FlowRun): void {
-    const { arena, flows } = this.#memory
-    const displaced = flows.setCarry(flow.index, this.#carryOf(flow))
-    if (displaced !== 0) arena.release(displaced)
-    flow.version = flows.carryVersion(flow.index)
+    writeCarry(this.#carry, flow.index, carriedBy(flow))
+    flow.version = this.#memory.flows.carryVersion(flow.index)
   }
+}
 
-  #carryOf({ run: { plan, value } }: FlowRun): number {
-    const carried: Carried[] = []
-    let followed = 0
-    for (const [position, message] of plan.messages.entries()) {
-      if (!isFollowed(message)) continue
-      followed++
-      const held = value[position]
-      if (held instanceof Packed) carried.push([message.index, message.dtype, held.kind, held.bytes])
-      else if (held !== undefined) carried.push([message.index, message.dtype, KIND.none, held])
-    }
-    if (followed < 2 || carried.length === 0) return 0
-    const encoded = this.#codec.encodePlain(carried)
-    if (encoded.length + 4 > limits.MESSAGE_VALUE_BYTES) return 0
-    const { arena, shared } = this.#memory
-    const ref = arena.allocate(encoded.length + 4)
-    if (ref === 0) return 0
-    const at = arena.offset(ref)
-    shared.bytes.writeUInt32LE(encoded.length, at)
-    encoded.copy(shared.bytes, at + 4)
-    arena.commit(ref)
-    return ref
+function carriedBy({ run: { plan, value } }: FlowRun): Carried[] {
+  const carried: Carried[] = []
+  let followed = 0
+  for (const [position, message] of plan.messages.entries()) {
+    if (!isFollowed(message)) continue
+    followed++
+    const held = value[position]
+    if (held instanceof Packed) carried.push([message.index, message.dtype, held.kind, held.bytes])
+    else if (held !== undefined) carried.push([message.index, message.dtype, KIND.none, held])
   }
+  return followed < 2 ? [] : carried
 }

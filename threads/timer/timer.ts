@@ -26,6 +26,8 @@ import type { FromTimer, InjectPlan, RatedPlan, TimersOfFlow, TimerTask, ToTimer
 const WATCH_MS = 250
 /** How long a value stays held when the flow refuses it at the interval's end. */
 const HELD_AGAIN_MS = 100
+/** The same while it cannot be let go: the lane that held it is in the middle of a cascade, or the journal is full. */
+const OPEN_AGAIN_MS = 5
 /** Node's timers take at most 2^31 ms; what is due later is looked at again by then. */
 const LONGEST_SLEEP_MS = 3_600_000
 
@@ -227,7 +229,6 @@ class Timer {
       refusal === null ? this.#publisher.publish(inject.route, this.#encoded, nowUs()) : REFUSED.backlogged
     if (version > 0) {
       this.#counters.ran(inject.node)
-      this.#journal.mark()
     } else {
       this.#counters.dropped(inject.node, 1)
       this.#notes.dropped(flow, 'inject_refused')
@@ -240,18 +241,23 @@ class Timer {
     if (rated === undefined) return this.#discard(message)
     const { flow, plan } = rated
     const limit_ms = plan.rate_hz === null ? Number.POSITIVE_INFINITY : now_ms
-    const released = releaseHeld(this.#hands, plan.route, this.#encoded, limit_ms, nowUs())
-    if (released === 'published') return this.#journal.mark()
+    const released = releaseHeld(this.#hands, plan.route, this.#encoded, limit_ms, nowUs(), true)
+    if (released === 'published') return
     if (released === 'nothing') {
       const due_ms = this.#held.due(message)
       if (due_ms > now_ms) this.#holdUntil(message, due_ms)
+      else if (due_ms !== 0) this.#holdUntil(message, now_ms + OPEN_AGAIN_MS)
       return
     }
     // Refused: it stays the newest unless a newer one is held meanwhile.
     this.#flows.lockPublish(flow, this.#owner)
     const again_ms = now_ms + HELD_AGAIN_MS
     const free = this.#held.due(message) === 0 && this.#encoded.length <= limits.SLOT_INLINE_BYTES
-    if (free) this.#held.hold(message, again_ms, this.#encoded, 0)
+    if (free) {
+      this.#journal.held(message, again_ms, nowUs(), this.#encoded)
+      this.#held.hold(message, again_ms, this.#encoded, 0)
+    }
+    this.#journal.mark()
     this.#flows.unlockPublish(flow, this.#owner)
     if (free) this.#holdUntil(message, again_ms)
     else this.#notes.dropped(this.#timed.get(flow)?.name ?? String(flow), 'held_refused')
@@ -271,6 +277,7 @@ class Timer {
   #watch(): void {
     const now_ms = Date.now()
     this.#notes.flush(nowUs())
+    this.#journal.mark()
     this.#arena.collect()
     for (const [flow, timed] of this.#timed) {
       const share = this.#flows.share(flow)
@@ -309,6 +316,7 @@ class Timer {
     if (this.#next !== null) clearTimeout(this.#next)
     for (const port of this.#lanes) port.close()
     this.#notes.flush(nowUs())
+    this.#journal.mark()
     this.#threads.leave(this.#owner)
     this.#post({ type: 'left' })
     parentPort!.close()

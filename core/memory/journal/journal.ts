@@ -1,9 +1,10 @@
 /** The journal as the other parts see it: the words of its records, its two ends, and what is done after a writer died. */
 
 export { recoverJournal } from '../recover/journal.ts'
-export { JournalReader, type JournalVisitor } from './reader.ts'
+export { JournalReader } from './reader.ts'
 export {
   CASCADE_STATUS,
+  ITEM_RECORD_BYTES,
   JOURNAL,
   JOURNAL_HEADER,
   JOURNAL_RECORD,
@@ -12,4 +13,5 @@ export {
   travelsByRef,
   VALUE_FLAG,
 } from './record.ts'
+export { type JournalVisitor, RecordView } from './view.ts'
 export { type JournalWakes, JournalWriter } from './writer.ts'

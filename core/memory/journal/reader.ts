@@ -2,56 +2,17 @@
 import * as atomics from '#atomics'
 import { Arena, SLAB_ROW } from '../arena.ts'
 import { copyBytes } from '../copy.ts'
-import { KIND } from '../encoded.ts'
+import { isNumeric } from '../encoded.ts'
 import type { Memory } from '../region.ts'
 import { SLOT } from '../threads.ts'
-import { CASCADE_PAYLOAD, JOURNAL, JOURNAL_HEADER, JOURNAL_RECORD, journalOffset } from './record.ts'
-
-/** `bytes[at .. at + length)` is only good during the call. Times in microseconds since 1970, due_ms in milliseconds. */
-export interface JournalVisitor {
-  value(
-    message: number,
-    version: number,
-    ts: number,
-    flags: number,
-    kind: number,
-    number: number,
-    bytes: Buffer,
-    at: number,
-    length: number,
-  ): void
-  cascade(
-    flow: number,
-    message: number,
-    root_version: number,
-    seq: number,
-    started_us: number,
-    duration_us: number,
-    status: number,
-    executions: number,
-    errors: number,
-    parent_seq: number,
-    parent_ts: number,
-  ): void
-  /** `kind` is JOURNAL.state (subject: node index; a higher version is newer, in whatever ring it stands) or JOURNAL.note. */
-  blob(kind: number, subject: number, ts: number, bytes: Buffer, at: number, length: number, version: number): void
-  held(
-    message: number,
-    due_ms: number,
-    ts: number,
-    kind: number,
-    number: number,
-    bytes: Buffer,
-    at: number,
-    length: number,
-  ): void
-  taken(flow: number, count: number): void
-}
+import { JOURNAL, JOURNAL_HEADER, JOURNAL_RECORD, journalOffset } from './record.ts'
+import { type JournalVisitor, RecordView } from './view.ts'
 
 const R = JOURNAL_RECORD.word
 const HEADER = JOURNAL_RECORD.size
-const C = CASCADE_PAYLOAD.word
 const BATCH_BYTES = 64 * 1024
+/** A stage that was larger once is not kept. */
+const KEPT_STAGE_BYTES = 1024 * 1024
 
 export class JournalReader {
   readonly #memory: Memory
@@ -71,6 +32,10 @@ export class JournalReader {
   #scratch_i32: Int32Array
   #scratch_f64: Float64Array
   #long: Buffer
+  readonly #view = new RecordView()
+  /** The store's: what was copied out of the ring before its mark, `[#staged_from, #staged_to)` of the scratch. It stands before the cursor. */
+  #staged_from = 0
+  #staged_to = 0
 
   /** The store goes on at its cursor. The front begins at the start of the ring: make its readers before the writers. */
   constructor(memory: Memory, slot: number, role: 'store' | 'front') {
@@ -132,11 +97,82 @@ export class JournalReader {
     return bytes
   }
 
+  /** The store's: the writer waits for room, or has marked nothing for half a ring. */
+  get isCramped(): boolean {
+    const { waiting, tail, cursor } = JOURNAL_HEADER.word
+    if (atomics.acquire(this.#i32, this.#head + waiting) !== 0) return true
+    const end = atomics.acquire(this.#i32, this.#head + tail)
+    return ((end - this.#i32[this.#head + cursor]!) | 0) > this.#units >> 1
+  }
+
+  /** The store's: bytes that are staged. */
+  get staged(): number {
+    return this.#staged_to - this.#staged_from
+  }
+
+  /**
+   * The store's: copies what is written and not marked, so that the writer of a long unit has its ring again. It is visited
+   * when its mark comes. `drain` to the mark first: what is staged is all there is before the cursor.
+   */
+  stage(): void {
+    const head = this.#head
+    const tail = atomics.acquire(this.#i32, head + JOURNAL_HEADER.word.tail)
+    let at = (this.#position + (this.staged >> 3)) | 0
+    if (at === tail) return
+    this.#makeStage(((tail - at) | 0) << 3)
+    while (at !== tail) {
+      const units = Math.min(this.#units - (at & this.#mask), (tail - at) | 0)
+      const from = this.#data + ((at & this.#mask) << 3)
+      this.#memory.bytes.copy(this.#scratch, this.#staged_to, from, from + (units << 3))
+      this.#staged_to += units << 3
+      at = (at + units) | 0
+    }
+    this.#moveCursor(at)
+  }
+
+  /** Room behind what is staged. */
+  #makeStage(bytes: number): void {
+    if (this.#staged_to + bytes <= this.#scratch.length) return
+    const staged = this.#scratch.subarray(this.#staged_from, this.#staged_to)
+    const want = staged.length + bytes
+    if (want <= this.#scratch.length) staged.copy(this.#scratch, 0)
+    else {
+      this.#grow(2 ** Math.ceil(Math.log2(want)))
+      staged.copy(this.#scratch, 0)
+    }
+    this.#staged_from = 0
+    this.#staged_to = staged.length
+  }
+
+  /** Answers the units that it visited, of those that are marked. */
+  #visitStaged(visitor: JournalVisitor, units: number): number {
+    const from = this.#staged_from
+    const end = from + (Math.min(units << 3, this.staged) & ~7)
+    const to = this.#visit(visitor, this.#scratch_i32, this.#scratch_f64, this.#scratch, from, end, end)
+    this.#staged_from = to
+    if (to === this.#staged_to) {
+      this.#staged_from = this.#staged_to = 0
+      if (this.#scratch.length > KEPT_STAGE_BYTES) this.#grow(0)
+    }
+    return (to - from) >> 3
+  }
+
+  #moveCursor(position: number): void {
+    const head = this.#head
+    atomics.store(this.#i32, head + JOURNAL_HEADER.word.cursor, position)
+    if (atomics.acquire(this.#i32, head + JOURNAL_HEADER.word.waiting) !== 0)
+      atomics.notify(this.#i32, head + JOURNAL_HEADER.word.cursor)
+  }
+
   /** In place: the writer does not come past the cursor. A visitor that throws leaves the cursor where it was. */
   #drainStore(visitor: JournalVisitor, max_bytes: number, marked: number): void {
-    const head = this.#head
     let position = this.#position
     if (position === marked) return
+    if (this.#staged_to > this.#staged_from) {
+      position = (position + this.#visitStaged(visitor, (marked - position) | 0)) | 0
+      this.#position = position
+      if (position === marked) return
+    }
     let left = max_bytes >> 3
     while (position !== marked && left > 0) {
       // up to the end of the lap; records do not cross it
@@ -157,9 +193,7 @@ export class JournalReader {
       left -= units
     }
     this.#position = position
-    atomics.store(this.#i32, head + JOURNAL_HEADER.word.cursor, position)
-    if (atomics.acquire(this.#i32, head + JOURNAL_HEADER.word.waiting) !== 0)
-      atomics.notify(this.#i32, head + JOURNAL_HEADER.word.cursor)
+    this.#moveCursor(position)
   }
 
   /** By copies: a batch is visited only when the writer had not announced to overwrite it by the time it was copied. */
@@ -227,101 +261,24 @@ export class JournalReader {
     end: number,
     stop: number,
   ): number {
+    const view = this.#view
     while (at < stop) {
       const word = at >> 2
       const size = i32[word]!
       const next = at + ((size + 7) & ~7)
       if (next > end) break
       const kinds = i32[word + R.kind]!
-      const half = at >> 3
-      switch (kinds & 0xff) {
-        case JOURNAL.padding:
-        case JOURNAL.count:
-          at = next
-          continue
-        case JOURNAL.value: {
-          const kind = (kinds >> 8) & 0xff
-          if (kind === KIND.float || kind === KIND.int || kind === KIND.bool)
-            visitor.value(
-              i32[word + R.subject]!,
-              f64[half + R.version]!,
-              f64[half + R.ts]!,
-              (kinds >> 16) & 0xff,
-              kind,
-              f64[half + (HEADER >> 3)]!,
-              bytes,
-              at + HEADER,
-              8,
-            )
-          else if (i32[word + R.ref] === 0)
-            visitor.value(
-              i32[word + R.subject]!,
-              f64[half + R.version]!,
-              f64[half + R.ts]!,
-              (kinds >> 16) & 0xff,
-              kind,
-              0,
-              bytes,
-              at + HEADER,
-              size - HEADER,
-            )
-          else this.#visitLong(visitor, i32, f64, at, false)
-          break
-        }
-        case JOURNAL.held: {
-          const kind = (kinds >> 8) & 0xff
-          if (i32[word + R.ref] !== 0) this.#visitLong(visitor, i32, f64, at, true)
-          else {
-            const numeric = kind === KIND.float || kind === KIND.int || kind === KIND.bool
-            visitor.held(
-              i32[word + R.subject]!,
-              f64[half + R.version]!,
-              f64[half + R.ts]!,
-              kind,
-              numeric ? f64[half + (HEADER >> 3)]! : 0,
-              bytes,
-              at + HEADER,
-              size - HEADER,
-            )
-          }
-          break
-        }
-        case JOURNAL.cascade: {
-          const payload = half + (HEADER >> 3)
-          const words = word + (HEADER >> 2)
-          visitor.cascade(
-            i32[word + R.subject]!,
-            i32[word + R.ref]!,
-            f64[half + R.version]!,
-            f64[payload + C.seq]!,
-            f64[half + R.ts]!,
-            f64[payload + C.duration_us]!,
-            i32[words + C.status]!,
-            i32[words + C.executions]!,
-            i32[words + C.errors]!,
-            f64[payload + C.parent_seq]!,
-            f64[payload + C.parent_ts]!,
-          )
-          break
-        }
-        case JOURNAL.state:
-        case JOURNAL.note:
-          visitor.blob(
-            kinds & 0xff,
-            i32[word + R.subject]!,
-            f64[half + R.ts]!,
-            bytes,
-            at + HEADER,
-            size - HEADER,
-            f64[half + R.version]!,
-          )
-          break
-        case JOURNAL.taken:
-          visitor.taken(i32[word + R.subject]!, f64[half + R.version]!)
-          break
-        default:
-          throw new RangeError(`a journal record of kind ${kinds & 0xff}`)
+      const kind = kinds & 0xff
+      if (kind === JOURNAL.padding || kind === JOURNAL.count) {
+        at = next
+        continue
       }
+      if (kind > JOURNAL.fresh) throw new RangeError(`a journal record of kind ${kind}`)
+      view.show(i32, f64, bytes, at, size - HEADER)
+      const isLong =
+        (kind === JOURNAL.value || kind === JOURNAL.held) && i32[word + R.ref] !== 0 && !isNumeric((kinds >> 8) & 0xff)
+      if (isLong) this.#visitLong(visitor, i32, at)
+      else visitor.visit(view)
       this.#records++
       at = next
     }
@@ -329,30 +286,24 @@ export class JournalReader {
   }
 
   /** A value in a slab. The store holds a reference and drops it; the front copies and then looks whether the slab is still the same. */
-  #visitLong(visitor: JournalVisitor, i32: Int32Array, f64: Float64Array, at: number, held: boolean): void {
-    const word = at >> 2
-    const ref = i32[word + R.ref]!
-    const length = i32[word + (HEADER >> 2)]!
-    const generation = i32[word + (HEADER >> 2) + 1]!
-    let bytes = this.#memory.bytes
-    let from = (ref << 4) + SLAB_ROW.size
-    if (this.#role === 'front') {
-      if (this.#long.length < length) this.#long = Buffer.alloc(1 << (32 - Math.clz32(length - 1)))
-      copyBytes(bytes, from, this.#long, 0, length)
-      if (atomics.recheck(this.#i32, (ref << 2) + SLAB_ROW.word.generation) !== generation) {
-        this.#missed++
-        return
-      }
-      bytes = this.#long
-      from = 0
+  #visitLong(visitor: JournalVisitor, i32: Int32Array, at: number): void {
+    const ref = i32[(at >> 2) + R.ref]!
+    const length = i32[(at + HEADER) >> 2]!
+    const generation = i32[(at + HEADER + 4) >> 2]!
+    const from = (ref << 4) + SLAB_ROW.size
+    if (this.#role === 'store') {
+      this.#view.payload(this.#memory.bytes, from, length)
+      visitor.visit(this.#view)
+      this.#arena.release(ref)
+      return
     }
-    const kinds = i32[word + R.kind]!
-    const kind = (kinds >> 8) & 0xff
-    const subject = i32[word + R.subject]!
-    const version = f64[(at >> 3) + R.version]!
-    const ts = f64[(at >> 3) + R.ts]!
-    if (held) visitor.held(subject, version, ts, kind, 0, bytes, from, length)
-    else visitor.value(subject, version, ts, (kinds >> 16) & 0xff, kind, 0, bytes, from, length)
-    if (this.#role === 'store') this.#arena.release(ref)
+    if (this.#long.length < length) this.#long = Buffer.alloc(1 << (32 - Math.clz32(length - 1)))
+    copyBytes(this.#memory.bytes, from, this.#long, 0, length)
+    if (atomics.recheck(this.#i32, (ref << 2) + SLAB_ROW.word.generation) !== generation) {
+      this.#missed++
+      return
+    }
+    this.#view.payload(this.#long, 0, length)
+    visitor.visit(this.#view)
   }
 }

@@ -5,13 +5,29 @@
  * The writer owns `tail` (complete records end here; the front reads to it), `marked` (they may be committed up to here; the
  * store reads to it) and `reserved` (announced before anything up to it is overwritten). The store's `cursor` holds the
  * writer back; the front has none in shared memory: it copies first and then looks whether `reserved` has lapped the copy.
+ * What lies between two marks is a unit: it is committed whole or not at all (docs/decisions/0024). A unit that is larger than
+ * the ring is taken out of the writer's way unmarked, see `JournalReader.stage`.
  * Now and then a count record says how many records came before it, so a lapped front knows how many it missed.
  */
 import { limits } from '../../../protocol/limits.ts'
 import { layout } from '../layout.ts'
 import type { Memory } from '../memory.ts'
 
-export const JOURNAL = { padding: 0, value: 1, cascade: 2, state: 3, held: 4, note: 5, taken: 6, count: 7 } as const
+export const JOURNAL = {
+  padding: 0,
+  value: 1,
+  cascade: 2,
+  state: 3,
+  held: 4,
+  note: 5,
+  /** The flow's items up to a number are consumed. */
+  taken: 6,
+  count: 7,
+  /** An item entered a flow's queue. */
+  queued: 8,
+  /** A cascade has begun and run no body yet: a restart queues its items again. */
+  fresh: 9,
+} as const
 /** Flags of a value record. */
 export const VALUE_FLAG = { queued: 1, seeded: 2 } as const
 export const CASCADE_STATUS = { succeeded: 1, failed: 2, interrupted: 3, running: 4 } as const
@@ -34,7 +50,11 @@ export const JOURNAL_RECORD = layout('JOURNAL_RECORD', [
   ['size', 'i32', 'bytes of header and payload; the next record begins at the next multiple of 8'],
   ['kind', 'i32', 'JOURNAL, value kind << 8, flags << 16'],
   ['subject', 'i32', 'message, flow or node index'],
-  ['ref', 'i32', 'slab of a long value, then the payload is {length i32, generation i32}'],
+  [
+    'ref',
+    'i32',
+    'slab of a long value, then the payload is {length i32, generation i32}; message of a cascade or item; number of taken',
+  ],
   ['version', 'f64', ''],
   ['ts', 'f64', 'microseconds since 1970'],
   ['payload', 'bytes:0', 'bytes; numbers as one double'],
@@ -51,6 +71,23 @@ export const CASCADE_PAYLOAD = layout('CASCADE_PAYLOAD', [
   ['errors', 'i32', ''],
   ['spare', 'i32', ''],
 ])
+
+/** Payload of a queued record; its subject is the flow, ref the message, version the version that was published. */
+export const ITEM_PAYLOAD = layout('ITEM_PAYLOAD', [
+  ['item', 'i32', 'number of the item in the queue of its flow: appended, as its publisher found it'],
+  ['depth', 'i32', ''],
+  ['group', 'i32', 'bits of GROUP'],
+  ['spare', 'i32', ''],
+])
+
+/** Payload of a fresh record; its subject is the flow, ref the root message, version the root version. */
+export const FRESH_PAYLOAD = layout('FRESH_PAYLOAD', [
+  ['item', 'i32', 'number of its first item'],
+  ['items', 'i32', 'how many it has taken'],
+])
+
+/** Bytes of a queued record. */
+export const ITEM_RECORD_BYTES = JOURNAL_RECORD.size + ITEM_PAYLOAD.size
 
 /** Count records come this many times a lap, and `reserved` moves in such strides. */
 export const STRIDES = 16

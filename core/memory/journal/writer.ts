@@ -7,6 +7,8 @@ import type { Memory } from '../region.ts'
 import { SLOT, THREAD_ROW } from '../threads.ts'
 import {
   CASCADE_PAYLOAD,
+  FRESH_PAYLOAD,
+  ITEM_PAYLOAD,
   JOURNAL,
   JOURNAL_HEADER,
   JOURNAL_RECORD,
@@ -25,6 +27,8 @@ export interface JournalWakes {
 const HEADER = JOURNAL_RECORD.size
 const R = JOURNAL_RECORD.word
 const C = CASCADE_PAYLOAD.word
+const I = ITEM_PAYLOAD.word
+const F = FRESH_PAYLOAD.word
 const COUNT_UNITS = 2
 const WAIT_MS = 10
 
@@ -33,6 +37,9 @@ export class JournalWriter {
   readonly #f64: Float64Array
   readonly #bytes: Buffer
   readonly #wakes: JournalWakes
+  readonly #slot: number
+  /** Words from one ring to the next. */
+  readonly #ring_words: number
   readonly #head: number
   readonly #data: number
   readonly #units: number
@@ -55,6 +62,8 @@ export class JournalWriter {
     this.#f64 = memory.f64
     this.#bytes = memory.bytes
     this.#wakes = wakes
+    this.#slot = slot
+    this.#ring_words = (JOURNAL_HEADER.size + memory.sizes.ring_bytes) >> 2
     this.#head = at >> 2
     this.#data = at + JOURNAL_HEADER.size
     this.#units = memory.sizes.ring_bytes >> 3
@@ -120,15 +129,14 @@ export class JournalWriter {
   }
 
   /**
-   * Waits until the store has made room. False when `stop()` turned true, or when the ring can never hold so much. A turn
-   * larger than the ring is committed in parts: what is unmarked is marked, since the store reads no further than the mark.
+   * Waits until the store has made room. False when `stop()` turned true, or when the ring can never hold so much. What is
+   * unmarked stays so: the store takes it out of the way.
    */
   waitForRoom(bytes: number, stop: () => boolean): boolean {
     if (bytes > this.#units * 3) return false
     const head = this.#head
     while (!this.hasRoom(bytes)) {
       if (stop()) return false
-      if (this.unmarked() > 0) this.mark()
       atomics.store(this.#i32, head + JOURNAL_HEADER.word.waiting, 1)
       const seen = atomics.load(this.#i32, head + JOURNAL_HEADER.word.cursor)
       this.#wakes.store()
@@ -136,6 +144,22 @@ export class JournalWriter {
       atomics.store(this.#i32, head + JOURNAL_HEADER.word.waiting, 0)
     }
     return true
+  }
+
+  /** Names the unit that is open, for others to ask `isClosed` of; never 0. */
+  get unit(): number {
+    return this.#slot * 2 ** 32 + ((this.#tail + 1) >>> 0)
+  }
+
+  /** Whether what another writer's `unit` named is marked; of this writer's own it is, as far as this writer is concerned. 0: yes. */
+  isClosed(unit: number): boolean {
+    const slot = Math.floor(unit / 2 ** 32)
+    if (unit === 0 || slot === this.#slot) return true
+    const head = this.#head + (slot - this.#slot) * this.#ring_words
+    const position = unit | 0
+    if (((atomics.acquire(this.#i32, head + JOURNAL_HEADER.word.marked) - position) | 0) >= 0) return true
+    // What is older than half of all positions lies ahead of the tail.
+    return ((this.#i32[head + JOURNAL_HEADER.word.tail]! - position) | 0) < 0
   }
 
   /** Bytes since the last mark. */
@@ -293,10 +317,28 @@ export class JournalWriter {
     this.#end(length)
   }
 
-  /** So many queued items of the flow were taken. */
-  taken(flow: number, count: number): void {
-    this.#begin(JOURNAL.taken, flow, 0, count, 0, 0)
+  /** The flow's items before this number are consumed. */
+  taken(flow: number, item: number): void {
+    this.#begin(JOURNAL.taken, flow, item, 0, 0, 0)
     this.#end(0)
+  }
+
+  /** What was just published is item `item` in the flow's queue. */
+  queued(flow: number, message: number, version: number, item: number, depth: number, group: number): void {
+    const at = this.#begin(JOURNAL.queued, flow, message, version, 0, ITEM_PAYLOAD.size)
+    const word = (at + HEADER) >> 2
+    this.#i32[word + I.item] = item
+    this.#i32[word + I.depth] = depth
+    this.#i32[word + I.group] = group
+    this.#end(ITEM_PAYLOAD.size)
+  }
+
+  /** The cascade of these items has run no body yet. */
+  fresh(flow: number, message: number, root_version: number, item: number, items: number): void {
+    const at = this.#begin(JOURNAL.fresh, flow, message, root_version, 0, FRESH_PAYLOAD.size)
+    this.#i32[((at + HEADER) >> 2) + F.item] = item
+    this.#i32[((at + HEADER) >> 2) + F.items] = items
+    this.#end(FRESH_PAYLOAD.size)
   }
 
   #begin(kind: number, subject: number, ref: number, version: number, ts: number, length: number): number {
@@ -318,7 +360,7 @@ export class JournalWriter {
   }
 
   /**
-   * The end of a turn: all that was written may be committed together. Wakes the store and the front if they sleep. The
+   * The end of a unit: all that was written may be committed together, and other threads may go on from it. Wakes the store and the front if they sleep. The
    * store here and the load of `sleeping` stand on either side of a full barrier, as the sleeper's do the other way round.
    */
   mark(): void {

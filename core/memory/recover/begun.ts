@@ -67,14 +67,19 @@ function bodiesRun(memory: Memory, slot: number): number {
   return memory.f64[(row >> 3) + THREAD_ROW.word.executions]! + running
 }
 
-/** Numbers of the cascades whose end stands between the slot's last mark and its tail. */
+/**
+ * Numbers of the cascades whose end stands between the slot's last mark, or the newest count record after it, and its tail. What
+ * lies further back may have been staged and written over; a row is freed right behind the record of its end.
+ */
 function endsAfterMark(memory: Memory, slot: number): Set<number> {
   const { i32, f64 } = memory
   const head = journalOffset(memory, slot)
   const tail = i32[(head >> 2) + JOURNAL_HEADER.word.tail]!
   const mask = (memory.sizes.ring_bytes >> 3) - 1
   const ended = new Set<number>()
-  for (let position = i32[(head >> 2) + JOURNAL_HEADER.word.marked]!; position !== tail; ) {
+  const marked = i32[(head >> 2) + JOURNAL_HEADER.word.marked]!
+  const counted = i32[(head >> 2) + JOURNAL_HEADER.word.checkpoint]!
+  for (let position = ((counted - marked) | 0) > 0 ? counted : marked; position !== tail; ) {
     const at = head + JOURNAL_HEADER.size + ((position & mask) << 3)
     const payload = at + JOURNAL_RECORD.size
     const kind = i32[(at >> 2) + JOURNAL_RECORD.word.kind]! & 0xff

@@ -34,6 +34,8 @@ export class CascadeWriter {
   readonly #encoder = new CascadeEncoder()
   readonly #rows = new CascadeRows()
   readonly #running = new Set<number>()
+  /** Of the commit at hand: those that run on. */
+  readonly #still = new Set<number>()
   #small_chunks = 0
   #small_records = 0
   readonly #put: Statement
@@ -82,9 +84,18 @@ export class CascadeWriter {
     const rows = this.#rows
     rows.clear()
     rows.reserve(pending.count)
-    // First what began to run: its end may stand before it, in the ring of another lane.
+    // First what began to run: its end may stand before it, in the ring of another lane. Most has ended by the same commit.
+    const still = this.#still
     for (let row = 0; row < pending.count; row++)
-      if (pending.get(row, 'status') === STATUS.running) this.#writeRunning(pending, row)
+      if (pending.get(row, 'status') === STATUS.running) still.add(pending.get(row, 'seq'))
+    if (still.size > 0) {
+      for (let row = 0; row < pending.count; row++)
+        if (pending.get(row, 'status') !== STATUS.running) still.delete(pending.get(row, 'seq'))
+      for (let row = 0; row < pending.count; row++)
+        if (pending.get(row, 'status') === STATUS.running && still.has(pending.get(row, 'seq')))
+          this.#writeRunning(pending, row)
+      still.clear()
+    }
     for (let row = 0; row < pending.count; row++) {
       if (pending.get(row, 'status') === STATUS.running) continue
       const from = row * WIDTH
@@ -118,8 +129,13 @@ export class CascadeWriter {
     this.#running.add(seq)
   }
 
-  /** A new engine begins: what earlier ones left running is recorded `interrupted`, ended at the last sign of life. Returns how many. */
+  /**
+   * A new engine begins: what earlier ones left running is recorded `interrupted`, ended at the last sign of life. Returns how
+   * many. One of which nothing had run is begun again from its items, see waiting/items.ts.
+   */
   interrupt(last_us: number): number {
+    for (const { epoch, seq, executions } of this.#allRunning.all())
+      if (executions === 0) this.#dropRunning.run(epoch, seq)
     const left = this.#allRunning.all()
     for (const epoch of new Set(left.map(row => row.epoch))) {
       const rows = this.#rows

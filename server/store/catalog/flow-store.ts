@@ -19,7 +19,6 @@ interface FlowRow {
   updated_at: number
   updated_by: string
   deleted: number
-  not_run: number
 }
 
 /** What a commit says; its hash is over `{tree, parent, author, message, at}`. */
@@ -90,7 +89,6 @@ export class FlowStore {
       origin: row.origin === null ? null : (JSON.parse(row.origin) as FlowOrigin),
       updated_at: row.updated_at,
       updated_by: row.updated_by,
-      not_run: row.not_run,
     }
   }
 

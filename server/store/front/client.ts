@@ -27,6 +27,7 @@ import type {
   Registration,
   RemoveFlow,
   RenameFlow,
+  ResumedFlow,
   RevokedToken,
   Sample,
   SaveFlow,
@@ -162,6 +163,12 @@ export class Store implements WatchedThread {
   /** Post it before a record can carry one of the indexes. */
   register(registration: Registration): void {
     this.#post({ type: 'register', registration })
+    this.#send()
+  }
+
+  /** What the start has queued again of what it found waiting. Nothing is committed before the store knows it. */
+  resumed(flows: ResumedFlow[]): void {
+    this.#post({ type: 'resumed', flows })
     this.#send()
   }
 

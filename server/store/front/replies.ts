@@ -32,8 +32,6 @@ export interface StoredFlow {
   origin: FlowOrigin | null
   updated_at: number
   updated_by: string
-  /** Accepted items that had not run when the engine last ended. */
-  not_run: number
 }
 
 export interface StoredValue {
@@ -54,6 +52,26 @@ export interface StoredHeld {
   bytes: Uint8Array
 }
 
+/** What a flow had accepted and not consumed when the engine ended, in its order. */
+export interface StoredWaiting {
+  flow: string
+  items: {
+    message: string
+    version: number
+    ts: number
+    depth: number
+    /** Bits of GROUP, see core/cascade/queue.ts. */
+    group: number
+    kind: number
+    number: number
+    bytes: Uint8Array
+  }[]
+  /** The value that each of those messages had before them; `KIND.none`: there was none, or it is kept no more. */
+  standing: { message: string; dtype: string; version: number; kind: number; number: number; bytes: Uint8Array }[]
+  /** Items whose value is kept no more. */
+  lost: number
+}
+
 /** What a start finds. */
 export interface Loaded {
   /** Counts the starts on this data directory, from 1. */
@@ -63,6 +81,7 @@ export interface Loaded {
   /** `node` is `<flow>.<node>`; `bytes` is what the journal carried. */
   states: { node: string; bytes: Uint8Array }[]
   held: StoredHeld[]
+  waiting: StoredWaiting[]
   /** The newest of each node. */
   node_errors: NodeError[]
   settings: Record<string, string>

@@ -104,6 +104,16 @@ export interface Registration {
   nodes: [index: number, qualified: string][]
 }
 
+/** What a start has put into the queue of a flow: items 0, 1, ... */
+export interface ResumedFlow {
+  flow: number
+  /** Indexes. */
+  messages: Int32Array
+  versions: Float64Array
+  /** `depth << 4 | group`. */
+  places: Int32Array
+}
+
 /** The engine's own figures since the sample before; `waiting` and `sockets` are the most at once. */
 export interface Sample {
   /** Microseconds since 1970. */
@@ -157,6 +167,8 @@ export type StoreRequest =
   /** Answered at once: the thread is alive. */
   | { type: 'ping'; id: number }
   | { type: 'register'; registration: Registration }
+  /** Once, before the first thread takes an item. */
+  | { type: 'resumed'; flows: ResumedFlow[] }
   | { type: 'events'; events: EngineEvent[] }
   | { type: 'sample'; sample: Sample }
   | { type: 'close'; id: number }

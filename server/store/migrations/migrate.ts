@@ -3,6 +3,7 @@ import type { Connection } from '../file/database.ts'
 import { first } from './0001-first.ts'
 import { runs } from './0002-runs.ts'
 import { signIns } from './0003-sign-ins.ts'
+import { waiting } from './0004-waiting.ts'
 
 export interface Migration {
   readonly number: number
@@ -11,7 +12,7 @@ export interface Migration {
 }
 
 /** Numbered from 1 without gaps, forward only. A published one is never changed: a change is the next number. */
-export const migrations: readonly Migration[] = [first, runs, signIns]
+export const migrations: readonly Migration[] = [first, runs, signIns, waiting]
 
 export const schemaVersion = (db: Connection): number => db.pragma('user_version', { simple: true }) as number
 

@@ -137,7 +137,6 @@ export class ControlWrites {
     for (const statement of [this.#renameMessages, this.#renameStates, this.#renameErrors]) statement.run({ from, to })
     after.push(() => {
       this.#parts.registry.renamed(from, to)
-      this.#parts.live.renamed(from, to)
     })
   }
 
@@ -158,7 +157,6 @@ export class ControlWrites {
     this.#dropStates.run(gone)
     this.#dropErrors.run(gone)
     after.push(() => {
-      this.#parts.live.removed(name)
       for (const series of this.#parts.registry.ofFlow(name)) series.forget()
     })
   }

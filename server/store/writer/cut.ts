@@ -1,4 +1,5 @@
-import type { JournalReader, JournalVisitor } from '../../../core/memory/journal/reader.ts'
+import type { JournalReader } from '../../../core/memory/journal/reader.ts'
+import type { JournalVisitor } from '../../../core/memory/journal/view.ts'
 
 /** Writers mark about once a millisecond and a look takes less than one of a thousand; a cut is not waited for for ever. */
 const LOOKS = 1000
@@ -24,6 +25,14 @@ export class Cut {
     let bytes = 0
     for (const [ring, reader] of this.#readers.entries()) bytes += reader.drainTo(visitor, this.#marks[ring]!)
     return bytes
+  }
+
+  /**
+   * Takes what is not marked yet out of the way of writers that need room; they mark after `limits.UNIT_BYTES`. After
+   * `drain`, so that only what no mark covers is copied.
+   */
+  relieve(): void {
+    for (const reader of this.#readers) if (reader.isCramped) reader.stage()
   }
 
   /** Two looks at all marks, one after the other, that see the same. */

@@ -155,11 +155,11 @@ export class EngineStore {
           const now_us = clock()
           errors.dropOlderThan(now_us - limits.NODE_ERROR_KEPT_MS * 1000)
           loaded = readLoaded(db, parts_of_load, { engine_epoch, interrupted, interrupted_runs, now_us })
-          db.prepare('UPDATE flows SET not_run = 0 WHERE not_run <> 0').run()
         })
         if (damage !== null) onDamage(damage)
         return loaded!
       })
+      if (this.loaded.waiting.length === 0) this.intake.resumed([])
       cascades.load()
     } catch (error) {
       db.close()

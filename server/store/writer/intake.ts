@@ -1,8 +1,10 @@
-import type { JournalVisitor } from '../../../core/memory/journal/reader.ts'
 import { JOURNAL } from '../../../core/memory/journal/record.ts'
+import type { JournalVisitor, RecordView } from '../../../core/memory/journal/view.ts'
 import { CascadeRows, COLUMN } from '../cascades/pending.ts'
+import type { ResumedFlow } from '../front/requests.ts'
 import { PendingPoints } from '../history/pending-points.ts'
 import { hasPayload } from '../history/series.ts'
+import { WaitingFlows } from '../waiting/flows.ts'
 import type { Registry } from './registry.ts'
 
 /** A node's whole state, as its lane encoded it; empty: it has none any more. */
@@ -23,8 +25,6 @@ export interface HeldChange {
   bytes: Buffer | null
 }
 
-const QUEUED = 1
-
 /**
  * What was drained from the journals since the last commit. It visits the records (`JournalVisitor`), copies what it keeps,
  * and allocates nothing per value. Records whose index nobody registered are counted, after the port was read once more.
@@ -38,10 +38,9 @@ export class Intake implements JournalVisitor {
   readonly #newest_states = new Map<number, { version: number; ts: number }>()
   readonly holds = new Map<number, HeldChange>()
   readonly notes: Buffer[] = []
-  /** Items that entered the queue of a message's flow, by message index. */
-  readonly queued: Int32Array
-  /** Items that were taken, by flow index. */
-  readonly takes = new Map<number, number>()
+  readonly waiting = new WaitingFlows()
+  /** False until the start has said what it queued again: before that nothing is drained. */
+  isReady = false
   unknown = 0
   #note_bytes = 0
   readonly #registry: Registry
@@ -52,7 +51,6 @@ export class Intake implements JournalVisitor {
   constructor(registry: Registry, messages: number, readPort: () => void) {
     this.#registry = registry
     this.points = new PendingPoints(messages)
-    this.queued = new Int32Array(messages)
     this.#known = new Uint8Array(messages)
     this.#readPort = readPort
   }
@@ -64,7 +62,7 @@ export class Intake implements JournalVisitor {
       this.states.size === 0 &&
       this.holds.size === 0 &&
       this.notes.length === 0 &&
-      this.takes.size === 0
+      this.waiting.changed.size === 0
     )
   }
 
@@ -74,71 +72,76 @@ export class Intake implements JournalVisitor {
   }
 
   clear(): void {
-    const { points, queued } = this
-    for (let i = 0; i < points.dirtyCount; i++) queued[points.dirty[i]!] = 0
-    points.clear()
+    this.points.clear()
     this.cascades.clear()
     this.states.clear()
     this.holds.clear()
     this.notes.length = 0
-    this.takes.clear()
+    this.waiting.changed.clear()
     this.#note_bytes = 0
   }
 
-  value(
-    message: number,
-    version: number,
-    ts: number,
-    flags: number,
-    kind: number,
-    number: number,
-    bytes: Buffer,
-    at: number,
-    length: number,
-  ): void {
-    if (this.#known[message] !== 1 && !this.#learn(message)) return
-    if (hasPayload(kind)) this.points.addBytes(message, version, ts, kind, bytes, at, length)
-    else this.points.add(message, version, ts, kind, number) // of no payload: meta is the kind
-    if (flags & QUEUED) this.queued[message]!++
+  visit(record: RecordView): void {
+    switch (record.kind) {
+      case JOURNAL.value:
+        this.#value(record)
+        break
+      case JOURNAL.cascade:
+        this.#cascade(record)
+        break
+      case JOURNAL.state:
+        this.#state(record)
+        break
+      case JOURNAL.held:
+        this.#held(record)
+        break
+      case JOURNAL.note:
+        this.notes.push(payloadOf(record))
+        this.#note_bytes += record.length
+        break
+      case JOURNAL.queued:
+        if (this.#knows(record.message)) this.waiting.queued(record)
+        break
+      case JOURNAL.fresh:
+        this.waiting.fresh(record)
+        break
+      case JOURNAL.taken:
+        this.waiting.taken(record)
+        break
+      default:
+        throw new RangeError(`a journal record of kind ${record.kind}`)
+    }
   }
 
-  cascade(
-    flow: number,
-    message: number,
-    root_version: number,
-    seq: number,
-    started_us: number,
-    duration_us: number,
-    status: number,
-    executions: number,
-    errors: number,
-    parent_seq: number,
-    parent_ts: number,
-  ): void {
-    if (this.#known[message] !== 1 && !this.#learn(message)) return
+  #value(record: RecordView): void {
+    const { subject: message, version, ts, value_kind: kind } = record
+    if (!this.#knows(message)) return
+    if (hasPayload(kind)) this.points.addBytes(message, version, ts, kind, record.bytes, record.start, record.length)
+    else this.points.add(message, version, ts, kind, record.number) // of no payload: meta is the kind
+  }
+
+  #cascade(record: RecordView): void {
+    const { message } = record
+    if (!this.#knows(message)) return
+    this.waiting.cascade(record)
     const at = this.cascades.add()
     const { values } = this.cascades
-    values[at + COLUMN.started] = Math.floor(started_us)
-    values[at + COLUMN.duration] = Math.max(0, Math.round(duration_us))
-    values[at + COLUMN.seq] = seq
-    values[at + COLUMN.flow] = flow
+    values[at + COLUMN.started] = Math.floor(record.ts)
+    values[at + COLUMN.duration] = Math.max(0, Math.round(record.duration_us))
+    values[at + COLUMN.seq] = record.seq
+    values[at + COLUMN.flow] = record.subject
     values[at + COLUMN.message] = message
-    values[at + COLUMN.root_version] = root_version
-    values[at + COLUMN.status] = status
-    values[at + COLUMN.executions] = executions
-    values[at + COLUMN.errors] = errors
-    values[at + COLUMN.parent_seq] = parent_seq
-    values[at + COLUMN.parent_ts] = Math.floor(parent_ts)
+    values[at + COLUMN.root_version] = record.version
+    values[at + COLUMN.status] = record.status
+    values[at + COLUMN.executions] = record.executions
+    values[at + COLUMN.errors] = record.errors
+    values[at + COLUMN.parent_seq] = record.parent_seq
+    values[at + COLUMN.parent_ts] = Math.floor(record.parent_ts)
   }
 
-  /** A node's whole state, or a note. */
-  blob(kind: number, subject: number, ts: number, bytes: Buffer, at: number, length: number, version: number): void {
-    const payload = Buffer.from(bytes.subarray(at, at + length))
-    if (kind === JOURNAL.note) {
-      this.notes.push(payload)
-      this.#note_bytes += length
-      return
-    }
+  /** A node's whole state. */
+  #state(record: RecordView): void {
+    const { subject, version, ts } = record
     if (!this.#registry.knowsNode(subject)) this.#readPort()
     if (!this.#registry.knowsNode(subject)) {
       this.unknown++
@@ -148,37 +151,33 @@ export class Intake implements JournalVisitor {
     if (isOlderState(version, ts, newest)) return
     if (newest === undefined) this.#newest_states.set(subject, { version, ts })
     else Object.assign(newest, { version, ts })
-    this.states.set(subject, { version, ts, bytes: payload })
+    this.states.set(subject, { version, ts, bytes: payloadOf(record) })
   }
 
-  held(
-    message: number,
-    due_ms: number,
-    ts: number,
-    kind: number,
-    number: number,
-    bytes: Buffer,
-    at: number,
-    length: number,
-  ): void {
-    if (this.#known[message] !== 1 && !this.#learn(message)) return
+  #held(record: RecordView): void {
+    const { subject: message, due_ms, ts, value_kind: kind, number } = record
+    if (!this.#knows(message)) return
     if (isOlder(due_ms, ts, this.holds.get(message))) return
-    const payload = hasPayload(kind) && due_ms !== 0 ? Buffer.from(bytes.subarray(at, at + length)) : null
-    this.holds.set(message, { due_ms, ts: Math.floor(ts), kind, number, bytes: payload })
+    const bytes = hasPayload(kind) && due_ms !== 0 ? payloadOf(record) : null
+    this.holds.set(message, { due_ms, ts: Math.floor(ts), kind, number, bytes })
   }
 
-  taken(flow: number, count: number): void {
-    this.takes.set(flow, (this.takes.get(flow) ?? 0) + count)
+  /** What the start has queued again: from here on records may speak of those items. */
+  resumed(flows: readonly ResumedFlow[]): void {
+    for (const flow of flows) this.waiting.resumed(flow)
+    this.isReady = true
   }
 
-  /** Values and records go; states, held values and counts stay, since only their newest counts and a later commit can carry it. */
+  /** Values and records go; states, held values and what waits stay, since only their newest counts and a later commit can carry it. */
   drop(): void {
-    const { points, queued } = this
-    for (let i = 0; i < points.dirtyCount; i++) queued[points.dirty[i]!] = 0
-    points.clear()
+    this.points.clear()
     this.cascades.clear()
     this.notes.length = 0
     this.#note_bytes = 0
+  }
+
+  #knows(message: number): boolean {
+    return this.#known[message] === 1 || this.#learn(message)
   }
 
   #learn(message: number): boolean {
@@ -191,6 +190,8 @@ export class Intake implements JournalVisitor {
     return true
   }
 }
+
+const payloadOf = ({ bytes, start, length }: RecordView): Buffer => Buffer.from(bytes.subarray(start, start + length))
 
 /**
  * A flow goes from lane to lane, and rings are drained one after the other: the later state wins, not the later ring. Two have

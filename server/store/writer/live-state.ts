@@ -1,18 +1,20 @@
 import type { Connection, Statement } from '../file/database.ts'
 import type { StoredHeld } from '../front/replies.ts'
+import { WaitingEncoder } from '../waiting/blob.ts'
+import type { WaitingItems } from '../waiting/items.ts'
 import type { HeldChange, Intake } from './intake.ts'
 import type { Registry } from './registry.ts'
 
-/** What a restart needs beside values: node states, held values, and how much had not run. Inside the caller's transaction. */
+/** What a restart needs beside values: node states, held values, and what waits in each flow. Inside the caller's transaction. */
 export class LiveState {
   readonly #registry: Registry
   readonly #putState: Statement
   readonly #dropState: Statement
   readonly #putHeld: Statement
   readonly #dropHeld: Statement
-  readonly #setNotRun: Statement
-  /** Items that wait, by flow name: accepted minus taken. */
-  readonly #waiting = new Map<string, number>()
+  readonly #putWaiting: Statement
+  readonly #dropWaiting: Statement
+  readonly #encoder = new WaitingEncoder()
 
   constructor(db: Connection, registry: Registry) {
     this.#registry = registry
@@ -26,7 +28,11 @@ export class LiveState {
        number = excluded.number, bytes = excluded.bytes`,
     )
     this.#dropHeld = db.prepare('DELETE FROM held WHERE message = ?')
-    this.#setNotRun = db.prepare('UPDATE flows SET not_run = ? WHERE name = ? AND not_run <> ?')
+    this.#putWaiting = db.prepare(
+      `INSERT INTO waiting (flow, count, bytes) VALUES (?, ?, ?)
+       ON CONFLICT (flow) DO UPDATE SET count = excluded.count, bytes = excluded.bytes`,
+    )
+    this.#dropWaiting = db.prepare('DELETE FROM waiting WHERE flow = ?')
   }
 
   write(intake: Intake): void {
@@ -36,22 +42,11 @@ export class LiveState {
       else this.#putState.run(name, bytes)
     }
     for (const [message, change] of intake.holds) this.#hold(this.#registry.series(message).id, change)
-    this.#count(intake)
+    for (const flow of intake.waiting.changed) this.#wait(flow, intake.waiting.of(flow))
   }
 
   dropStates(nodes: readonly string[]): void {
     for (const node of nodes) this.#dropState.run(node)
-  }
-
-  /** After the commit that did it. */
-  renamed(from: string, to: string): void {
-    const waiting = this.#waiting.get(from)
-    this.removed(from)
-    if (waiting !== undefined) this.#waiting.set(to, waiting)
-  }
-
-  removed(flow: string): void {
-    this.#waiting.delete(flow)
   }
 
   #hold(message: number, { due_ms, ts, kind, number, bytes }: HeldChange): void {
@@ -59,30 +54,17 @@ export class LiveState {
     else this.#putHeld.run(message, due_ms, ts, kind, number, bytes)
   }
 
-  /** Most flows are back at nothing when a commit comes, and their row is not written. */
-  #count(intake: Intake): void {
-    const changes = new Map<string, number>()
-    const change = (flow: string, by: number): void => {
-      changes.set(flow, (changes.get(flow) ?? 0) + by)
-    }
-    const { points, queued } = intake
-    for (let i = 0; i < points.dirtyCount; i++) {
-      const index = points.dirty[i]!
-      const count = queued[index]!
-      if (count === 0) continue
-      const { name } = this.#registry.series(index)
-      change(name.slice(0, name.indexOf('.')), count)
-    }
-    for (const [flow, count] of intake.takes)
-      if (this.#registry.knowsFlow(flow)) change(this.#registry.flowName(flow), -count)
-    for (const [flow, by] of changes) {
-      // Below nothing for a moment: a lane may take an item and mark it before the publisher has marked that it was accepted.
-      const waiting = (this.#waiting.get(flow) ?? 0) + by
-      if (waiting === 0) this.#waiting.delete(flow)
-      else this.#waiting.set(flow, waiting)
-      const shown = Math.max(0, waiting)
-      this.#setNotRun.run(shown, flow, shown)
-    }
+  #wait(flow: number, items: WaitingItems | undefined): void {
+    const id = this.#registry.flowId(flow)
+    if (id === 0) return
+    const count = items?.count ?? 0
+    if (count === 0) this.#dropWaiting.run(id)
+    else
+      this.#putWaiting.run(
+        id,
+        count,
+        this.#encoder.encode(items!, message => this.#registry.series(message).id),
+      )
   }
 }
 

@@ -14,6 +14,7 @@ import type { Loaded, StoredValue } from '../front/replies.ts'
 import type { RunWrite } from '../front/requests.ts'
 import { hasPayload } from '../history/series.ts'
 import type { RunWriter } from '../runs/writer.ts'
+import { readWaiting } from '../waiting/load.ts'
 import { readHeld, readStates } from './live-state.ts'
 import { notCommitted, type RedoContent } from './redo-log.ts'
 import type { Registry } from './registry.ts'
@@ -137,6 +138,7 @@ function loadedOf(
     values: valuesOf(db, parts.registry, new Set(flows.map(flow => flow.name))),
     states: readStates(db),
     held: readHeld(db),
+    waiting: readWaiting(db, parts.registry),
     node_errors: newestNodeErrors(db, parts.codec, start.now_us - limits.NODE_ERROR_KEPT_MS * 1000),
     settings: Object.fromEntries(settings.filter(({ name }) => !OWN.has(name)).map(({ name, value }) => [name, value])),
     users: parts.users.count(),

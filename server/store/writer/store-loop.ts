@@ -99,7 +99,11 @@ export class StoreLoop {
 
   /** Bytes drained: a whole cut, never committed in parts. */
   #drain(): number {
-    const bytes = this.#cut.drain(this.#store.intake)
+    const { intake } = this.#store
+    if (!intake.isReady) return 0
+    const bytes = this.#cut.drain(intake)
+    if (bytes > 0) intake.waiting.settle()
+    this.#cut.relieve()
     if (this.#isMuch()) this.#commit([])
     return bytes
   }

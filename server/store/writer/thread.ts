@@ -76,6 +76,10 @@ function take(request: StoreRequest): void {
       store!.registry.register(request.registration)
       loop!.poke()
       return
+    case 'resumed':
+      store!.intake.resumed(request.flows)
+      loop!.poke()
+      return
     case 'events':
       store!.commit.events.push(...request.events)
       loop!.poke()

@@ -32,7 +32,7 @@ describe('the audit', () => {
     assert.deepEqual([before.items, before.segments.held], [9, 2])
     // two versions in the table (the first one in queues and journal alone) and a state
     assert.equal(before.slabs.held, 4)
-    timer.journal.mark()
+    timer.endUnit()
     new Store(memory, [4]).drain()
     assert.deepEqual(auditMemory(memory).problems, [])
     for (const flow of [FLOW, READER]) {

@@ -200,7 +200,7 @@ describe('emissions', () => {
       starts(story, 'read'),
       [11, 12, 13, 21, 22, 23].map(y => `read y=${y}`),
     )
-    assert.equal(story.flow.taken, 2)
+    assert.ok(story.flow.hasTaken)
   })
 
   test('are published whole or not at all', () => {

@@ -19,7 +19,7 @@ export default scenario({
   prepare(memory) {
     const lane = new Station(memory, LANE)
     for (let n = 0; n < 3; n++) lane.publisher.publishInner(route(9, 5, [READER]), text(9, 900), 100, 0, 1, 1)
-    lane.journal.mark()
+    lane.endUnit()
   },
   threads: [
     memory => {
@@ -27,7 +27,7 @@ export default scenario({
       const given = emission(PARTS)
       return () => {
         lane.publisher.publishEmission(given, FLOWS, 200, 0, 1, 1)
-        lane.journal.mark()
+        lane.endUnit()
       }
     },
     () => () => {},
@@ -43,7 +43,7 @@ export function afterDeath(memory: Memory): void {
   const lines = stood.map(([where, value]) => `${where.message}@1=${told(value)}`)
   // What comes behind a group that lost its publisher is no part of it.
   assert.equal(front.publisher.publish(PARTS[0]![0], float(8), 300), lines.length > 0 ? 2 : 1)
-  front.journal.mark()
+  front.endUnit()
   const lane = new Station(memory, 9)
   const cascades = takeCascades(lane, READER).slice(3)
   assert.deepEqual(cascades.pop(), [`3@${lines.length > 0 ? 2 : 1}=8`])

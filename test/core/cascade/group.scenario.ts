@@ -25,7 +25,10 @@ export default scenario({
     memory => {
       const lane = new Station(memory, LANE)
       const given = emission(GIVEN)
-      return () => lane.publisher.publishEmission(given, [0, READER], 100, 0, 1, 1)
+      return () => {
+        lane.publisher.publishEmission(given, [0, READER], 100, 0, 1, 1)
+        lane.endUnit()
+      }
     },
     memory => {
       const other = new Station(memory, OTHER)

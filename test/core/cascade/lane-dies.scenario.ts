@@ -30,7 +30,7 @@ export default scenario({
     const front = new Station(memory, FRONT)
     new Station(memory, LANE)
     for (const value of VALUES) for (const ingress of INGRESS) front.publisher.publish(ingress, value, 100)
-    front.journal.mark()
+    front.endUnit()
   },
   threads: [
     memory => {
@@ -58,7 +58,7 @@ export default scenario({
           lane.flows.release(flow, lane.owner)
           if (lane.flows.queued(flow) > 0) lane.ready.markReady(flow)
         }
-        lane.journal.mark()
+        lane.endUnit()
       }
     },
     () => () => {},
@@ -96,5 +96,6 @@ export function afterDeath(memory: Memory): void {
     assert.deepEqual(store.lines.filter(mine).map(name), versions)
     assert.equal(other.publisher.publishInner(INNER[index]!, float(9), 300, 0, 1, 1), version + 1)
   })
+  other.endUnit()
   assertSound(memory)
 }

@@ -19,7 +19,7 @@ export default scenario({
     // Segments that have room for a reference and a number, no more.
     for (const flow of [2, 5])
       for (const length of [1000, 1000, 1000, 700]) timer.publisher.publish(route(9, flow), text(9, length), 100)
-    timer.journal.mark()
+    timer.endUnit()
   },
   threads: [
     memory => {
@@ -28,7 +28,7 @@ export default scenario({
         const long = TOO_LONG.map((_, at) => text(at, 1000))
         assert.ok(timer.publisher.publishList(TOO_LONG, long, 200, []) < 0)
         if (timer.publisher.publishList(ROUTES, VALUES, 200, []) === 0) memory.i32[noteWord(memory, ACKNOWLEDGED)] = 1
-        timer.journal.mark()
+        timer.endUnit()
       }
     },
     () => () => {},
@@ -51,7 +51,7 @@ export function afterDeath(memory: Memory): void {
     return `${message}@${version}=${told(VALUES[at]!)}`
   })
   assert.equal(front.publisher.publish(ROUTES[0]!, float(8), 300), stood[0]! + 1, 'a later publisher goes on')
-  front.journal.mark()
+  front.endUnit()
   lines.push(`3@${stood[0]! + 1}=8`)
   const lane = new Station(memory, 9)
   const rest = (flow: number): string[] => takeAll(lane, flow).filter(line => !line.startsWith('9@'))

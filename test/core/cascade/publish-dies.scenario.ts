@@ -28,7 +28,7 @@ export default scenario({
       lane.queue.append(flow, 9, 0, 1, 100, 0, 0, text(9, 850), 0)
       lane.flows.unlockPublish(flow, lane.owner)
     }
-    timer.journal.mark()
+    timer.endUnit()
   },
   threads: [
     memory => {
@@ -37,7 +37,7 @@ export default scenario({
         for (const value of PUBLISHED) {
           memory.i32[noteWord(memory, ACKNOWLEDGED)] = timer.publisher.publish(ROUTE, value, 200)
         }
-        timer.journal.mark()
+        timer.endUnit()
       }
     },
     () => () => {},
@@ -54,7 +54,7 @@ export function afterDeath(memory: Memory): void {
     'what was acknowledged stands',
   )
   assert.equal(front.publisher.publish(ROUTE, float(8), 300), version + 1, 'a later publisher goes on')
-  front.journal.mark()
+  front.endUnit()
   const values = [...BEFORE, ...PUBLISHED].slice(0, version)
   const expected = [...values, float(8)].map((value, i) => `${MESSAGE}@${i + 1}=${told(value)}`)
   const lane = new Station(memory, 9)

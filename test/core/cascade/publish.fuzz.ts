@@ -238,7 +238,7 @@ function fuzz(start: number, meet: (what: string) => void): void {
     lanes[at].ready.enterLane(lanes[at].slot)
   }
   const drain = (): void => {
-    for (const station of [front, ...lanes]) station.journal.mark()
+    for (const station of [front, ...lanes]) station.endUnit()
     store.drain()
   }
   const audit = (): void => {

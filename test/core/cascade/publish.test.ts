@@ -38,7 +38,7 @@ describe('a publish', () => {
       assert.equal(front.publisher.publish(route(3, 5, [2, 9]), text(size, size), 100), index + 1)
       assert.deepEqual(auditMemory(memory).problems, [], `${size} bytes wait`)
       for (const flow of [2, 5, 9]) assert.deepEqual(takeAll(lane, flow), [line])
-      front.journal.mark()
+      front.endUnit()
       store.drain()
       assert.equal(store.lines.at(-1), line)
       assert.deepEqual(auditMemory(memory).problems, [], `${size} bytes were taken`)
@@ -54,8 +54,8 @@ describe('a publish', () => {
     lane.publisher.publishInner(route(3, 5, [6]), float(3), 100 * seconds - 1_000, 0, 0, 0)
     lane.publisher.publishInner(route(3, 5), float(4), 100 * seconds + 1, 0, 0, 0)
     front.publisher.publish(route(3, 5), float(5), 40 * seconds)
-    front.journal.mark()
-    lane.journal.mark()
+    front.endUnit()
+    lane.endUnit()
     store.drain()
     const times = store.times.get(3)!.sort((a, b) => a.version - b.version)
     assert.deepEqual(
@@ -74,6 +74,7 @@ describe('a publish', () => {
     assert.ok(lane.queue.take(6, item))
     assert.deepEqual([item.depth, item.parent_seq, item.parent_ts, item.version], [5, 77, 99, 1])
     lane.flows.release(6, lane.owner)
+    lane.endUnit()
     assert.deepEqual(auditMemory(memory).problems, [])
   })
 
@@ -89,7 +90,7 @@ describe('a publish', () => {
     assert.equal(front.publisher.seed(route(3, 5, [6]), float(1), 100, 41), 41)
     assert.equal(front.publisher.seed(route(3, 5, [6]), float(2), 100), 42)
     assert.equal(front.publisher.publish(route(3, 5, [6], false), float(3), 100), 43)
-    front.journal.mark()
+    front.endUnit()
     store.drain()
     assert.deepEqual(store.lines, ['3@42=2', '3@43=3'])
     assert.equal(lane.ready.take(0, 0), 6)
@@ -145,7 +146,7 @@ describe('a publish is refused, and nothing changes, when', () => {
     const { front, lane, store } = engaged
     const big = text(1, 100_000)
     while (front.publisher.publish(route(3, 5), big, 100) > 0) {
-      front.journal.mark()
+      front.endUnit()
       store.drain()
     }
     refused(engaged, 'arena_full', big)
@@ -170,7 +171,7 @@ describe('a publish is refused, and nothing changes, when', () => {
     while (engaged.front.publisher.publish(route(3, 5, [], false), text(1, 60), 100) > 0);
     // A shorter record may still fit in.
     refused(engaged, 'journal_full', text(1, 60))
-    engaged.front.journal.mark()
+    engaged.front.endUnit()
     engaged.store.drain()
     assert.ok(engaged.front.publisher.publish(route(3, 5, [], false), text(1, 60), 100) > 0)
   })
@@ -195,6 +196,7 @@ describe('a publish of a lane is never refused for back pressure', () => {
     assert.equal(lane.flows.dropped(7), 5)
     assert.equal(lane.dropped.length, 10)
     assert.deepEqual(takeAll(lane, 6).at(-1), '3@40=40')
+    lane.endUnit()
     assert.deepEqual(auditMemory(memory).problems, [])
   })
 
@@ -205,6 +207,7 @@ describe('a publish of a lane is never refused for back pressure', () => {
     assert.equal(lane.publisher.publishInner(route(8, 1, [6, 7]), text(2, 2000), 100, 0, 1, 1), 1)
     assert.deepEqual(lane.dropped, [{ flow: 7, message: 8 }])
     assert.deepEqual(takeAll(lane, 6), ['4@1=1', `8@1=${told(text(2, 2000))}`])
+    lane.endUnit()
     assert.deepEqual(auditMemory(memory).problems, [])
   })
 
@@ -216,6 +219,7 @@ describe('a publish of a lane is never refused for back pressure', () => {
     assert.ok(publishes > 5)
     assert.equal(refusal(lane.publisher.publishInner(route(3, 5, [6]), big, 100, 0, 1, 1)), 'arena_full')
     assert.equal(lane.messages.version(3), publishes)
+    lane.endUnit()
     assert.deepEqual(auditMemory(memory).problems, [])
   })
 
@@ -225,6 +229,7 @@ describe('a publish of a lane is never refused for back pressure', () => {
     const version = lane.messages.version(3)
     assert.throws(() => lane.publisher.publishInner(route(3, 5), text(1, 4000), 100, 0, 1, 1), RangeError)
     assert.equal(lane.messages.version(3), version)
+    lane.endUnit()
     assert.deepEqual(auditMemory(memory).problems, [])
   })
 })
@@ -240,7 +245,7 @@ describe('a list', () => {
     assert.deepEqual(versions, [1, 1, 2])
     for (const flow of [5, 2]) assert.deepEqual(takeCascades(lane, flow), [['3@1=1'], ['3@2=2']])
     assert.deepEqual(takeAll(lane, 6), [`4@1=${told(values[1]!)}`])
-    front.journal.mark()
+    front.endUnit()
     store.drain()
     assert.deepEqual(store.lines, ['3@1=1', `4@1=${told(values[1]!)}`, '3@2=2'])
     assert.deepEqual(auditMemory(memory).problems, [])
@@ -294,6 +299,7 @@ describe('an emission of which another flow reads several messages', () => {
     assert.deepEqual(takeCascades(lane, 9), [child(1), child(2), ['3@3=3']])
     assert.deepEqual(takeCascades(lane, 2), [['3@1=1'], ['3@2=2'], ['3@3=3']])
     assert.equal(lane.flows.queued(5), 0)
+    lane.endUnit()
     assert.deepEqual(auditMemory(memory).problems, [])
   })
 
@@ -312,6 +318,7 @@ describe('an emission of which another flow reads several messages', () => {
     ])
     assert.equal(lane.flows.dropped(9), 2)
     assert.deepEqual([lane.flows.queued(9), takeCascades(lane, 2)], [0, [['3@1=1']]])
+    lane.endUnit()
     assert.deepEqual(auditMemory(memory).problems, [])
   })
 
@@ -332,6 +339,7 @@ describe('an emission of which another flow reads several messages', () => {
       'the third segment goes to the flow that needs no more, since it comes first',
     )
     assert.deepEqual([lane.flows.queued(9), lane.flows.queued(2)], [3, 4])
+    lane.endUnit()
     assert.deepEqual(auditMemory(memory).problems, [])
   })
 
@@ -347,6 +355,7 @@ describe('an emission of which another flow reads several messages', () => {
     lane.publisher.publishEmission(given, flows, 100, 0, 1, 1)
     assert.deepEqual([given.versions[0], refusal(given.versions[1]!), given.versions[2]], [1, 'arena_full', 1])
     assert.deepEqual(takeCascades(lane, 9), [['3@1=1', '4@1=2']])
+    lane.endUnit()
     assert.deepEqual(auditMemory(memory).problems, [])
   })
 })

@@ -8,7 +8,11 @@ import { float, route, Station } from './kit/station.ts'
 /** Each publishes into its own flow a message that the other flow reads. */
 const publisher = (slot: number, message: number, flow: number, reader: number) => (memory: Memory) => {
   const station = new Station(memory, slot)
-  return () => station.publisher.publishInner(route(message, flow, [reader]), float(slot), 100, 0, 1, 1)
+  return () => {
+    const version = station.publisher.publishInner(route(message, flow, [reader]), float(slot), 100, 0, 1, 1)
+    station.endUnit()
+    return version
+  }
 }
 
 /** Two flows that read each other. Forbidden: both threads wait for the other's word, an item lost. */

@@ -28,7 +28,7 @@ describe('the shape of a document', () => {
     assert.deepEqual(refusal({ nodes: {} }), ['validation', 'nodes: must be a list, not an object'])
     assert.deepEqual(refusal({ nodes: [], extra: 1 }), [
       'validation',
-      'extra: is not a known key; known are nodes, inputs',
+      'extra: is not a known key; known are nodes, inputs, on_restart',
     ])
   })
 

@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { Arena, SLAB_BYTES } from '../../../core/memory/arena.ts'
 import {
+  JOURNAL,
   JournalReader,
   type JournalVisitor,
   JournalWriter,
@@ -85,17 +86,13 @@ function read(memory: Memory): number {
 /** How often each version of each message was stored. */
 function store(memory: Memory): Map<number, number>[] {
   const counts = Array.from({ length: MESSAGES }, () => new Map<number, number>())
-  const wrong = (): void => assert.fail('nobody wrote this')
   const visitor: JournalVisitor = {
-    value(message, version, _ts, _flags, _kind, _number, bytes, at, length) {
+    visit({ kind, subject: message, version, bytes, start, length }) {
+      if (kind !== JOURNAL.value) assert.fail('nobody wrote this')
       const expected = `${lengthOf(version)}x${version & 0xff}`
-      if (summary(bytes, at, length) !== expected) assert.fail(`a torn record: ${summary(bytes, at, length)}`)
+      if (summary(bytes, start, length) !== expected) assert.fail(`a torn record: ${summary(bytes, start, length)}`)
       counts[message]!.set(version, (counts[message]!.get(version) ?? 0) + 1)
     },
-    cascade: wrong,
-    blob: wrong,
-    held: wrong,
-    taken: wrong,
   }
   const readers = LANES.map(slot => new JournalReader(memory, slot, 'store'))
   for (;;) {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { JournalReader, type JournalVisitor, JournalWriter } from '../../../core/memory/journal/journal.ts'
+import { JOURNAL, JournalReader, type JournalVisitor, JournalWriter } from '../../../core/memory/journal/journal.ts'
 import { float, newValue } from '../../kit/memory.ts'
 import { scenario } from '../../kit/scenario.ts'
 
@@ -11,14 +11,11 @@ const none = { store() {}, front() {} }
 const value = newValue(8)
 
 const visitor = (seen: number[]): JournalVisitor => ({
-  value: (message, version, ts, _flags, _kind, number) => {
+  visit: ({ kind, subject: message, version, ts, number }) => {
+    assert.equal(kind, JOURNAL.value, 'a record of a kind that nobody wrote')
     assert.deepEqual([message, ts, number], [version, version * 10, version / 2], 'a torn record')
     seen.push(version)
   },
-  cascade: () => assert.fail('a record of a kind that nobody wrote'),
-  blob: () => assert.fail('a record of a kind that nobody wrote'),
-  held: () => assert.fail('a record of a kind that nobody wrote'),
-  taken: () => assert.fail('a record of a kind that nobody wrote'),
 })
 
 const write = (writer: JournalWriter, version: number): void =>

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import {
+  JOURNAL,
   JOURNAL_HEADER,
   JournalReader,
   type JournalVisitor,
@@ -17,14 +18,11 @@ const FIRST = 96
 const none = { store() {}, front() {} }
 
 const visitor = (seen: number[]): JournalVisitor => ({
-  value: (message, version, ts, _flags, _kind, number) => {
+  visit: ({ kind, subject: message, version, ts, number }) => {
+    assert.equal(kind, JOURNAL.value, 'a record of a kind that nobody wrote')
     assert.deepEqual([message, ts, number], [version, version * 10, version / 2], 'a torn record')
     seen.push(version)
   },
-  cascade: () => assert.fail('a record of a kind that nobody wrote'),
-  blob: () => assert.fail('a record of a kind that nobody wrote'),
-  held: () => assert.fail('a record of a kind that nobody wrote'),
-  taken: () => assert.fail('a record of a kind that nobody wrote'),
 })
 
 function write(writer: JournalWriter, version: number): void {

@@ -9,6 +9,7 @@ import { storeBounds } from '../../../server/store/file/bounds.ts'
 import { databaseFile } from '../../../server/store/file/database.ts'
 import type { StoreHealth } from '../../../server/store/front/replies.ts'
 import { EngineStore } from '../../../server/store/writer/engine-store.ts'
+import { valueRecord } from '../../kit/journal-records.ts'
 import { float, newValue } from '../../kit/memory.ts'
 import { emptyDocument, saving, startStore, temporaryDirectory } from '../../kit/stored.ts'
 
@@ -48,7 +49,7 @@ test('when the file cannot grow, writes are refused one by one, nothing is half 
   })
   const publish = (from: number, to: number): void => {
     for (let i = from; i <= to; i++)
-      store.intake.value(0, i, 1.7e15 + i, 0, KIND.float, Math.random(), Buffer.alloc(0), 0, 8)
+      store.intake.visit(valueRecord(0, i, 1.7e15 + i, { kind: KIND.float, number: Math.random() }))
   }
   store.registry.register({ messages: [[0, 'f.raw', 'float']], flows: [], nodes: [] })
   publish(1, 1000)
@@ -101,7 +102,7 @@ test('whoever asks whether his values are on disk is told when a commit did not 
   const store = opened(temporaryDirectory(t), health)
   const publish = (from: number, to: number): void => {
     for (let i = from; i <= to; i++)
-      store.intake.value(0, i, 1.7e15 + i, 0, KIND.float, Math.random(), Buffer.alloc(0), 0, 8)
+      store.intake.visit(valueRecord(0, i, 1.7e15 + i, { kind: KIND.float, number: Math.random() }))
   }
   const asks = (dropped: number): string => {
     const [answer] = store.commit.run(store.intake, [{ id: 1, request: { type: 'durable', dropped } }])

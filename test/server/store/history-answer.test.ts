@@ -6,6 +6,7 @@ import { formatTime, parseTime } from '../../../protocol/time.ts'
 import { createCodec, newEncoded } from '../../../protocol/values/codec.ts'
 import type { HistoryRequest } from '../../../server/store/front/requests.ts'
 import { HistoryReader } from '../../../server/store/history/reader.ts'
+import { valueRecord } from '../../kit/journal-records.ts'
 import { opened, settle } from '../../kit/opened-store.ts'
 import { temporaryDirectory } from '../../kit/stored.ts'
 
@@ -26,7 +27,7 @@ function history(t: TestContext) {
     store,
     put(value: unknown, ts: number): void {
       assert.equal(codec.encode(value, 'json', encoded), null)
-      store.intake.value(0, ++version, ts, 0, encoded.kind, encoded.number, encoded.bytes, 0, encoded.length)
+      store.intake.visit(valueRecord(0, ++version, ts, encoded))
     },
     commit: () => void store.commit.run(store.intake, []),
     /** The clock moves on; what ended before is closed. */

@@ -5,7 +5,7 @@ import { IngressQueue, type TakenItem } from '../../../../core/cascade/queue.ts'
 import { ReadySet } from '../../../../core/cascade/ready.ts'
 import { Arena } from '../../../../core/memory/arena.ts'
 import { type EncodedValue, KIND } from '../../../../core/memory/encoded.ts'
-import { JournalReader, type JournalVisitor, JournalWriter } from '../../../../core/memory/journal/journal.ts'
+import { JOURNAL, JournalReader, type JournalVisitor, JournalWriter } from '../../../../core/memory/journal/journal.ts'
 import { MessageTable } from '../../../../core/memory/messages.ts'
 import { CONTROL, type Memory } from '../../../../core/memory/region.ts'
 import { ThreadTable } from '../../../../core/memory/threads.ts'
@@ -49,6 +49,12 @@ export class Station {
       bounds,
     })
   }
+
+  /** As a thread ends a unit: what it wrote may be committed, and other threads take what it published for them. */
+  endUnit(): void {
+    this.journal.mark()
+    this.publisher.tell()
+  }
 }
 
 /** Message `m` of flow `f`, read there and in `foreign`. */
@@ -82,6 +88,7 @@ export const told = (value: EncodedValue): string =>
   value.kind === KIND.float ? `${value.number}` : value.bytes.toString('base64', 0, value.length)
 
 export const emptyItem = (): TakenItem => ({
+  item: -1,
   message: -1,
   depth: 0,
   version: 0,
@@ -110,21 +117,22 @@ export class Store {
   /** Reads up to the marks and lets go of the slabs. */
   drain(): void {
     const visitor: JournalVisitor = {
-      value: (message, version, ts, _flags, kind, number, bytes, at, length) => {
+      visit: record => {
+        if (record.kind !== JOURNAL.value) return
+        const { subject: message, version, ts, value_kind, number, bytes, start, length } = record
         const versions = this.versions.get(message)
         if (versions === undefined) this.versions.set(message, [version])
         else versions.push(version)
         if (!this.#keeps_lines) return
         this.times.set(message, [...(this.times.get(message) ?? []), { version, ts }])
-        const value = kind === KIND.float ? `${number}` : bytes.toString('base64', at, at + length)
+        const value = value_kind === KIND.float ? `${number}` : bytes.toString('base64', start, start + length)
         this.lines.push(`${message}@${version}=${value}`)
       },
-      cascade() {},
-      blob() {},
-      held() {},
-      taken() {},
     }
-    for (const reader of this.#readers) while (reader.drain(visitor, 1 << 20) > 0);
+    for (const reader of this.#readers) {
+      while (reader.drain(visitor, 1 << 20) > 0);
+      if (reader.isCramped) reader.stage()
+    }
   }
 }
 

@@ -28,15 +28,15 @@ function produce(): void {
       done++
       // Somebody else may be ahead of us, never behind.
       assert.ok(station.messages.version(where.message) >= version)
-      if (done % 16 === 0) station.journal.mark()
+      if (done % 16 === 0) station.endUnit()
     } else {
       assert.match(refusal(version)!, /backlogged|arena_full|queue_full|journal_full|held/)
-      station.journal.mark()
+      station.endUnit()
       Atomics.wait(words, WORDS.stop, 0, 1)
     }
     if (Atomics.load(words, WORDS.stop) === 1) return
   }
-  station.journal.mark()
+  station.endUnit()
   Atomics.add(words, WORDS.produced, 1)
 }
 
@@ -65,9 +65,9 @@ function consume(): void {
       continue
     }
     for (let left = 64; left > 0 && station.queue.take(flow, item); left--) receive(flow)
-    station.journal.mark()
+    station.endUnit()
     station.flows.release(flow, station.owner)
-    if (station.flows.queued(flow) > 0) station.ready.markReady(flow)
+    if (station.queue.isTakeable(flow)) station.ready.markReady(flow)
   }
   station.ready.leaveLane(slot)
 

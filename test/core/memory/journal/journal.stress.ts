@@ -11,7 +11,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { Arena } from '../../../../core/memory/arena.ts'
-import { JournalReader, type JournalVisitor, JournalWriter } from '../../../../core/memory/journal/journal.ts'
+import {
+  JOURNAL,
+  JournalReader,
+  type JournalVisitor,
+  JournalWriter,
+  type RecordView,
+} from '../../../../core/memory/journal/journal.ts'
 import { attachMemory, type Memory } from '../../../../core/memory/region.ts'
 import { ownerWord, SLOT } from '../../../../core/memory/threads.ts'
 import { Sleeper, wakeThread } from '../../../../core/memory/wait.ts'
@@ -86,17 +92,8 @@ class Checker implements JournalVisitor {
     this.#slot = slot
   }
 
-  value(
-    message: number,
-    version: number,
-    ts: number,
-    flags: number,
-    _kind: number,
-    number: number,
-    bytes: Buffer,
-    at: number,
-    length: number,
-  ): void {
+  visit({ kind, subject: message, version, ts, flags, number, bytes, start, length }: RecordView): void {
+    if (kind !== JOURNAL.value) assert.fail('nobody wrote this')
     if (version <= this.last) assert.fail(`version ${version} after ${this.last}`)
     this.seen++
     this.last = version
@@ -104,21 +101,8 @@ class Checker implements JournalVisitor {
     if (message !== this.#slot || ts !== version / 2 || flags !== (expected < 0 ? 1 : 2)) assert.fail('a torn header')
     if (expected < 0) {
       if (number !== version * 3) assert.fail('a torn number')
-    } else if (length !== expected || (length > 0 && summary(bytes, at, length) !== `${length}x${version & 0xff}`))
-      assert.fail(`a torn value: ${summary(bytes, at, length)}`)
-  }
-
-  cascade(): void {
-    assert.fail('nobody wrote this')
-  }
-  blob(): void {
-    assert.fail('nobody wrote this')
-  }
-  held(): void {
-    assert.fail('nobody wrote this')
-  }
-  taken(): void {
-    assert.fail('nobody wrote this')
+    } else if (length !== expected || (length > 0 && summary(bytes, start, length) !== `${length}x${version & 0xff}`))
+      assert.fail(`a torn value: ${summary(bytes, start, length)}`)
   }
 }
 

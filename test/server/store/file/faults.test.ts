@@ -8,6 +8,7 @@ import { databaseFile } from '../../../../server/store/file/database.ts'
 import { faultOf, refusalOf } from '../../../../server/store/file/faults.ts'
 import type { StoreHealth } from '../../../../server/store/front/replies.ts'
 import { EngineStore } from '../../../../server/store/writer/engine-store.ts'
+import { valueRecord } from '../../../kit/journal-records.ts'
 import { limitFiles } from '../../../kit/mounted.ts'
 import { saving, temporaryDirectory } from '../../../kit/stored.ts'
 
@@ -84,7 +85,7 @@ test('a disk that fails is told apart from a full one, and the store goes on whe
   let version = 0
   const publish = (): void => {
     for (let i = 0; i < 50_000; i++)
-      store.intake.value(0, ++version, 1.7e15 + version, 0, KIND.float, Math.random(), Buffer.alloc(0), 0, 8)
+      store.intake.visit(valueRecord(0, ++version, 1.7e15 + version, { kind: KIND.float, number: Math.random() }))
     store.commit.run(store.intake, [])
   }
   publish()

@@ -10,6 +10,7 @@ import { KIND } from '../../../../protocol/values/encoded.ts'
 import { PAGE_BYTES } from '../../../../server/store/file/database.ts'
 import type { Damage } from '../../../../server/store/front/replies.ts'
 import type { EngineStore } from '../../../../server/store/writer/engine-store.ts'
+import { valueRecord } from '../../../kit/journal-records.ts'
 import { liveEngine } from '../../../kit/live-engine.ts'
 import { opened } from '../../../kit/opened-store.ts'
 import { emptyDocument, saving, startStore, temporaryDirectory } from '../../../kit/stored.ts'
@@ -45,7 +46,7 @@ function filled(data_dir: string): void {
   save(store, 'mixer', 'y')
   store.registry.register({ messages: [[0, 'boiler.x', 'float']], flows: [], nodes: [] })
   const publish = (from: number, to: number): void => {
-    for (let i = from; i <= to; i++) store.intake.value(0, i, 1.7e15 + i, 0, KIND.float, i, Buffer.alloc(0), 0, 8)
+    for (let i = from; i <= to; i++) store.intake.visit(valueRecord(0, i, 1.7e15 + i, { kind: KIND.float, number: i }))
   }
   publish(1, 200)
   store.commit.run(store.intake, [])

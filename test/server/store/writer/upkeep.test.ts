@@ -7,6 +7,7 @@ import { Blobs } from '../../../../server/store/catalog/blobs.ts'
 import { FlowReader } from '../../../../server/store/catalog/flow-reader.ts'
 import { databaseFile } from '../../../../server/store/file/database.ts'
 import { walBytes } from '../../../../server/store/writer/upkeep.ts'
+import { cascadeRecord, valueRecord } from '../../../kit/journal-records.ts'
 import { opened, settle } from '../../../kit/opened-store.ts'
 import { randomFrom, seed } from '../../../kit/random.ts'
 import { saving, temporaryDirectory } from '../../../kit/stored.ts'
@@ -67,8 +68,11 @@ test('a class over its budget loses its oldest, and rollups outlive the points',
   for (let minute = 0; minute < 100; minute++) {
     for (let i = 0; i < 1000; i++) {
       const ts = from + minute * 60_000_000 + i * 50_000
-      store.intake.value(0, minute * 1000 + i + 1, ts, 0, KIND.float, Math.random(), Buffer.alloc(0), 0, 8)
-      if (i < 50) store.intake.cascade(0, 0, i, minute * 50 + i + 1, ts, Math.random() * 1e6, 1, 1, 0, 0, 0)
+      store.intake.visit(valueRecord(0, minute * 1000 + i + 1, ts, { kind: KIND.float, number: Math.random() }))
+      if (i >= 50) continue
+      const seq = minute * 50 + i + 1
+      const ran = { duration_us: Math.random() * 1e6, status: 1, executions: 1 }
+      store.intake.visit(cascadeRecord({ flow: 0, message: 0, version: i, seq, ts, ...ran }))
     }
     for (let i = 0; i < 20; i++) {
       store.commit.events.push({
@@ -103,7 +107,7 @@ test('rollups keep to half of the history budget: the oldest minutes go first, h
   for (let minute = 0; minute < 1000; minute++) {
     now = from + minute * 60_000_000
     for (const [index] of messages) {
-      store.intake.value(index, minute + 1, now, 0, KIND.float, minute, Buffer.alloc(0), 0, 8)
+      store.intake.visit(valueRecord(index, minute + 1, now, { kind: KIND.float, number: minute }))
     }
     if (minute % 20 !== 0) continue
     store.commit.run(store.intake, [])
@@ -128,7 +132,7 @@ test("sqlite's own log is written back before it is large, also while somebody r
   let version = 0
   for (let round = 0; round < 40; round++) {
     for (let i = 0; i < 50_000; i++) {
-      store.intake.value(0, ++version, 1.7e15 + version, 0, KIND.float, Math.random(), Buffer.alloc(0), 0, 8)
+      store.intake.visit(valueRecord(0, ++version, 1.7e15 + version, { kind: KIND.float, number: Math.random() }))
     }
     store.commit.run(store.intake, [])
     settle(store)

@@ -1,13 +1,13 @@
-import { sinceOf } from '../../core/flow/plan.ts'
-import { limits } from '../../protocol/limits.ts'
-import { type Codec, newEncoded } from '../../protocol/values/codec.ts'
-import type { EncodedValue, Kind } from '../../protocol/values/encoded.ts'
-import type { KeptState } from '../../threads/lane/kept-state.ts'
-import type { ToTimer } from '../../threads/timer/messages.ts'
-import type { FrontMemory } from '../lanes/front-memory.ts'
-import type { Loaded } from '../store/front/replies.ts'
-import type { MessageMap } from './message-map.ts'
-import type { Names } from './names.ts'
+import { sinceOf } from '../../../core/flow/plan.ts'
+import { limits } from '../../../protocol/limits.ts'
+import { type Codec, newEncoded } from '../../../protocol/values/codec.ts'
+import type { EncodedValue, Kind } from '../../../protocol/values/encoded.ts'
+import type { KeptState } from '../../../threads/lane/kept-state.ts'
+import type { ToTimer } from '../../../threads/timer/messages.ts'
+import type { FrontMemory } from '../../lanes/front-memory.ts'
+import type { Loaded } from '../../store/front/replies.ts'
+import type { MessageMap } from '../message-map.ts'
+import type { Names } from '../names.ts'
 
 /**
  * Brings back what the store has: latest values with their versions, node states, held values. Nobody is woken. Runs before
@@ -52,7 +52,7 @@ export function sinceOfStates(states: Loaded['states'], codec: Codec): Map<strin
   return since
 }
 
-function fill(encoded: EncodedValue, stored: { kind: number; number: number; bytes: Uint8Array }): void {
+export function fill(encoded: EncodedValue, stored: { kind: number; number: number; bytes: Uint8Array }): void {
   encoded.kind = stored.kind as Kind
   encoded.number = stored.number
   encoded.bytes = Buffer.from(stored.bytes)

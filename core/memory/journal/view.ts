@@ -1,0 +1,152 @@
+/** The one record that a reader is at: a window over its bytes, the same object for each record. Nothing is copied to look at it. */
+import { isNumeric } from '../encoded.ts'
+import { CASCADE_PAYLOAD, FRESH_PAYLOAD, ITEM_PAYLOAD, JOURNAL, JOURNAL_RECORD } from './record.ts'
+
+const R = JOURNAL_RECORD.word
+const C = CASCADE_PAYLOAD.word
+const I = ITEM_PAYLOAD.word
+const F = FRESH_PAYLOAD.word
+const WORDS = JOURNAL_RECORD.size >> 2
+const HALVES = JOURNAL_RECORD.size >> 3
+
+/** What a reader calls for each record, oldest first. The record and its bytes are only good during the call. */
+export interface JournalVisitor {
+  visit(record: RecordView): void
+}
+
+/** Which fields a record has depends on its `kind`. Times in microseconds since 1970. */
+export class RecordView {
+  #i32: Int32Array
+  #f64: Float64Array
+  #word = 0
+  #half = 0
+  /** Of a value, a state or a note: its bytes lie in `bytes[start .. start + length)`. */
+  bytes: Buffer
+  start = 0
+  length = 0
+
+  constructor() {
+    this.#i32 = new Int32Array(0)
+    this.#f64 = new Float64Array(0)
+    this.bytes = Buffer.alloc(0)
+  }
+
+  /** The record at byte `at` of the arrays, with its payload in place. */
+  show(i32: Int32Array, f64: Float64Array, bytes: Buffer, at: number, length: number): void {
+    this.#i32 = i32
+    this.#f64 = f64
+    this.#word = at >> 2
+    this.#half = at >> 3
+    this.payload(bytes, at + JOURNAL_RECORD.size, length)
+  }
+
+  /** A payload that lies elsewhere. */
+  payload(bytes: Buffer, start: number, length: number): void {
+    this.bytes = bytes
+    this.start = start
+    this.length = length
+  }
+
+  /** JOURNAL. */
+  get kind(): number {
+    return this.#i32[this.#word + R.kind]! & 0xff
+  }
+
+  /** Index of the message (value, held), the flow (cascade, taken, queued, fresh) or the node (state). */
+  get subject(): number {
+    return this.#i32[this.#word + R.subject]!
+  }
+
+  /** Of a value: its message's; of a state: counts its writes, a higher one is newer in whatever ring it stands; else the root version. */
+  get version(): number {
+    return this.#f64[this.#half + R.version]!
+  }
+
+  /** Of a cascade: when it began. */
+  get ts(): number {
+    return this.#f64[this.#half + R.ts]!
+  }
+
+  // ---- value, held
+
+  /** KIND of the value. */
+  get value_kind(): number {
+    return (this.#i32[this.#word + R.kind]! >> 8) & 0xff
+  }
+
+  /** VALUE_FLAG. */
+  get flags(): number {
+    return (this.#i32[this.#word + R.kind]! >> 16) & 0xff
+  }
+
+  /** A number's; 0 of any other value. */
+  get number(): number {
+    return isNumeric(this.value_kind) ? this.#f64[this.#half + HALVES]! : 0
+  }
+
+  /** Of a held value: when it is to be published, milliseconds since 1970; 0: it is held no more. */
+  get due_ms(): number {
+    return this.#f64[this.#half + R.version]!
+  }
+
+  // ---- cascade, queued, fresh
+
+  /** Index of the message that started the cascade, or that was queued. */
+  get message(): number {
+    return this.#i32[this.#word + R.ref]!
+  }
+
+  // ---- cascade
+
+  get seq(): number {
+    return this.#f64[this.#half + HALVES + C.seq]!
+  }
+
+  get duration_us(): number {
+    return this.#f64[this.#half + HALVES + C.duration_us]!
+  }
+
+  /** 0 without a parent. */
+  get parent_seq(): number {
+    return this.#f64[this.#half + HALVES + C.parent_seq]!
+  }
+
+  get parent_ts(): number {
+    return this.#f64[this.#half + HALVES + C.parent_ts]!
+  }
+
+  /** CASCADE_STATUS. */
+  get status(): number {
+    return this.#i32[this.#word + WORDS + C.status]!
+  }
+
+  get executions(): number {
+    return this.#i32[this.#word + WORDS + C.executions]!
+  }
+
+  get errors(): number {
+    return this.#i32[this.#word + WORDS + C.errors]!
+  }
+
+  // ---- queued, fresh, taken
+
+  /** Queued: number of the item in its flow's queue. Fresh: of the first item of the cascade. Taken: of the first one not taken. */
+  get item(): number {
+    if (this.kind === JOURNAL.taken) return this.#i32[this.#word + R.ref]!
+    return this.#i32[this.#word + WORDS + I.item]!
+  }
+
+  get depth(): number {
+    return this.#i32[this.#word + WORDS + I.depth]!
+  }
+
+  /** Bits of GROUP, see core/cascade/queue.ts. */
+  get group(): number {
+    return this.#i32[this.#word + WORDS + I.group]!
+  }
+
+  /** Fresh: items of the cascade. */
+  get items(): number {
+    return this.#i32[this.#word + WORDS + F.items]!
+  }
+}

@@ -1,0 +1,128 @@
+import { limits } from '../../../protocol/limits.ts'
+import { newEncoded } from '../../../protocol/values/codec.ts'
+import { KIND } from '../../../protocol/values/encoded.ts'
+import { type Carried, NO_VALUE, writeCarry } from '../../../threads/lane/carry.ts'
+import type { FrontMemory } from '../../lanes/front-memory.ts'
+import type { StoredWaiting } from '../../store/front/replies.ts'
+import type { ResumedFlow } from '../../store/front/requests.ts'
+import type { LiveFlow } from '../flow.ts'
+import type { MessageMap } from '../message-map.ts'
+import { fill } from './restore.ts'
+
+/** What a start did not queue again, of a flow. */
+export interface NotResumed {
+  readonly flow: string
+  readonly reason: 'on_restart' | 'value_lost' | 'message_gone' | 'queue_full'
+  readonly count: number
+}
+
+interface Parts {
+  readonly front: FrontMemory
+  readonly map: MessageMap
+  find(flow: string): LiveFlow | undefined
+}
+
+/**
+ * Queues again what each flow had not consumed when the engine ended, in its order and before anything new. Runs before any
+ * other thread is there, after the latest values are back. Answers what the store is to know, and what was dropped.
+ */
+export function resume(
+  waiting: readonly StoredWaiting[],
+  parts: Parts,
+): { flows: ResumedFlow[]; dropped: NotResumed[] } {
+  const flows: ResumedFlow[] = []
+  const dropped: NotResumed[] = []
+  for (const stored of waiting) {
+    const live = parts.find(stored.flow)
+    if (live === undefined) continue
+    const missing = new Map<NotResumed['reason'], number>()
+    const count = (reason: NotResumed['reason'], more: number): void => {
+      if (more > 0) missing.set(reason, (missing.get(reason) ?? 0) + more)
+    }
+    if (live.document.on_restart === 'latest') {
+      flows.push(empty(live.index))
+      count('on_restart', stored.items.length + stored.lost)
+    } else {
+      flows.push(queueAgain(stored, live.index, parts, count))
+      count('value_lost', stored.lost)
+    }
+    for (const [reason, more] of missing) dropped.push({ flow: live.name, reason, count: more })
+    live.resumed = flows.at(-1)!.messages.length
+    live.not_run = dropped.reduce((sum, one) => sum + (one.flow === live.name ? one.count : 0), 0)
+  }
+  return { flows, dropped }
+}
+
+const empty = (flow: number): ResumedFlow => ({
+  flow,
+  messages: new Int32Array(0),
+  versions: new Float64Array(0),
+  places: new Int32Array(0),
+})
+
+function queueAgain(
+  stored: StoredWaiting,
+  flow: number,
+  { front, map }: Parts,
+  count: (reason: NotResumed['reason'], more: number) => void,
+): ResumedFlow {
+  const { flows, queue, arena, memory, owner } = front
+  const encoded = newEncoded()
+  const messages: number[] = []
+  const versions: number[] = []
+  const places: number[] = []
+  flows.lockPublish(flow, owner)
+  for (const item of stored.items) {
+    const message = map.get(item.message)
+    if (message === undefined) {
+      count('message_gone', 1)
+      continue
+    }
+    fill(encoded, item)
+    let ref = 0
+    if (encoded.length > limits.QUEUE_INLINE_BYTES) {
+      ref = arena.allocate(encoded.length)
+      if (ref !== 0) {
+        encoded.bytes.copy(memory.bytes, arena.offset(ref), 0, encoded.length)
+        arena.commit(ref)
+      }
+    }
+    const isRoom =
+      (ref !== 0 || encoded.length <= limits.QUEUE_INLINE_BYTES) &&
+      queue.append(flow, message.index, item.depth, item.version, item.ts, 0, 0, encoded, ref, item.group)
+    if (!isRoom) {
+      if (ref !== 0) arena.release(ref)
+      count('queue_full', 1)
+      continue
+    }
+    messages.push(message.index)
+    versions.push(item.version)
+    places.push((item.depth << 4) | item.group)
+  }
+  flows.unlockPublish(flow, owner)
+  writeStanding(stored, flow, { front, map })
+  return {
+    flow,
+    messages: Int32Array.from(messages),
+    versions: Float64Array.from(versions),
+    places: Int32Array.from(places),
+  }
+}
+
+/** The latest values are ahead of what waits: a join in the first cascade reads what stood before it. */
+function writeStanding(stored: StoredWaiting, flow: number, { front, map }: Pick<Parts, 'front' | 'map'>): void {
+  const carried: Carried[] = []
+  const encoded = newEncoded()
+  for (const standing of stored.standing) {
+    const message = map.get(standing.message)
+    if (message === undefined) continue
+    fill(encoded, standing)
+    const { kind, number, bytes, length } = encoded
+    if (kind === KIND.none) carried.push([message.index, message.dtype, NO_VALUE, null])
+    else if (kind === KIND.json) carried.push([message.index, message.dtype, kind, bytes])
+    else carried.push([message.index, message.dtype, KIND.none, front.codec.decode(kind, number, bytes, 0, length)])
+  }
+  const { memory, arena, flows, codec } = front
+  writeCarry({ memory, arena, flows, codec }, flow, carried)
+  if (flows.queued(flow) > 0) front.ready.markReady(flow)
+}

@@ -1,0 +1,57 @@
+/** Records as a reader of the journal would show them, without a ring. */
+import { isNumeric } from '../../core/memory/encoded.ts'
+import { CASCADE_PAYLOAD, JOURNAL, JOURNAL_RECORD } from '../../core/memory/journal/record.ts'
+import { RecordView } from '../../core/memory/journal/view.ts'
+
+const bytes = new ArrayBuffer(256)
+const i32 = new Int32Array(bytes)
+const f64 = new Float64Array(bytes)
+const view = new RecordView()
+const R = JOURNAL_RECORD.word
+const WORDS = JOURNAL_RECORD.size >> 2
+const HALVES = JOURNAL_RECORD.size >> 3
+
+function head(kind: number, subject: number, ref: number, version: number, ts: number): void {
+  i32[R.kind] = kind
+  i32[R.subject] = subject
+  i32[R.ref] = ref
+  f64[R.version] = version
+  f64[R.ts] = ts
+}
+
+/** Good until the next one is made. */
+export function valueRecord(
+  message: number,
+  version: number,
+  ts: number,
+  value: { kind: number; number: number; bytes?: Buffer; length?: number },
+): RecordView {
+  head(JOURNAL.value | (value.kind << 8), message, 0, version, ts)
+  if (isNumeric(value.kind)) f64[HALVES] = value.number
+  view.show(i32, f64, Buffer.from(bytes), 0, 8)
+  if (!isNumeric(value.kind)) view.payload(value.bytes!, 0, value.length!)
+  return view
+}
+
+export function cascadeRecord(fields: {
+  flow: number
+  message: number
+  version: number
+  seq: number
+  ts: number
+  duration_us: number
+  status: number
+  executions: number
+}): RecordView {
+  head(JOURNAL.cascade, fields.flow, fields.message, fields.version, fields.ts)
+  const C = CASCADE_PAYLOAD.word
+  f64[HALVES + C.seq] = fields.seq
+  f64[HALVES + C.duration_us] = fields.duration_us
+  f64[HALVES + C.parent_seq] = 0
+  f64[HALVES + C.parent_ts] = 0
+  i32[WORDS + C.status] = fields.status
+  i32[WORDS + C.executions] = fields.executions
+  i32[WORDS + C.errors] = 0
+  view.show(i32, f64, Buffer.from(bytes), 0, CASCADE_PAYLOAD.size)
+  return view
+}
