@@ -26,7 +26,7 @@ test('a node tells its queue wait, its execution and the time since the root pub
       { message: 'x', dtype: 'json' },
     ),
   )
-  for (let i = 0; i < 5; i++) story.publish('chain.x', i)
+  live.engine.messages.publish(Array.from({ length: 5 }, (_, value) => ({ name: 'chain.x', value })))
   await story.executed('chain', 'second', 5)
   const first = live.engine.nodes.get('chain.first')
   const second = live.engine.nodes.get('chain.second')
@@ -118,8 +118,7 @@ test('a dispatched body waits until a call slot has begun it', async () => {
       { message: 'x', dtype: 'json' },
     ),
   )
-  story.publish('away.x', 1)
-  story.publish('away.x', 2)
+  live.engine.messages.publish([1, 2].map(value => ({ name: 'away.x', value })))
   await story.executed('away', 'call', 2)
   const { wait, execution, total } = live.engine.nodes.get('away.call').since_start
   assert.equal(wait!.count, 2)
