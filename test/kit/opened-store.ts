@@ -21,6 +21,23 @@ export const opened = (
     log: text => assert.fail(text),
   })
 
+/** The same, where faults of the disk are part of the test: what it logs of them is of no interest. */
+export const openedQuietly = (
+  data_dir: string,
+  bounds: Partial<StoreBounds>,
+  onDamage: (damage: Damage) => void,
+): EngineStore =>
+  new EngineStore({
+    data_dir,
+    bounds: { ...storeBounds, ...bounds },
+    messages: 64,
+    clock: () => Date.now() * 1000,
+    readPort: () => {},
+    onHealth: () => {},
+    onDamage,
+    log: () => {},
+  })
+
 /** All upkeep that is due. */
 export function settle(store: EngineStore): void {
   for (let i = 0; i < 10_000 && store.upkeep.step(); i++);
