@@ -14,6 +14,8 @@ import type { LiveFlows } from './flows.ts'
 import type { MessageMap } from './message-map.ts'
 
 const RETRY_S = 1
+/** Clocks of two threads differ by less, see `Publisher`. */
+const CLOCKS_DIFFER_US = 100_000
 
 export interface Cascades {
   /** Accepted in memory: the cascade begins as one of a value that was published. */
@@ -74,7 +76,8 @@ export class LiveCascades implements Cascades {
   /** Versions before the cascade's start, newest first, until it is there or cannot be any more. */
   async #valueOf(cascade: Cascade): Promise<unknown> {
     const query = { name: cascade.root, since: null, limit: limits.LIST_LIMIT, bucket_s: null }
-    let until = parseTime(cascade.started_at)! + 1
+    // The clock of the thread that published may be ahead of the clock of the lane that began.
+    let until = parseTime(cascade.started_at)! + CLOCKS_DIFFER_US
     let until_version: number | null = null
     for (;;) {
       const { items, truncated } = await this.#parts.store.history({ ...query, until, until_version })

@@ -43,6 +43,7 @@ async function stress(deaths: number): Promise<void> {
     exits.push(new Promise(resolve => worker.once('exit', resolve)))
   }
   const die = async (slot: number): Promise<void> => {
+    words[WORDS.deaths]!++
     await workers.get(slot)!.terminate()
     const dead = new ThreadTable(memory).markDead(slot)
     // Said before the flows are free again, since the next owner may take at once.

@@ -1,13 +1,15 @@
 /** One producer or one lane of the stress. It works until it has done its part or the words say stop. */
 import assert from 'node:assert/strict'
 import { parentPort, workerData } from 'node:worker_threads'
+import { GROUP } from '../../../../core/cascade/queue.ts'
 import { SHARED_SET, setOf } from '../../../../core/cascade/ready.ts'
+import { flowsOf } from '../../../../core/cascade/together.ts'
 import { KIND } from '../../../../core/memory/encoded.ts'
 import { attachMemory } from '../../../../core/memory/region.ts'
 import { Sleeper } from '../../../../core/memory/wait.ts'
 import { randomFrom } from '../../../kit/random.ts'
-import { emptyItem, float, refusal, Station } from './station.ts'
-import { checkText, INGRESS, INNER, MESSAGES, type StressData, text, WORDS } from './stress.ts'
+import { emission, emptyItem, float, refusal, Station } from './station.ts'
+import { BESIDE, checkText, INGRESS, INNER, MESSAGES, type StressData, text, WORDS } from './stress.ts'
 
 const { sab, words, slot, publishes, seed } = workerData as StressData
 const memory = attachMemory(sab)
@@ -23,11 +25,18 @@ function produce(): void {
   for (let done = 0; done < publishes; ) {
     const where = INGRESS[below(INGRESS.length)]!
     const value = below(3) > 0 ? float(done) : text(below(200), SIZES[below(SIZES.length)]!)
-    const version = station.publisher.publish(where, value, 100)
+    const list = below(8) === 0 ? [where, INGRESS[below(INGRESS.length)]!, where] : [where]
+    const versions: number[] = []
+    const code =
+      list.length > 1
+        ? station.publisher.publishList(list, [value, float(done), value], 100, versions)
+        : station.publisher.publish(where, value, 100)
+    const version = versions[0] ?? code
     if (version > 0) {
       done++
       // Somebody else may be ahead of us, never behind.
       assert.ok(station.messages.version(where.message) >= version)
+      if (list.length > 1) assert.ok(versions[2]! > version, 'a list gives its versions in its order')
       if (done % 16 === 0) station.endUnit()
     } else {
       assert.match(refusal(version)!, /backlogged|arena_full|queue_full|journal_full|held/)
@@ -64,7 +73,12 @@ function consume(): void {
       station.ready.markReady(flow)
       continue
     }
-    for (let left = 64; left > 0 && station.queue.take(flow, item); left--) receive(flow)
+    for (let left = 64; left > 0 && station.queue.take(flow, item); left--) {
+      // Its owner may have died between the two.
+      assert.ok((item.group & GROUP.joins) === 0 || words[WORDS.deaths]! > 0, 'a group is taken whole')
+      receive(flow)
+      while ((item.group & GROUP.goes_on) !== 0 && station.queue.takeJoined(flow, item)) receive(flow)
+    }
     station.endUnit()
     station.flows.release(flow, station.owner)
     if (station.queue.isTakeable(flow)) station.ready.markReady(flow)
@@ -83,6 +97,14 @@ function consume(): void {
     if (item.depth > 0 || below(4) > 0) return
     const inner = INNER[flow]!
     if (!station.journal.waitForRoom(40_000, () => Atomics.load(words, WORDS.stop) === 1)) return
-    station.publisher.publishInner(inner, item.value, 200, item.depth, 1, 1)
+    if (below(2) === 0) {
+      station.publisher.publishInner(inner, item.value, 200, item.depth, 1, 1)
+      return
+    }
+    const given = emission([
+      [inner, item.value],
+      [BESIDE[flow]!, item.value],
+    ])
+    station.publisher.publishEmission(given, flowsOf(given.routes), 200, item.depth, 1, 1)
   }
 }

@@ -20,13 +20,19 @@ export const INGRESS: readonly Route[] = [
 export const INNER: readonly Route[] = Array.from({ length: FLOWS }, (_, flow) =>
   route(10 + flow, flow, [(flow + 1) % FLOWS]),
 )
-export const MESSAGES = 16
+/** A second message that some emissions publish with it: the next flow gets both as one group. */
+export const BESIDE: readonly Route[] = Array.from({ length: FLOWS }, (_, flow) =>
+  route(16 + flow, flow, [(flow + 1) % FLOWS]),
+)
+export const MESSAGES = 22
 
 /** i32 words that the threads of a stress share beside the memory. */
 export const WORDS = {
   stop: 0,
   /** Producers that are through. */
   produced: 1,
+  /** Threads that were ended. */
+  deaths: 2,
   /** Per flow and message: the version that was taken last, written by the flow's owner. */
   last: 8,
   /** Per flow: 1 after its owner died: the item that it had just taken is missing once. */
