@@ -1,5 +1,6 @@
 import type { CodecRefusal } from '../../protocol/values/codec.ts'
 import type { PlanInputPort, PlanNode } from '../flow/plan.ts'
+import { RING } from './flow-control.ts'
 import type { Failure, Host } from './host.ts'
 import type { Execution } from './seat.ts'
 
@@ -20,6 +21,8 @@ export const emitsWhileRead = ({ seat }: Execution): Failure =>
 
 export const emitsAfterEnd = ({ seat }: Execution): Failure =>
   failure('emit_after_end', `${seat.node.qualified} called ctx.emit after its execution had ended.`)
+
+export const emitsInRing = ({ seat }: Execution): Failure => failure('emit_overflow', `${seat.node.qualified} ${RING}.`)
 
 export function undeclaredKey({ seat }: Execution, key: string): Failure {
   const ports = seat.node.outputs.map(output => output.port).join(', ') || 'it has none'

@@ -8,6 +8,10 @@ import type { Cascade, Wave } from './wave.ts'
 /** `Execution.kind`, of those on a stack. */
 const GENERATOR = 1
 
+/** Why an execution that was let go out of a ring at the hard bound emits nothing more. */
+export const RING =
+  'emitted more while what it emitted before waits for it to end, and its flow holds all that it may hold: emit less in one execution'
+
 /** A body may await that its emission has run. */
 interface EmitWait {
   readonly wave: Wave
@@ -27,8 +31,10 @@ interface EmitWait {
  * Why something always goes on: what waits in a mailbox waits for an execution of its node, or for a node further up in its
  * own wave, or for one that entered the mailbox before it. At the end of such a chain stands an execution that is away, or a
  * held node. A body that is away comes back by itself. A held node waits for what it emitted, further down; the last held
- * node down the flow has nothing below it that waits for a held node. Waves that pass each other can tie held nodes into a
- * ring all the same: then nothing is away by itself, and one of the held goes one step (`letOneGo`).
+ * node down the flow has nothing below it that waits for a held node. Held nodes can stand in a ring all the same: waves pass
+ * each other, or a value that went round a loop waits for the execution that emits it, and keeps its place before what that
+ * emits next. Then nothing is away by itself, and one of the held goes one step (`letOneGo`). Such steps add to what waits, so
+ * at the hard bound an execution that is let go may end, and emits nothing more.
  *
  * What goes round a loop is not held back by what waits in the loop, see `Emissions`: it ends by its number of turns, and at
  * the hard bound of the flow.
@@ -146,6 +152,7 @@ export class FlowControl {
 
   /** Too many emissions that nobody awaited: why they are refused, or null. `unrun`: those of the call that runs now. */
   overflow(execution: Execution, unrun: number, inner: number): string | null {
+    if (this.endsRing(execution)) return RING
     const open = execution.away ? execution.open : 0
     if (unrun >= limits.UNAWAITED_EMITS || open >= limits.UNAWAITED_EMITS)
       return `emitted more than ${limits.UNAWAITED_EMITS} values without awaiting`
@@ -183,6 +190,11 @@ export class FlowControl {
 
   // ---- rings
 
+  /** What it emits next would only wait for its own end: it is refused. */
+  endsRing(execution: Execution): boolean {
+    return execution.let_go && this.isAtHardBound(0)
+  }
+
   /** Executions away that go on only when the engine lets them. */
   get held(): number {
     let held = 0
@@ -208,6 +220,7 @@ export class FlowControl {
     if (kind === 0) {
       for (let generator = this.#generators.shift(); generator !== undefined; generator = this.#generators.shift()) {
         if (generator.ended) continue
+        generator.let_go = this.isAtHardBound(0)
         pull(generator)
         return true
       }
@@ -219,6 +232,7 @@ export class FlowControl {
     } else {
       for (const [execution, waits] of this.#emits) {
         if (!this.#holdsEmit(execution)) continue
+        execution.let_go = this.isAtHardBound(0)
         this.#emits.delete(execution)
         waits.shift()!.goOn()
         if (waits.size > 0) this.#emits.set(execution, waits)

@@ -2,7 +2,7 @@ import { limits } from '../../protocol/limits.ts'
 import type { Plan } from '../flow/plan.ts'
 import { Beginning } from './beginning.ts'
 import { Emissions, NO_OUTPUTS } from './emissions.ts'
-import { emitsAfterEnd, wrongInput } from './failures.ts'
+import { emitsAfterEnd, emitsInRing, wrongInput } from './failures.ts'
 import { Fifo } from './fifo.ts'
 import { FlowControl } from './flow-control.ts'
 import { type Failure, type Host, type Ingress, THREW } from './host.ts'
@@ -434,7 +434,11 @@ export class FlowRun {
         break
       case 'emitted': {
         const failure = this.#emission(execution, arrival.outputs)
-        if (failure !== null) this.#failHere(execution, failure)
+        if (failure !== null) {
+          this.#failHere(execution, failure)
+          // What the body still emits goes nowhere: it is told to end, and frees its slot.
+          execution.abort?.abort(failure.message)
+        }
         arrival.processed()
         break
       }
@@ -559,6 +563,7 @@ export class FlowRun {
   #emission(execution: Execution, outputs: unknown): Failure | null {
     const failure = this.#emissions.take(execution, outputs)
     if (failure !== null) return failure === NO_OUTPUTS ? null : failure
+    if (this.control.endsRing(execution)) return emitsInRing(execution)
     this.#emissions.publish(execution, this.#time())
     return null
   }

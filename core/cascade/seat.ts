@@ -62,6 +62,8 @@ export class Execution {
   sent: Wave | null = null
   sent_id = 0
   contributed = false
+  /** It was let go at the hard bound, out of a ring of held nodes: see `FlowControl`. */
+  let_go = false
   /** The body is away: a promise, a generator between pulls, or a call slot holds it. */
   away = false
   /** Ended or given up; a late result is dropped and counted. */

@@ -43,8 +43,9 @@ export class LaneCalls {
     port1.on('message', (message: FromCall) => this.#receive(call, message))
     execution.abort = {
       signal: null,
-      abort: () => {
-        port1.postMessage({ type: 'abort', reason: 'The node was changed or removed.' } satisfies ToCall)
+      abort: why => {
+        const reason = typeof why === 'string' ? why : 'The node was changed or removed.'
+        port1.postMessage({ type: 'abort', reason } satisfies ToCall)
         this.#parts.withdraw(call)
       },
     }

@@ -153,6 +153,8 @@ async function comesToRest(start: number, meet: (what: string, times?: number) =
     if (execution === undefined) return
     const { id } = execution.seat.node
     if (story.calls.find(call => call.seat.node.id === id) !== execution) return
+    // A body that is told to end, ends.
+    if (execution.ended) return story.callReturns(id)
     const part = parts.get(id)!
     const [output] = execution.seat.node.outputs
     const call = calls.get(execution) ?? { left: total.made > total.most ? 0 : part.emissions, may: true }
@@ -216,7 +218,8 @@ async function comesToRest(start: number, meet: (what: string, times?: number) =
   }
   assert.deepEqual(story.open(), [], `seed ${start}: bound ${bound}, ${JSON.stringify([...parts.values()])}`)
   assert.equal(story.begun + story.purged_items, accepted, `seed ${start}: accepted = begun + dropped by a purge`)
-  // A wave waits once before each node at most, and one cascade, or one emission of each node, may come on top.
+  // A wave waits once before each node at most. Waves: as many as the hard bound (loops and rings end there), one of each
+  // cascade in flight, and one emission that each node may add to a full flow.
   const hard = bound * limits.FLOW_WAITING_HARD_FACTOR
   const all = nodes.length * (hard + story.max_in_flight + nodes.length)
   assert.ok(most <= all, `seed ${start}: ${most} waited at once, more than ${all}`)

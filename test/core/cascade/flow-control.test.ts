@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { limits } from '../../../protocol/limits.ts'
-import { FlowStory, Held, node } from '../../kit/flow-story.ts'
+import type { FlowNode } from '../../../protocol/nouns/flow-document.ts'
+import { FlowStory, Held, type NodeBody, node, type Refused } from '../../kit/flow-story.ts'
 
 const nothing = () => {}
 const starts = (story: FlowStory, id: string) => story.started.filter(line => line.split(' ')[0] === id)
@@ -78,6 +79,85 @@ describe('in a full flow', () => {
     }
     assert.equal(emitted, 20)
     assert.deepEqual(story.open(), [])
+  })
+
+  describe('an execution that a value from its own loop waits for', () => {
+    /** Each of the first five executions of `make` emits so often. */
+    const EMISSIONS = 200
+    /**
+     * The value that went round waits at `make` for the execution to end, and keeps its place before `tells`; what the
+     * execution emits next comes after it there. So `make` is held by what waits for `make`.
+     */
+    const looped = (body: NodeBody, more: Partial<FlowNode> = {}) =>
+      new FlowStory(
+        [
+          node('turn', 'x y', 'z', ({ y }) => ({ z: y })),
+          node('make', 'z', 'y', body, more),
+          node('tells', 'y z', '', nothing),
+        ],
+        { bounds, values: { y: 0 } },
+      )
+    /** As many waves as the hard bound, that of the item, and two for each node; each waits once before each node at most. */
+    const most = 3 * (3 * limits.FLOW_WAITING_HARD_FACTOR + 1 + 2 * 3)
+
+    const runs = async (story: FlowStory, goOn = nothing) => {
+      story.tick_ms = 1
+      story.publish('x', 1)
+      for (let turns = 0, idle = 0; idle < 3; turns++) {
+        const told = story.told.length
+        goOn()
+        const more = story.turn(3)
+        await new Promise(setImmediate)
+        assert.ok(story.flow.inner <= most, `${story.flow.inner} wait in turn ${turns}`)
+        idle = more || story.wanted || story.told.length > told ? 0 : idle + 1
+      }
+      assert.deepEqual([...new Set(story.failures)], ['make emit_overflow'])
+      assert.deepEqual(story.open(), [])
+    }
+
+    test('is refused at the hard bound when it is a generator', async () => {
+      let executions = 0
+      await runs(
+        looped(function* () {
+          if (++executions <= 5) for (let y = 1; y <= EMISSIONS; y++) yield { y }
+        }),
+      )
+    })
+
+    test('is refused at the hard bound when it awaits what it emits', async () => {
+      let executions = 0
+      const body: NodeBody = async (_, ctx) => {
+        await null
+        if (++executions > 5) return
+        for (let y = 1; y <= EMISSIONS; y++)
+          try {
+            await ctx.emit({ y })
+          } catch (error) {
+            story.failures.push(`make ${(error as Refused).code}`)
+            return
+          }
+      }
+      const story = looped(body)
+      await runs(story)
+    })
+
+    test('is refused at the hard bound when it runs in a call slot', async () => {
+      const story = looped(nothing, { timeout: 5 })
+      const calls = new Map<unknown, { emitted: number; may: boolean }>()
+      await runs(story, () => {
+        const execution = story.calls[0]
+        if (execution === undefined) return
+        const call = calls.get(execution) ?? { emitted: 0, may: true }
+        calls.set(execution, call)
+        if (!call.may) return
+        if (execution.ended) assert.ok((execution.abort!.signal as AbortSignal).aborted, 'the body is told to end')
+        if (execution.ended || calls.size > 5 || call.emitted === EMISSIONS) return story.callReturns('make')
+        call.may = false
+        story.callEmits('make', { y: ++call.emitted }, () => {
+          call.may = true
+        })
+      })
+    })
   })
 
   test('a generator above a slow loop is held back by what waits in the loop, and none of it is broken', async () => {
