@@ -176,6 +176,7 @@ async function comesToRest(start: number, meet: (what: string, times?: number) =
     assert.ok(++turns < TURNS, `seed ${start}: it goes on for ever`)
   }
   let accepted = 0
+  let deploys = 0
   const publish = (value: number) => {
     const name = chance.pick(['in0', 'in1', 'in2'])
     if (isFollowed(story.plan, story.indexOf(name))) accepted++
@@ -187,6 +188,7 @@ async function comesToRest(start: number, meet: (what: string, times?: number) =
     if (what === 'purge') story.purges()
     else if (what === 'stop') story.stops()
     else {
+      deploys++
       const at = chance.below(count)
       nodes[at] = randomNode(making, at)
       story.deploys(nodes)
@@ -219,9 +221,12 @@ async function comesToRest(start: number, meet: (what: string, times?: number) =
   assert.deepEqual(story.open(), [], `seed ${start}: bound ${bound}, ${JSON.stringify([...parts.values()])}`)
   assert.equal(story.begun + story.purged_items, accepted, `seed ${start}: accepted = begun + dropped by a purge`)
   // A wave waits once before each node at most. Waves: as many as the hard bound (loops and rings end there), one of each
-  // cascade in flight, and one emission that each node may add to a full flow.
+  // cascade in flight, one emission that each node may add to a full flow, and the wave that each body away holds. A deploy
+  // replaces one node: who waits there goes on in a wave of its own. `inner` also counts one result, or one generator between
+  // two pulls, of each node.
   const hard = bound * limits.FLOW_WAITING_HARD_FACTOR
-  const all = nodes.length * (hard + story.max_in_flight + nodes.length)
+  const waves = (hard + story.max_in_flight + 2 * nodes.length) * 2 ** deploys
+  const all = nodes.length * waves + nodes.length
   assert.ok(most <= all, `seed ${start}: ${most} waited at once, more than ${all}`)
   meet('cascades', story.begun)
   meet('executions', story.started.length)
