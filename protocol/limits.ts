@@ -49,6 +49,8 @@ export const limits = {
   FLOW_WAITING_ITEMS: 10_000,
   FLOW_WAITING_BYTES: 64 * MIB,
   FLOW_WAITING_HARD_FACTOR: 4,
+  /** So many engines that died while a resumed item ran; the next one drops it. */
+  ENGINE_DEATHS_OF_ITEM: 2,
   FLOW_PRESSURE_SHOWN: 0.6,
   FLOW_PRESSURE_DEGRADED: 0.85,
   DEGRADED_AFTER_MS: 5_000,

@@ -33,6 +33,7 @@ import { LiveNodes } from './flows/nodes.ts'
 import { LiveCascades } from './flows/reruns.ts'
 import { restore, sinceOfStates } from './flows/restart/restore.ts'
 import { resume } from './flows/restart/resume.ts'
+import { UnderWayFile } from './flows/restart/under-way.ts'
 import { type LiveBounds, liveBounds } from './lanes/bounds.ts'
 import { LaneFaults } from './lanes/lane-faults.ts'
 import { LaneTeam } from './lanes/lane-team.ts'
@@ -147,11 +148,18 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
   flows.load(loaded.flows, sinceOfStates(loaded.states, front.codec))
   for (const error of loaded.node_errors) health.failed(error)
   const timers = restore(loaded, front, map, names)
-  const resumed = resume(loaded.waiting, { front, map, find: name => flows.find(name) })
+  const under_way = new UnderWayFile(data_dir, loaded.waiting, log)
+  const resumed = resume(loaded.waiting, {
+    front,
+    map,
+    find: name => flows.find(name),
+    hasCrashed: (flow, message, version) => under_way.hasCrashed(flow, message, version),
+  })
   store.resumed(resumed.flows)
-  for (const { flow, reason, count } of resumed.dropped) {
+  for (const { flow, reason, count, item } of resumed.dropped) {
     health.dropped(flow, reason, count)
-    announce('values_dropped', flow, { reason, count })
+    announce('values_dropped', flow, { reason, count, ...item })
+    if (item !== undefined) log.error('item_dropped', { flow, reason, count, ...item })
   }
 
   // What threads say.
@@ -226,6 +234,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     bodies: bodies.folder,
     artifacts: artifacts.place,
     max_cascades: config.max_cascades,
+    under_way: under_way.task(resumed.flows),
     bounds,
     plans: () => flows.plans(),
     orphans: () => [...ended.indexes, ...[...flows.plans()].filter(plan => !plan.enabled).map(plan => plan.flow_index)],
@@ -328,6 +337,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     timer,
     watch,
     timers,
+    under_way,
     cache,
     coordinator,
     samples,
@@ -475,6 +485,7 @@ export class LiveEngine implements Engine {
       source_thread,
       tap,
       store,
+      under_way,
     } = this.#parts
     if (this.#watch !== null) clearInterval(this.#watch)
     samples.stop()
@@ -492,6 +503,7 @@ export class LiveEngine implements Engine {
     source_thread.close()
     await tap.stop()
     await store.close()
+    under_way.close()
   }
 
   #look(): void {

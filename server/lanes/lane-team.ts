@@ -8,6 +8,7 @@ import { limits } from '../../protocol/limits.ts'
 import type { ArtifactPlace } from '../../threads/calls/artifact-files.ts'
 import { bodyInStack, failureOf } from '../../threads/calls/node-call.ts'
 import type { CallRequest, FromLane, LaneTask, ToLane } from '../../threads/lane/messages.ts'
+import type { UnderWayTask } from '../../threads/lane/under-way.ts'
 import { TaskEnd, ThreadPool } from '../../threads/pool.ts'
 import type { LostCall } from '../calls/call-sink.ts'
 import type { LiveCall } from '../calls/live-calls.ts'
@@ -50,6 +51,7 @@ export interface LaneTeamOptions {
   readonly bodies: string
   readonly artifacts: ArtifactPlace
   readonly max_cascades: number
+  readonly under_way: UnderWayTask | null
   readonly bounds: LiveBounds
   plans(): Iterable<Plan>
   /** Indexes of flows that no lane is to run any more. */
@@ -189,7 +191,7 @@ export class LaneTeam {
   }
 
   #add(): Member {
-    const { front, bodies, artifacts, max_cascades, bounds, plans, timerPort } = this.#options
+    const { front, bodies, artifacts, max_cascades, under_way, bounds, plans, timerPort } = this.#options
     const slot = this.#freeSlot()
     const control = new MessageChannel()
     const timer = new MessageChannel()
@@ -227,6 +229,7 @@ export class LaneTeam {
       bodies,
       artifacts,
       max_cascades,
+      under_way,
       waiting_items: bounds.waiting_items,
     }
     const run = this.#pool!.run(task, { transfer: [control.port2, timer.port1], end: abort })

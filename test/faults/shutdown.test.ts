@@ -80,7 +80,7 @@ test('a second signal ends an engine at once that takes its time', async t => {
 test('a body that kills its process costs one restart: the same address answers, and nobody is woken', async t => {
   const engine = await RealEngine.start(t)
   const kills = 'export default ({ x }) => { if (x === 1) process.kill(process.pid, "SIGKILL"); return { y: x } }'
-  // Resumed, it would kill every engine that runs it again.
+  // Resumed, if a commit came before its end, it would cost two restarts more: see crashed-engine.test.ts.
   const document = flowOf(body('bad', kills, { reads: ['x'], makes: ['y'] }))
   await engine.save('kills', { ...document, on_restart: 'latest' })
   await engine.publish('kills.x', 2)

@@ -27,6 +27,7 @@ import { RateLimit } from './rate-limit.ts'
 import { RunQueue } from './run-queue.ts'
 import { LaneSeat } from './seat.ts'
 import { LaneStates } from './states.ts'
+import { UnderWay } from './under-way.ts'
 import { LaneValues } from './values.ts'
 
 /** A lane: one long task of a pool thread that runs live flows until it is told to retire. */
@@ -94,9 +95,11 @@ class Lane implements Host {
   #sleeping = false
   readonly #event_loop = new EventLoopTurns()
   readonly #run_queue = new RunQueue()
+  readonly #under_way: UnderWay | null
 
   constructor(task: LaneTask) {
     this.#task = task
+    this.#under_way = task.under_way === null ? null : new UnderWay(task.under_way, task.slot)
     this.bounds = { ...flowBounds, items: task.waiting_items }
     const memory = new LaneMemory(task.sab, task.slot, flow =>
       this.#notes.dropped(this.#plans.get(flow)?.flow ?? String(flow), 'hard_cap'),
@@ -514,6 +517,7 @@ class Lane implements Host {
     }
     this.#notes.flush(this.now_us())
     this.#mark()
+    this.#under_way?.close()
     this.#memory.leave()
     this.#post({ type: 'left' })
     this.#task.control.close()
@@ -632,6 +636,7 @@ class Lane implements Host {
     const here = seat as LaneSeat
     if (here.speaker!.execution?.away) this.#bodies.renewContext(here.speaker!.flow, here)
     here.speaker!.execution = seat.execution
+    if (this.#under_way !== null) this.#under_way.runs(here.speaker!.flow, seat.execution.cascade)
     this.#memory.enterBody(seat.node.index)
     const result = this.#door.enter(seat.body!, inputs, seat.context)
     this.#memory.leaveBody()
@@ -665,6 +670,7 @@ class Lane implements Host {
   }
 
   dispatch(flow: FlowRun, execution: Execution): void {
+    this.#under_way?.runs(flow, execution.cascade)
     this.#calls.dispatch(flow, execution)
   }
 
@@ -747,6 +753,7 @@ class Lane implements Host {
   }
 
   ended(flow: FlowRun, cascade: Cascade, _ms: number): void {
+    this.#under_way?.ended(cascade)
     const { interrupted, failed, succeeded } = CASCADE_STATUS
     this.#record(flow, cascade, cascade.purged ? interrupted : cascade.errors > 0 ? failed : succeeded)
   }

@@ -3,6 +3,7 @@ import type { Plan, PlanNode } from '../../core/flow/plan.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import type { ResourceAmounts } from '../../protocol/nouns/run.ts'
 import type { ArtifactPlace } from '../calls/artifact-files.ts'
+import type { UnderWayTask } from './under-way.ts'
 
 /** What the front hands a lane when it starts. */
 export interface LaneTask {
@@ -16,6 +17,8 @@ export interface LaneTask {
   readonly artifacts: ArtifactPlace
   readonly max_cascades: number
   readonly waiting_items: number
+  /** Null: nothing is marked. */
+  readonly under_way: UnderWayTask | null
 }
 
 /** Front to lane. Read at the start of a turn: a lane that sleeps is woken after the post. */

@@ -1,3 +1,4 @@
+import { GROUP } from '../../../core/cascade/queue.ts'
 import { limits } from '../../../protocol/limits.ts'
 import { newEncoded } from '../../../protocol/values/codec.ts'
 import { KIND } from '../../../protocol/values/encoded.ts'
@@ -12,14 +13,18 @@ import { fill } from './restore.ts'
 /** What a start did not queue again, of a flow. */
 export interface NotResumed {
   readonly flow: string
-  readonly reason: 'on_restart' | 'value_lost' | 'message_gone' | 'queue_full'
+  readonly reason: 'on_restart' | 'value_lost' | 'message_gone' | 'queue_full' | 'crashed_engine'
   readonly count: number
+  /** The first item of those, of `crashed_engine`. */
+  readonly item?: { readonly message: string; readonly version: number }
 }
 
 interface Parts {
   readonly front: FrontMemory
   readonly map: MessageMap
   find(flow: string): LiveFlow | undefined
+  /** Engines have died while it ran: it is not to run again. */
+  hasCrashed(flow: string, message: string, version: number): boolean
 }
 
 /**
@@ -43,7 +48,8 @@ export function resume(
       flows.push(empty(live.index))
       count('on_restart', stored.items.length + stored.lost)
     } else {
-      flows.push(queueAgain(stored, live.index, parts, count))
+      const items = withoutCrashed(stored, parts, dropped)
+      flows.push(queueAgain({ ...stored, items }, live.index, parts, count))
       count('value_lost', stored.lost)
     }
     for (const [reason, more] of missing) dropped.push({ flow: live.name, reason, count: more })
@@ -51,6 +57,24 @@ export function resume(
     live.not_run = dropped.reduce((sum, one) => sum + (one.flow === live.name ? one.count : 0), 0)
   }
   return { flows, dropped }
+}
+
+/** Without the items that engines have died of, and what began with them. */
+function withoutCrashed(
+  { flow, items }: StoredWaiting,
+  { hasCrashed }: Parts,
+  dropped: NotResumed[],
+): StoredWaiting['items'] {
+  let end = 0
+  return items.filter((item, at) => {
+    if (at < end) return false
+    const { message, version } = item
+    if (!hasCrashed(flow, message, version)) return true
+    end = at + 1
+    while (end < items.length && (items[end]!.group & GROUP.joins) !== 0) end++
+    dropped.push({ flow, reason: 'crashed_engine', count: end - at, item: { message, version } })
+    return false
+  })
 }
 
 const empty = (flow: number): ResumedFlow => ({
