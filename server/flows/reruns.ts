@@ -73,18 +73,30 @@ export class LiveCascades implements Cascades {
     return { message, flow_index: flow.index }
   }
 
-  /** Versions before the cascade's start, newest first, until it is there or cannot be any more. */
+  /**
+   * By version: the clock of the thread that published may be ahead of that of the lane that began, on a loaded machine by more
+   * than it should be. So a window that ends before the version is made wider.
+   */
   async #valueOf(cascade: Cascade): Promise<unknown> {
+    const started = parseTime(cascade.started_at)!
+    for (let ahead = CLOCKS_DIFFER_US; ; ahead *= 10) {
+      const found = await this.#search(cascade, started + ahead)
+      if (found !== null) return found.value
+      if (started + ahead > nowUs() + CLOCKS_DIFFER_US) throw gone(cascade, 'the history does not keep it any more')
+    }
+  }
+
+  /** Newest first, from `until` back to the version. Null: all that is there is older. */
+  async #search(cascade: Cascade, until: number): Promise<{ value: unknown } | null> {
     const query = { name: cascade.root, since: null, limit: limits.LIST_LIMIT, bucket_s: null }
-    // The clock of the thread that published may be ahead of the clock of the lane that began.
-    let until = parseTime(cascade.started_at)! + CLOCKS_DIFFER_US
     let until_version: number | null = null
-    for (;;) {
+    for (let isFirst = true; ; isFirst = false) {
       const { items, truncated } = await this.#parts.store.history({ ...query, until, until_version })
       const points = items as { ts: string; version: number; value: unknown }[]
       const found = points.find(point => point.version === cascade.root_version)
-      if (found !== undefined) return found.value
-      const oldest = points[0]
+      if (found !== undefined) return found
+      const [oldest] = points
+      if (isFirst && (points.at(-1)?.version ?? 0) < cascade.root_version) return null
       if (oldest === undefined || !truncated || oldest.version < cascade.root_version)
         throw gone(cascade, 'the history does not keep it any more')
       until = parseTime(oldest.ts)!
