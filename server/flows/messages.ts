@@ -146,7 +146,8 @@ export class LiveMessages implements Messages {
       [REFUSED.arena_full]: 'The memory for values is used up.',
       [REFUSED.queue_full]: 'The memory for waiting items is used up.',
       [REFUSED.journal_full]: 'The store is behind.',
-      [REFUSED.held]: 'A thread of this flow has just died and is being replaced.',
+      [REFUSED.held]:
+        'A thread has held this flow for too long: it died and is being replaced, or the machine is overloaded.',
     }[code]
     return new ServiceError('backlogged', why ?? 'It cannot be taken now.', options)
   }

@@ -1,5 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ServiceError } from '../../protocol/errors.ts'
 import type { FlowDocument } from '../../protocol/nouns/flow-document.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
 import type { Engine } from '../../server/engine.ts'
@@ -89,6 +91,18 @@ export class Story {
 
   publish(name: string, value: unknown): number {
     return this.engine.messages.publish([{ name, value }])[0]!.version
+  }
+
+  /** Comes again as long as the flow is busy, as a client does: a lane may stand still inside a publish for want of a processor. */
+  async publishPatiently(name: string, value: unknown): Promise<number> {
+    for (;;) {
+      try {
+        return this.publish(name, value)
+      } catch (error) {
+        if (!(error instanceof ServiceError) || error.code !== 'backlogged') throw error
+        await sleep(5)
+      }
+    }
   }
 
   value(name: string): unknown {

@@ -200,7 +200,7 @@ test('a purge works on a disabled flow and under load', async () => {
   let accepted = 0
   let dropped = 0
   for (let round = 0; round < 5; round++) {
-    for (let x = 0; x < 500; x++) accepted = story.publish('loaded.x', x)
+    for (let x = 0; x < 500; x++) accepted = await story.publishPatiently('loaded.x', x)
     if (round === 3) await live.engine.flows.setEnabled('loaded', false, 'tests')
     dropped += (await live.engine.flows.purge('loaded', 'tests')).dropped
     if (round === 3) {

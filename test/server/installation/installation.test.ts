@@ -159,7 +159,8 @@ describe('an installation that is opened again', () => {
     const cwd = directoryFor(t)
     const source = `
       const { Installation } = await import(${JSON.stringify(join(ROOT, 'server/installation/installation.ts'))})
-      Installation.open({ data_dir: null, global: false, database_path: null, environment: {}, cwd: process.cwd() })
+      // Kept, so that the lock of an engine that runs is not collected.
+      globalThis.installation = Installation.open({ data_dir: null, global: false, database_path: null, environment: {}, cwd: process.cwd() })
       console.log('open')
       setInterval(() => {}, 1000)`
     const flags = ['--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', source]
