@@ -13,12 +13,12 @@ const ROOT = join(import.meta.dirname, '..')
 const SEED = process.env['SEED'] ?? String(randomInt(2 ** 31))
 
 const ROUNDS: readonly { what: string; words: readonly string[]; environment?: Record<string, string> }[] = [
-  { what: 'kills and stops of an engine', words: ['test/faults/resume-rounds.ts', '40', '3000'] },
-  { what: 'kill -9 under a mixed load', words: ['test/faults/kill-rounds.ts', '20'] },
+  { what: 'kills and stops of an engine', words: ['test/faults/resume-rounds.ts', '25', '2000'] },
+  { what: 'kill -9 under a mixed load', words: ['test/faults/kill-rounds.ts', '12'] },
   {
     what: 'flows of any shape with any bound',
     words: ['--test', 'test/core/cascade/flow-control.fuzz.ts'],
-    environment: { ROUNDS: '4000' },
+    environment: { ROUNDS: '1500' },
   },
 ]
 
