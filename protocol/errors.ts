@@ -139,7 +139,11 @@ const table = {
     title: 'The thread died',
     next: 'The body ended its thread; look at the error before it.',
   },
-  interrupted: { status: 500, title: 'Interrupted', next: 'The thread or the engine ended; it is not repeated.' },
+  interrupted: {
+    status: 500,
+    title: 'Interrupted',
+    next: 'The thread or the engine ended. Look at what was done, then run the cascade or the run again.',
+  },
   body_not_loaded: {
     status: 500,
     title: 'The body could not be loaded',

@@ -1,4 +1,4 @@
-import { type ErrorCode, errorTable, type Problem, ServiceError } from '../../protocol/errors.ts'
+import { type ErrorCode, type Problem, ServiceError } from '../../protocol/errors.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json'
 
@@ -55,5 +55,3 @@ function headersOf(code: ErrorCode, status: number, retry_after_s: number | null
   if (status === 426) return { upgrade: 'websocket' }
   return {}
 }
-
-export const isCode = (code: string): code is ErrorCode => Object.hasOwn(errorTable, code)

@@ -3,7 +3,6 @@ import { kindOf, lengthOf, type PointBatch } from './point-batch.ts'
 
 export const MINUTE_US = 60_000_000
 export const HOUR_US = 3_600_000_000
-export const BUCKETS_S = [60, 3600] as const
 /** Payloads up to here are kept in memory beside their series, and in rollups; a larger one is `last: null` in a bin whose points are gone. */
 export const KEPT_BYTES = 4096
 /** A lower version this much later is a flow that began again, not a record that came late. */
