@@ -497,8 +497,7 @@ class Lane implements Host {
   #lookByTheClock(now: number): void {
     this.#looked_at = now
     this.#run_queue.look(now)
-    const origin_us = (Date.now() - now) * 1000
-    if (Math.abs(origin_us - this.origin_us) > 2_000) this.origin_us = origin_us
+    this.#setOrigin()
     for (const flow of this.#owned) {
       for (const cascade of flow.openCascades) {
         this.#memory.begun.outlives(cascade, flow.index)
@@ -507,6 +506,16 @@ class Lane implements Host {
     }
     this.#notes.flush(this.now_us())
     this.#mark()
+  }
+
+  /** Both clocks of one moment: a lane that lost its processor between the two looks would be that much ahead of the others. */
+  #setOrigin(): void {
+    const before = this.clock()
+    const wall_ms = Date.now()
+    const after = this.clock()
+    if (after - before > 1) return
+    const origin_us = (wall_ms - after) * 1000
+    if (Math.abs(origin_us - this.origin_us) > 2_000) this.origin_us = origin_us
   }
 
   /** What is still away is told to end and recorded as interrupted; what waits in the queues stays for other lanes. */
