@@ -28,6 +28,7 @@ import { RunQueue } from './run-queue.ts'
 import { LaneSeat } from './seat.ts'
 import { LaneStates } from './states.ts'
 import { UnderWay } from './under-way.ts'
+import { LaneUnits } from './units.ts'
 import { LaneValues } from './values.ts'
 
 /** A lane: one long task of a pool thread that runs live flows until it is told to retire. */
@@ -42,8 +43,6 @@ const clock = performance
 const TURN_ROOM_BYTES = limits.JOURNAL_RING_BYTES / 4
 /** The longest record of a value, generously. */
 const PUBLISH_ROOM_BYTES = limits.JOURNAL_INLINE_BYTES + 128
-/** Records of an open cascade, generously. */
-const OPEN_ROOM_BYTES = 256
 const BROKEN_TOLD_AFTER_US = 1_000_000
 /** Sleep while the bound on cascades in flight holds the ingress back. */
 const CAPPED_SLEEP_MS = 2
@@ -59,6 +58,7 @@ class Lane implements Host {
   readonly #states: LaneStates
   readonly #values: LaneValues
   readonly #notes: LaneNotes
+  readonly #units: LaneUnits
   readonly #calls: LaneCalls
   readonly #rate: RateLimit
   readonly #door = new NodeDoor()
@@ -73,10 +73,6 @@ class Lane implements Host {
   /** Owned flows with something to do, oldest first. */
   readonly #wanting = new Set<FlowRun>()
   readonly #bodies: LaneBodies
-  /** Flows whose bodies have emitted outside a turn: their states are not kept yet. */
-  readonly #loose = new Set<FlowRun>()
-  /** Seats whose state a body may have changed in the present turn. */
-  readonly #touched: LaneSeat[] = []
   readonly #scratch: EncodedValue[] = []
   readonly #item = newItem()
 
@@ -86,9 +82,6 @@ class Lane implements Host {
   #retire_at = Number.POSITIVE_INFINITY
   /** The engine ends: what has not run is left to the next one. */
   #closing = false
-  /** The owned flow that stands in the middle of a cascade, and since when: nothing else begins before its unit is closed. */
-  #halfway: FlowRun | null = null
-  #halfway_since = 0
   #looked_at = 0
   #capped = false
   #prefers_free = false
@@ -110,6 +103,7 @@ class Lane implements Host {
     this.#values = new LaneValues(memory, this.codec)
     this.#states = new LaneStates({ memory: shared, arena, codec: this.codec, journal })
     this.#notes = new LaneNotes(journal, this.codec)
+    this.#units = new LaneUnits({ memory, states: this.#states, notes: this.#notes, lane: this })
     this.#bodies = new LaneBodies(task, this, seat => this.#stateOf(seat))
     this.#calls = new LaneCalls({
       stateOf: seat => this.#stateOf(seat),
@@ -174,7 +168,7 @@ class Lane implements Host {
   #isOver(now: number): boolean {
     if (this.#retire_at === Number.POSITIVE_INFINITY) return false
     if (this.#owned.size === 0 || now >= this.#retire_at + limits.UNIT_MS) return true
-    if (now < this.#retire_at || this.#halfway !== null) return false
+    if (now < this.#retire_at || this.#units.halfway !== null) return false
     for (const flow of this.#owned) if (flow.hasArrivals) return false
     return true
   }
@@ -230,7 +224,7 @@ class Lane implements Host {
     if (!this.#owned.has(run)) return
     this.#abandon(run)
     // Its next owner may mark before this lane does.
-    if (this.#halfway !== null) this.#forceMark(this.#halfway)
+    if (this.#units.halfway !== null) this.#units.forceMark(this.#units.halfway)
     this.#release(run)
   }
 
@@ -247,13 +241,13 @@ class Lane implements Host {
   }
 
   #abandon(run: FlowRun): void {
-    this.#recordOpen(run)
+    this.#units.recordOpen(run)
     for (const cascade of run.abandon()) {
-      if (!this.#closing || cascade.executions > 0) this.#record(run, cascade, CASCADE_STATUS.interrupted)
-      else if (!cascade.recorded) this.#recordAsOpen(run, cascade)
+      if (!this.#closing || cascade.executions > 0) this.#units.record(run, cascade, CASCADE_STATUS.interrupted)
+      else if (!cascade.recorded) this.#units.recordAsOpen(run, cascade)
     }
     this.#endTurn(run)
-    this.#loose.delete(run)
+    this.#units.loose.delete(run)
   }
 
   /** Owned flows that want a turn, and free flows that are ready, take turns. */
@@ -264,11 +258,11 @@ class Lane implements Host {
       if (run === undefined || !this.#owned.has(run)) this.#memory.ready.markReady(flow)
       else if (!this.#unready.has(run)) this.#wanting.add(run)
     }
-    const halfway = this.#halfway
+    const halfway = this.#units.halfway
     if (halfway !== null) {
       if (this.#wanting.delete(halfway)) return this.#alone(halfway)
       // It waits for others: for a mailbox with room.
-      this.#forceMark(halfway)
+      this.#units.forceMark(halfway)
     }
     this.#prefers_free = !this.#prefers_free
     if (this.#prefers_free || this.#wanting.size === 0) {
@@ -368,86 +362,10 @@ class Lane implements Host {
     }
   }
 
-  /** The unit ends with the turn, unless the flow stands in the middle of a cascade: then with that. */
   #endTurn(flow: FlowRun): void {
-    if (flow.isHalfway) {
-      if (this.#halfway === null) this.#halfway_since = this.clock()
-      this.#halfway = flow
-      if (this.clock() - this.#halfway_since > limits.UNIT_MS) this.#forceMark(flow)
-    } else {
-      if (this.#halfway === flow) this.#halfway = null
-      this.#closeFlow(flow)
-      this.#mark()
-    }
+    this.#units.endTurn(flow)
     this.#memory.flows.setInner(flow.index, flow.inner, 0)
     flow.control.letEmittersGoOn()
-  }
-
-  /** What the flow's next owner, or the next engine, goes on from: state, what is consumed, what is open. */
-  #closeFlow(flow: FlowRun): void {
-    this.#keepStates(flow)
-    this.#recordOpen(flow)
-    if (!flow.hasTaken) return
-    flow.hasTaken = false
-    this.#memory.journal.waitForRoom(OPEN_ROOM_BYTES, this.#memory.isStopping)
-    this.#memory.journal.taken(flow.index, this.#memory.flows.taken(flow.index))
-  }
-
-  #recordOpen(flow: FlowRun): void {
-    for (const cascade of flow.openCascades) {
-      if (!cascade.recorded || (cascade.fresh && cascade.executions > 0)) this.#recordAsOpen(flow, cascade)
-    }
-  }
-
-  /** A crash makes it `interrupted`, or, if nothing of it has run, its items are queued again. */
-  #recordAsOpen(flow: FlowRun, cascade: Cascade): void {
-    cascade.recorded = true
-    cascade.fresh = cascade.executions === 0
-    this.#record(flow, cascade, CASCADE_STATUS.running)
-    const { message, root_version, item, items } = cascade
-    if (cascade.fresh) this.#memory.journal.fresh(flow.index, message, root_version, item, items)
-  }
-
-  /** The unit is as long or as large as one may be: the cascade that is half way counts as open from here on. */
-  #forceMark(flow: FlowRun): void {
-    const halfway = this.#halfway
-    this.#halfway = null
-    for (const one of halfway === null || halfway === flow ? [flow] : [flow, halfway]) {
-      for (const cascade of one.halfway()) if (!cascade.recorded || cascade.fresh) this.#recordAsOpen(one, cascade)
-      this.#closeFlow(one)
-    }
-    this.#mark()
-  }
-
-  /** Every mark commits the values before it, so the states that belong to them come first. None falls into a cascade. */
-  #mark(): void {
-    if (this.#halfway !== null) return
-    for (const flow of this.#loose) this.#keepStates(flow)
-    this.#loose.clear()
-    this.#memory.journal.mark()
-    this.#memory.publisher.tell()
-  }
-
-  #keepStates(flow: FlowRun): void {
-    if (flow.away > 0) this.#touchActive(flow)
-    for (const seat of this.#touched) {
-      if (!seat.state!.touched || !seat.current) continue
-      const refusal = this.#states.keep(seat, this.now_us())
-      if (refusal === null) continue
-      this.#memory.counters.error(seat.node.index, Date.now())
-      this.#notes.error(seat.node.qualified, failureOf(refusal), null, seat.execution.cascade, this.now_us())
-    }
-    this.#touched.length = 0
-  }
-
-  /** A body that stays away may hold its state object and write into it at any time. */
-  #touchActive(flow: FlowRun): void {
-    for (const seat of flow.seats) {
-      const { active, state } = seat as LaneSeat
-      if (active === null || active.dispatched || state === null || !(state.used || state.touched)) continue
-      state.touched = true
-      this.#touched.push(seat as LaneSeat)
-    }
   }
 
   #release(flow: FlowRun): void {
@@ -469,7 +387,7 @@ class Lane implements Host {
   async #rest(): Promise<void> {
     if (this.#event_loop.isDue(this.clock())) return this.#event_loop.serve(this.clock)
     this.#notes.flush(this.now_us())
-    this.#mark()
+    this.#units.mark()
     this.#memory.arena.collect()
     const ticket = this.#memory.sleeper.announce()
     if (this.#hasWork()) {
@@ -505,7 +423,7 @@ class Lane implements Host {
       }
     }
     this.#notes.flush(this.now_us())
-    this.#mark()
+    this.#units.mark()
   }
 
   /** Both clocks of one moment: a lane that lost its processor between the two looks would be that much ahead of the others. */
@@ -525,7 +443,7 @@ class Lane implements Host {
       this.#release(flow)
     }
     this.#notes.flush(this.now_us())
-    this.#mark()
+    this.#units.mark()
     this.#under_way?.close()
     this.#memory.leave()
     this.#post({ type: 'left' })
@@ -540,7 +458,7 @@ class Lane implements Host {
     if (node === null) throw error
     this.#memory.counters.error(node.index, Date.now())
     this.#notes.error(node.qualified, failureOf(error), null, NO_CASCADE, this.now_us())
-    this.#mark()
+    this.#units.mark()
   }
 
   #nodeOf(digest: string): PlanNode | null {
@@ -626,8 +544,8 @@ class Lane implements Host {
     journal.waitForRoom(bytes, isStopping)
     const flow = this.#runs.get(run.plan.flow_index)
     if (journal.unmarked() < limits.UNIT_BYTES || flow === undefined) return
-    if (!cascade.recorded || cascade.fresh) this.#recordAsOpen(flow, cascade)
-    this.#forceMark(flow)
+    if (!cascade.recorded || cascade.fresh) this.#units.recordAsOpen(flow, cascade)
+    this.#units.forceMark(flow)
     journal.waitForRoom(bytes, isStopping)
   }
 
@@ -687,7 +605,7 @@ class Lane implements Host {
     const { seat } = execution
     this.#memory.counters.execution(seat.node.index, execution)
     if (execution.wires !== null) this.#countWires(execution, execution.wires)
-    if ((seat as LaneSeat).state?.touched) this.#touched.push(seat as LaneSeat)
+    if ((seat as LaneSeat).state?.touched) this.#units.touched.push(seat as LaneSeat)
     if (execution.dispatched) this.#mayGoBack(seat as LaneSeat, execution.held_ms)
     else if ((seat as LaneSeat).pace.isSlowAfter(this.#heldBy(execution)) && !this.dispatched(seat)) this.#promote(seat)
   }
@@ -764,31 +682,12 @@ class Lane implements Host {
   ended(flow: FlowRun, cascade: Cascade, _ms: number): void {
     this.#under_way?.ended(cascade)
     const { interrupted, failed, succeeded } = CASCADE_STATUS
-    this.#record(flow, cascade, cascade.purged ? interrupted : cascade.errors > 0 ? failed : succeeded)
-  }
-
-  #record(flow: FlowRun, cascade: Cascade, status: number): void {
-    this.#memory.journal.waitForRoom(OPEN_ROOM_BYTES, this.#memory.isStopping)
-    const duration_us = Math.max(0, this.now_us() - cascade.started_us)
-    this.#memory.journal.cascade(
-      flow.index,
-      cascade.message,
-      cascade.root_version,
-      cascade.seq,
-      cascade.started_us,
-      duration_us,
-      status,
-      cascade.executions,
-      cascade.errors,
-      cascade.parent_seq,
-      cascade.parent_ts,
-    )
-    if (status !== CASCADE_STATUS.running) this.#memory.begun.end(cascade)
+    this.#units.record(flow, cascade, cascade.purged ? interrupted : cascade.errors > 0 ? failed : succeeded)
   }
 
   /** A flow may hold four times what is free: however many stand still, the next one finds room. */
   mayBegin(flow: FlowRun): boolean {
-    if (this.#halfway !== null || this.#retire_at !== Number.POSITIVE_INFINITY) return false
+    if (this.#units.halfway !== null || this.#retire_at !== Number.POSITIVE_INFINITY) return false
     const free = this.#task.max_cascades - this.#memory.inFlight
     if (free > 0 && flow.openCascades.size < 4 * free) return true
     this.#capped = true
@@ -810,7 +709,7 @@ class Lane implements Host {
 
   emitted(flow: FlowRun, execution: Execution): Promise<void> {
     if (flow.inside !== null) return DONE
-    this.#loose.add(flow)
+    this.#units.loose.add(flow)
     return new Promise(resolve => flow.control.await(execution, resolve))
   }
 }
