@@ -8,6 +8,7 @@ import { limits } from '../../protocol/limits.ts'
 import { fatal } from '../watch/fatal.ts'
 import type { CascadeCounts } from './cascade-counts.ts'
 import { ACCEPT, type Acceptance, type Fanout } from './fanout.ts'
+import type { PassingValue } from './passing-value.ts'
 import { ValuesAhead } from './values-ahead.ts'
 
 export interface JournalTapOptions {
@@ -226,29 +227,19 @@ export class JournalTap implements JournalVisitor {
   }
 
   #value(record: RecordView): void {
-    const { subject: message, version, ts, value_kind, number, bytes, start, length } = record
-    const acceptance = this.#fanout.accept(message, version)
+    const acceptance = this.#fanout.accept(record.subject, record.version)
     if (acceptance === ACCEPT.no) return
-    if (acceptance === ACCEPT.gap) this.#ahead.add(message, version, ts, value_kind, number, bytes, start, length)
-    else this.deliver(message, version, ts, value_kind, number, bytes, start, length)
+    if (acceptance === ACCEPT.gap) this.#ahead.add(record)
+    else this.deliver(record)
   }
 
   accept(message: number, version: number): Acceptance {
     return this.#fanout.accept(message, version)
   }
 
-  deliver(
-    message: number,
-    version: number,
-    ts: number,
-    kind: number,
-    number: number,
-    bytes: Buffer,
-    at: number,
-    length: number,
-  ): void {
+  deliver(value: PassingValue): void {
     try {
-      this.#fanout.value(message, version, ts, kind, number, bytes, at, length)
+      this.#fanout.value(value)
     } catch (error) {
       this.#onDefect(error)
     }

@@ -1,27 +1,10 @@
 import { ACCEPT, type Acceptance } from './fanout.ts'
-
-interface AheadValue {
-  message: number
-  version: number
-  ts: number
-  kind: number
-  number: number
-  bytes: Buffer
-}
+import type { PassingValue } from './passing-value.ts'
 
 /** Where the values go in the end. */
 interface Receiver {
   accept(message: number, version: number): Acceptance
-  deliver(
-    message: number,
-    version: number,
-    ts: number,
-    kind: number,
-    number: number,
-    bytes: Buffer,
-    at: number,
-    length: number,
-  ): void
+  deliver(value: PassingValue): void
 }
 
 const MOST_BYTES = 4 * 1024 * 1024
@@ -30,7 +13,7 @@ const VALUE_BYTES = 100
 
 /** Values that came before an older one of another journal ring. They wait for it, in order, within a bound. */
 export class ValuesAhead {
-  readonly #messages = new Map<number, AheadValue[]>()
+  readonly #messages = new Map<number, PassingValue[]>()
   #size = 0
   #bytes = 0
 
@@ -42,19 +25,12 @@ export class ValuesAhead {
     return this.#bytes > MOST_BYTES
   }
 
-  add(
-    message: number,
-    version: number,
-    ts: number,
-    kind: number,
-    number: number,
-    bytes: Buffer,
-    at: number,
-    length: number,
-  ): void {
-    const value = { message, version, ts, kind, number, bytes: Buffer.from(bytes.subarray(at, at + length)) }
-    const values = this.#messages.get(message)
-    if (values === undefined) this.#messages.set(message, [value])
+  /** Keeps a copy of it. */
+  add({ subject, version, ts, value_kind, number, bytes, start, length }: PassingValue): void {
+    const copy = Buffer.from(bytes.subarray(start, start + length))
+    const value = { subject, version, ts, value_kind, number, bytes: copy, start: 0, length }
+    const values = this.#messages.get(subject)
+    if (values === undefined) this.#messages.set(subject, [value])
     else values.push(value)
     this.#size++
     this.#bytes += VALUE_BYTES + length
@@ -65,13 +41,13 @@ export class ValuesAhead {
     for (const [message, values] of this.#messages) {
       values.sort((one, other) => one.version - other.version)
       let released = 0
-      for (const { version, ts, kind, number, bytes } of values) {
-        const acceptance = receiver.accept(message, version)
+      for (const value of values) {
+        const acceptance = receiver.accept(message, value.version)
         if (acceptance === ACCEPT.gap && which === 'next') break
         released++
         this.#size--
-        this.#bytes -= VALUE_BYTES + bytes.length
-        if (acceptance !== ACCEPT.no) receiver.deliver(message, version, ts, kind, number, bytes, 0, bytes.length)
+        this.#bytes -= VALUE_BYTES + value.length
+        if (acceptance !== ACCEPT.no) receiver.deliver(value)
       }
       if (released === values.length) this.#messages.delete(message)
       else values.splice(0, released)

@@ -1,4 +1,4 @@
-import type { MessageDirectory } from '../fanout/fanout.ts'
+import type { MessageDirectory } from '../fanout/topics.ts'
 import type { LiveFlow, LiveMessage } from './flow.ts'
 
 /** The messages that exist now: those that the present documents declare. */

@@ -1,5 +1,7 @@
 import { KIND } from '../../protocol/values/encoded.ts'
-import type { Fanout, MessageDirectory, NewestValue, NewestValues } from '../../server/fanout/fanout.ts'
+import type { Fanout } from '../../server/fanout/fanout.ts'
+import type { NewestValue, NewestValues } from '../../server/fanout/passing-value.ts'
+import type { MessageDirectory } from '../../server/fanout/topics.ts'
 
 interface Published {
   message: number
@@ -100,7 +102,16 @@ export class ValuesDouble implements NewestValues, MessageDirectory {
   deliver(fanout: Fanout, count = Number.POSITIVE_INFINITY): void {
     for (let left = Math.min(count, this.journal.length); left > 0; left--) {
       const { message, version, ts, number } = this.journal.shift()!
-      fanout.value(message, version, ts, KIND.float, number, NOTHING, 0, 8)
+      fanout.value({
+        subject: message,
+        version,
+        ts,
+        value_kind: KIND.float,
+        number,
+        bytes: NOTHING,
+        start: 0,
+        length: 8,
+      })
     }
   }
 

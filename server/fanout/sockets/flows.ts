@@ -2,8 +2,9 @@ import { ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
 import type { Engine } from '../../engine.ts'
 import type { Socket, TextSocketHandlers } from '../../http/socket.ts'
-import type { Fanout, MessageDirectory } from '../fanout.ts'
+import type { Fanout } from '../fanout.ts'
 import type { Follower } from '../follower.ts'
+import type { MessageDirectory } from '../topics.ts'
 import { type Frame, idOf, readFrame } from './frames.ts'
 
 export interface FlowsSocketServices {

@@ -81,7 +81,8 @@ test('a value that nobody follows is neither encoded nor sent', () => {
   })
   values.declare('boiler.raw', 'boiler.note')
   const { socket } = join('boiler.raw')
-  fanout.value(1, 1, 0, KIND.json, 0, Buffer.from([0xc0]), 0, 1)
+  const bytes = Buffer.from([0xc0])
+  fanout.value({ subject: 1, version: 1, ts: 0, value_kind: KIND.json, number: 0, bytes, start: 0, length: 1 })
   assert.deepEqual(socket.received, [])
   assert.equal(fanout.counts().published, 0)
 })
@@ -103,7 +104,8 @@ test('every kind of value travels as its JSON', () => {
   ] as const
   sent.forEach(([dtype, value], at) => {
     assert.equal(codec.encode(value, dtype, scratch), null)
-    fanout.value(message, at + 1, 0, scratch.kind, scratch.number, scratch.bytes, 0, scratch.length)
+    const { kind, number, bytes, length } = scratch
+    fanout.value({ subject: message, version: at + 1, ts: 0, value_kind: kind, number, bytes, start: 0, length })
   })
   assert.deepEqual(
     socket.values('boiler.any').map(({ value }) => value),
@@ -391,8 +393,16 @@ test('one burst of more bytes than a socket may hold is noticed without waiting 
   const message = values.declare('boiler.big')
   const { socket } = join('boiler.big')
   socket.reads = false
-  for (let version = 1; version <= 8; version++)
-    fanout.value(message, version, 0, KIND.str, 0, Buffer.alloc(0), 0, 1 << 20)
+  const long = {
+    subject: message,
+    ts: 0,
+    value_kind: KIND.str,
+    number: 0,
+    bytes: Buffer.alloc(0),
+    start: 0,
+    length: 1 << 20,
+  }
+  for (let version = 1; version <= 8; version++) fanout.value({ ...long, version })
   assert.equal(fanout.counts().slow, 1)
   assert.ok(socket.bufferedAmount() < 6 << 20)
 })

@@ -1,0 +1,96 @@
+import type { Follower } from './follower.ts'
+import type { Topics } from './topics.ts'
+
+/**
+ * Which value of each message passed the fan-out, and which sockets stand on its topic or ahead of it; `Follower` has the places.
+ * The arrays are public: what is asked for each value of the journal reads them in place.
+ */
+export class Standing {
+  readonly #topics: Topics
+  /** Newest version that passed, by message index. */
+  readonly passed: Float64Array
+  /** Sockets that stand live or ahead, by message index: values are decoded for them only. */
+  readonly active: Int32Array
+  readonly activeMessages = new Set<number>()
+  /** Those that stand ahead, by message index. */
+  readonly ahead = new Map<number, Set<Follower>>()
+
+  constructor(messages: number, topics: Topics) {
+    this.#topics = topics
+    this.passed = new Float64Array(messages)
+    this.active = new Int32Array(messages)
+  }
+
+  /** From `behind` to where a socket stands that has got version `got`. */
+  join(follower: Follower, message: number, got: number): void {
+    // With nobody live, nobody loses anything when the journal's values up to this one are left out.
+    if (this.active[message] === 0 && got > this.passed[message]!) this.passed[message] = got
+    const passed = this.passed[message]!
+    if (got < passed) {
+      // The journal shows a value an instant before the message table does: look again in the next turn.
+      follower.behind.set(message, got)
+      return
+    }
+    follower.behind.delete(message)
+    if (this.active[message]!++ === 0) this.activeMessages.add(message)
+    if (got === passed) this.goLive(follower, message)
+    else {
+      follower.ahead.set(message, got)
+      const ahead = this.ahead.get(message)
+      if (ahead === undefined) this.ahead.set(message, new Set([follower]))
+      else ahead.add(follower)
+    }
+  }
+
+  goLive(follower: Follower, message: number): void {
+    follower.live.add(message)
+    follower.socket.subscribe(this.#topics.topic(message))
+  }
+
+  /** It does not follow the message any more, wherever it stands. */
+  leave(follower: Follower, message: number): void {
+    if (follower.behind.delete(message)) return
+    if (follower.ahead.has(message)) {
+      this.#leaveAhead(follower, message)
+      follower.ahead.delete(message)
+    } else if (follower.live.delete(message)) {
+      follower.socket.unsubscribe(this.#topics.topic(message))
+      this.#deactivate(message)
+    }
+  }
+
+  /** Off all topics; each name is owed the newest value from now on. About 0.3 us a name. */
+  takeOff(follower: Follower): void {
+    for (const message of follower.live) {
+      follower.socket.unsubscribe(this.#topics.topic(message))
+      this.#deactivate(message)
+      follower.behind.set(message, this.passed[message]!)
+    }
+    follower.live.clear()
+    for (const [message, version] of follower.ahead) {
+      this.#leaveAhead(follower, message)
+      follower.behind.set(message, version)
+    }
+    follower.ahead.clear()
+  }
+
+  /** Its socket is closed, and with that off its topics. */
+  forget(follower: Follower): void {
+    for (const message of follower.live) this.#deactivate(message)
+    for (const message of follower.ahead.keys()) this.#leaveAhead(follower, message)
+    follower.live.clear()
+    follower.ahead.clear()
+    follower.behind.clear()
+  }
+
+  #deactivate(message: number): void {
+    if (--this.active[message]! === 0) this.activeMessages.delete(message)
+  }
+
+  /** Leaves the entry in `follower.ahead` to the caller, who may be walking it. */
+  #leaveAhead(follower: Follower, message: number): void {
+    const ahead = this.ahead.get(message)
+    if (ahead?.delete(follower) && ahead.size === 0) this.ahead.delete(message)
+    this.#deactivate(message)
+  }
+}
