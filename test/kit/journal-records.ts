@@ -1,6 +1,12 @@
 /** Records as a reader of the journal would show them, without a ring. */
 import { isNumeric } from '../../core/memory/encoded.ts'
-import { CASCADE_PAYLOAD, JOURNAL, JOURNAL_RECORD } from '../../core/memory/journal/record.ts'
+import {
+  CASCADE_PAYLOAD,
+  FRESH_PAYLOAD,
+  ITEM_PAYLOAD,
+  JOURNAL,
+  JOURNAL_RECORD,
+} from '../../core/memory/journal/record.ts'
 import { RecordView } from '../../core/memory/journal/view.ts'
 
 const bytes = new ArrayBuffer(256)
@@ -53,5 +59,42 @@ export function cascadeRecord(fields: {
   i32[WORDS + C.executions] = fields.executions
   i32[WORDS + C.errors] = 0
   view.show(i32, f64, Buffer.from(bytes), 0, CASCADE_PAYLOAD.size)
+  return view
+}
+
+export function queuedRecord(fields: {
+  flow: number
+  message: number
+  version: number
+  item: number
+  depth?: number
+  group?: number
+}): RecordView {
+  head(JOURNAL.queued, fields.flow, fields.message, fields.version, 0)
+  const I = ITEM_PAYLOAD.word
+  i32[WORDS + I.item] = fields.item
+  i32[WORDS + I.depth] = fields.depth ?? 0
+  i32[WORDS + I.group] = fields.group ?? 0
+  view.show(i32, f64, Buffer.from(bytes), 0, ITEM_PAYLOAD.size)
+  return view
+}
+
+export function freshRecord(fields: {
+  flow: number
+  message: number
+  version: number
+  item: number
+  items: number
+}): RecordView {
+  head(JOURNAL.fresh, fields.flow, fields.message, fields.version, 0)
+  i32[WORDS + FRESH_PAYLOAD.word.item] = fields.item
+  i32[WORDS + FRESH_PAYLOAD.word.items] = fields.items
+  view.show(i32, f64, Buffer.from(bytes), 0, FRESH_PAYLOAD.size)
+  return view
+}
+
+export function takenRecord(flow: number, item: number): RecordView {
+  head(JOURNAL.taken, flow, item, 0, 0)
+  view.show(i32, f64, Buffer.from(bytes), 0, 0)
   return view
 }

@@ -26,6 +26,8 @@ const PUT_RIGHT: Readonly<Record<string, string>> = {
   // Its commits stay, and can be restored.
   flows: 'UPDATE flows SET deleted = 1',
   latest: 'UPDATE latest SET bins = NULL',
+  // None of its items is trusted: one that is wrong would run twice. `count` stays, so the start says how many are gone.
+  waiting: "UPDATE waiting SET bytes = x'01'",
   runs: `UPDATE runs SET inputs = CASE WHEN json_valid(inputs) THEN inputs ELSE '{}' END,
     resolved = CASE WHEN json_valid(resolved) THEN resolved ELSE '{}' END,
     terminal = CASE WHEN json_valid(terminal) THEN terminal ELSE '[]' END,
@@ -46,6 +48,7 @@ const FLOW_OF: Readonly<Record<string, string>> = {
   node_errors: "SELECT substr(node, 1, instr(node, '.') - 1) FROM node_errors WHERE",
   events: 'SELECT flow FROM events WHERE',
   runs: 'SELECT (SELECT name FROM flows WHERE id = flow) FROM runs WHERE',
+  waiting: 'SELECT (SELECT name FROM flows WHERE id = flow) FROM waiting WHERE',
 }
 
 /**

@@ -2,6 +2,7 @@ import type { StoreBounds } from '../file/bounds.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import { type DiskUse, ROW_BYTES } from '../file/disk-use.ts'
 import { readable, readableTables } from '../file/unreadable.ts'
+import type { WantedVersions } from '../waiting/wanted.ts'
 import type { Registry } from '../writer/registry.ts'
 import { eachGroup, LogRow } from './log.ts'
 import type { PendingPoints } from './pending-points.ts'
@@ -49,7 +50,10 @@ export class HistoryWriter {
   readonly #putChunk: Statement
   readonly #smallChunks: Statement<{ id: number; bytes: Buffer }>
   readonly #dropChunk: Statement
-  readonly #oldest: Statement<{ id: number; length: number }>
+  readonly #oldest: Statement<{ id: number; message: number; length: number }>
+  readonly #chunk: Statement<{ bytes: Buffer }>
+  /** Of chunks that were old enough to go and hold what waits: first and last version. A chunk never changes. */
+  readonly #kept = new Map<number, readonly [first: number, last: number]>()
   readonly #putLatest: Statement
   readonly #moveBins: Statement
   readonly #putRolled: Statement
@@ -71,7 +75,10 @@ export class HistoryWriter {
     )
     this.#smallChunks = db.prepare('SELECT id, bytes FROM chunks WHERE message = ? AND small = 1 ORDER BY id')
     this.#dropChunk = db.prepare('DELETE FROM chunks WHERE id = ?')
-    this.#oldest = db.prepare('SELECT id, length(bytes) AS length FROM chunks ORDER BY id LIMIT ?')
+    this.#oldest = db.prepare(
+      'SELECT id, message, length(bytes) AS length FROM chunks WHERE id > ? ORDER BY id LIMIT ?',
+    )
+    this.#chunk = db.prepare('SELECT bytes FROM chunks WHERE id = ?')
     this.#putLatest = db.prepare(
       `INSERT INTO latest (message, version, ts, kind, number, bytes, log, bins) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (message) DO UPDATE SET version = excluded.version, ts = excluded.ts, kind = excluded.kind,
@@ -234,17 +241,48 @@ export class HistoryWriter {
     return true
   }
 
-  /** Drops the oldest chunks, at most `most` and until `bytes` are free; false when there is none. */
-  dropOldest(most: number, bytes: number): boolean {
-    const rows = this.#oldest.all(most)
+  /**
+   * Drops the oldest chunks, at most `most` and until `bytes` are free; false when none can go. A chunk with a value that waits stays,
+   * since only the history holds it; how much waits is bounded by the queues.
+   */
+  dropOldest(most: number, bytes: number, wanted: WantedVersions): boolean {
     let freed = 0
-    for (const { id, length } of rows) {
-      if (freed >= bytes) break
-      this.#dropChunk.run(id)
-      this.#disk.add('history', -length - ROW_BYTES)
-      freed += length + ROW_BYTES
+    let dropped = 0
+    let after = 0
+    for (let rows = this.#oldest.all(after, most); rows.length > 0; rows = this.#oldest.all(after, most)) {
+      for (const { id, message, length } of rows) {
+        if (freed >= bytes || dropped === most) return dropped > 0
+        after = id
+        if (this.#isWanted(id, message, wanted)) continue
+        this.#kept.delete(id)
+        this.#dropChunk.run(id)
+        this.#disk.add('history', -length - ROW_BYTES)
+        freed += length + ROW_BYTES
+        dropped++
+      }
     }
-    return rows.length > 0
+    return dropped > 0
+  }
+
+  #isWanted(id: number, message: number, wanted: WantedVersions): boolean {
+    if (!wanted.has(message)) return false
+    let versions = this.#kept.get(id)
+    if (versions === undefined) this.#kept.set(id, (versions = this.#versionsOf(id)))
+    return wanted.within(message, versions[0], versions[1])
+  }
+
+  #versionsOf(id: number): readonly [first: number, last: number] {
+    const { bytes } = this.#chunk.get(id)!
+    const batch = this.#decoded
+    batch.clear()
+    readable('chunks', { id }, () => this.#decoder.decode(bytes, 0, bytes.length, batch))
+    let first = Number.POSITIVE_INFINITY
+    let last = 0
+    for (let i = 0; i < batch.count; i++) {
+      first = Math.min(first, batch.version[i]!)
+      last = Math.max(last, batch.version[i]!)
+    }
+    return [first, last]
   }
 
   /** Enough to be chunks at once. */

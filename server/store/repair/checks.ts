@@ -8,6 +8,7 @@ import { PointBatch } from '../history/point-batch.ts'
 import { PointDecoder } from '../history/point-chunk.ts'
 import { Series } from '../history/series.ts'
 import { decodeChunk, pointsIn } from '../runs/metric-chunk.ts'
+import { beganAgain, faultOfRow } from '../waiting/check.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a row as SQLite gives it; each check names the columns that it looks at
 type Row = any
@@ -26,6 +27,7 @@ export function rowChecks(db: Connection): Readonly<Record<string, (row: Row) =>
   const codec = createCodec()
   const decoder = new PointDecoder()
   const batch = new PointBatch()
+  let began_again: ReadonlySet<number> | null = null
   const document = (digest: string | null): void => {
     if (digest === null) return
     expect(blobs.has(digest), `its document ${digest} is not there`)
@@ -69,6 +71,11 @@ export function rowChecks(db: Connection): Readonly<Record<string, (row: Row) =>
     metric_chunks: ({ bytes, count }) => {
       expect(pointsIn(bytes) === count, `it holds ${pointsIn(bytes)} points, and its row says ${count}`)
       decodeChunk(bytes, count)
+    },
+    waiting: row => {
+      began_again ??= beganAgain(db)
+      const fault = faultOfRow(row, began_again)
+      if (fault !== null) throw new RangeError(fault)
     },
     events: ({ body }) => json(body),
     node_errors: ({ inputs }) => {

@@ -7,6 +7,7 @@ import { refusalOf } from '../file/faults.ts'
 import { rowText } from '../file/unreadable.ts'
 import { assertUsable } from '../file/usable.ts'
 import { migrations, schemaVersion } from '../migrations/migrate.ts'
+import { withoutValues } from '../waiting/check.ts'
 import { lastEpoch } from '../writer/load.ts'
 import { readRedo } from '../writer/redo-log.ts'
 import { rowChecks } from './checks.ts'
@@ -67,6 +68,7 @@ export function verify(data_dir: string): Verification {
     }
     const rows = verifyRows(db, add)
     verifyCounts(db, add)
+    verifyWaiting(db, add)
     verifyRedo(db, data_dir, add)
     return { data_dir, schema, rows, quarantined: quarantined(data_dir), findings, found }
   } finally {
@@ -119,6 +121,18 @@ function verifyCounts(db: Connection, add: (finding: Finding) => void): void {
     }
   } catch {
     // A table that cannot be read was found above.
+  }
+}
+
+/** What flows have not consumed points at values of the history. */
+function verifyWaiting(db: Connection, add: (finding: Finding) => void): void {
+  try {
+    for (const { flow, count, message, version } of withoutValues(db)) {
+      const reason = `the history does not hold the values of ${count} of its items; the first is ${message}@${version}`
+      add({ file: DATABASE, table: 'waiting', row: `flow = ${flow}`, reason })
+    }
+  } catch {
+    // A table that cannot be read was found above, and an older schema has none.
   }
 }
 

@@ -21,6 +21,10 @@ export class WaitingFlows {
     return this.#flows.get(flow)
   }
 
+  all(): Iterable<WaitingItems> {
+    return this.#flows.values()
+  }
+
   /** What a start has queued again: items 0, 1, ... of the flow's queue. Nothing was written into the journal of it. */
   resumed({ flow, messages, versions, places }: ResumedFlow): void {
     const items = new WaitingItems()

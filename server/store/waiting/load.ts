@@ -1,12 +1,10 @@
-import { limits } from '../../../protocol/limits.ts'
 import type { Connection } from '../file/database.ts'
 import { readable } from '../file/unreadable.ts'
 import type { StoredWaiting } from '../front/replies.ts'
 import type { Registry } from '../writer/registry.ts'
 import { decodeWaiting } from './blob.ts'
+import { MOST_WAITING } from './check.ts'
 import { type FoundValue, WantedValues } from './values.ts'
-
-const MOST = limits.FLOW_WAITING_ITEMS * (limits.FLOW_WAITING_HARD_FACTOR + 2)
 
 /**
  * What each flow had not consumed when the engine ended, with the values; and the values that stood when the first of those
@@ -22,7 +20,7 @@ export function readWaiting(db: Connection, registry: Registry): StoredWaiting[]
   }[]
   const wanted = new WantedValues()
   const flows = rows.map(({ id, name, count, bytes }) => {
-    const items = readable('waiting', { flow: id }, () => decodeWaiting(bytes, MOST))
+    const items = readable('waiting', { flow: id }, () => decodeWaiting(bytes, MOST_WAITING))
     const versions = new Map<number, Set<number>>()
     for (const { message, version } of items) {
       wanted.want(message, version)

@@ -134,7 +134,8 @@ export class EngineStore {
       this.users = users
       this.intake = new Intake(registry, options.messages, options.readPort)
       this.commit = new GroupCommit(parts, options.onHealth)
-      this.upkeep = new Upkeep({ ...parts, blobs, bounds, clock, commit: this.commit })
+      const { commit, intake } = this
+      this.upkeep = new Upkeep({ ...parts, blobs, bounds, clock, commit, intake })
       const parts_of_load = { flows, flavors, users, sign_ins, registry, runs, codec }
       this.loaded = this.#withoutUnreadable(putAside, () => {
         let damage: Damage | null = null

@@ -121,7 +121,19 @@ export function readLoaded(
   },
   start: { engine_epoch: number; interrupted: number; interrupted_runs: number; now_us: number },
 ): Loaded {
-  const tables = ['states', 'held', 'node_errors', 'settings', 'users', 'flavors', 'runs', 'run_counts']
+  const tables = [
+    'states',
+    'held',
+    'waiting',
+    'log',
+    'chunks',
+    'node_errors',
+    'settings',
+    'users',
+    'flavors',
+    'runs',
+    'run_counts',
+  ]
   return readableTables(db, tables, () => loadedOf(db, parts, start))
 }
 

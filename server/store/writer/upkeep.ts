@@ -9,7 +9,10 @@ import { type Connection, databaseFile } from '../file/database.ts'
 import type { DiskUse } from '../file/disk-use.ts'
 import { RollupSweep } from '../history/rollup-sweep.ts'
 import type { HistoryWriter } from '../history/writer.ts'
+import { WantedVersions } from '../waiting/wanted.ts'
 import type { GroupCommit } from './group-commit.ts'
+import type { Intake } from './intake.ts'
+import type { Registry } from './registry.ts'
 
 interface Parts {
   db: Connection
@@ -23,6 +26,8 @@ interface Parts {
   samples: Samples
   blobs: Blobs
   disk: DiskUse
+  registry: Registry
+  intake: Intake
 }
 
 const DROP_ROWS = 64
@@ -114,7 +119,7 @@ export class Upkeep {
   }
 
   #drop(): boolean {
-    const { bounds, cascades, commit, disk, events, history } = this.#parts
+    const { bounds, cascades, commit, disk, events, history, intake, registry } = this.#parts
     let more = false
     const over = (name: 'history' | 'cascades' | 'events', budget: number, drop: (bytes: number) => boolean): void => {
       if (disk.bytes(name) <= budget) return
@@ -124,7 +129,13 @@ export class Upkeep {
       })
       if (went && found && disk.bytes(name) > budget) more = true
     }
-    over('history', bounds.history_bytes - disk.bytes('rollups'), bytes => history.dropOldest(DROP_ROWS, bytes))
+    // Before the front has said what it queued again nobody knows which values still wait.
+    if (intake.isReady) {
+      over('history', bounds.history_bytes - disk.bytes('rollups'), bytes => {
+        const wanted = new WantedVersions(intake.waiting, message => registry.series(message).id)
+        return history.dropOldest(DROP_ROWS, bytes, wanted)
+      })
+    }
     over('cascades', bounds.cascades_bytes, bytes => cascades.dropOldest(DROP_ROWS, bytes))
     over('events', bounds.events_bytes, bytes => events.dropOldest(DROP_ROWS * 16, bytes))
     return more

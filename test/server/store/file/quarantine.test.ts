@@ -10,7 +10,7 @@ import { KIND } from '../../../../protocol/values/encoded.ts'
 import { PAGE_BYTES } from '../../../../server/store/file/database.ts'
 import type { Damage } from '../../../../server/store/front/replies.ts'
 import type { EngineStore } from '../../../../server/store/writer/engine-store.ts'
-import { valueRecord } from '../../../kit/journal-records.ts'
+import { queuedRecord, valueRecord } from '../../../kit/journal-records.ts'
 import { liveEngine } from '../../../kit/live-engine.ts'
 import { opened } from '../../../kit/opened-store.ts'
 import { emptyDocument, saving, startStore, temporaryDirectory } from '../../../kit/stored.ts'
@@ -44,13 +44,15 @@ function filled(data_dir: string): void {
   const store = opened(data_dir)
   save(store, 'boiler', 'x')
   save(store, 'mixer', 'y')
-  store.registry.register({ messages: [[0, 'boiler.x', 'float']], flows: [], nodes: [] })
+  store.registry.register({ messages: [[0, 'boiler.x', 'float']], flows: [[0, 'boiler']], nodes: [] })
   const publish = (from: number, to: number): void => {
     for (let i = from; i <= to; i++) store.intake.visit(valueRecord(0, i, 1.7e15 + i, { kind: KIND.float, number: i }))
   }
   publish(1, 200)
   store.commit.run(store.intake, [])
   publish(201, 210)
+  for (let item = 0; item < 3; item++)
+    store.intake.visit(queuedRecord({ flow: 0, message: 0, version: 208 + item, item }))
   const note = {
     type: 'error',
     node: 'boiler.n',
@@ -72,6 +74,7 @@ const SPOILT: readonly (readonly [table: string, statement: string])[] = [
   ['blobs', "UPDATE blobs SET bytes = x'ff' WHERE digest = (SELECT document FROM flows WHERE name = 'mixer')"],
   ['log', "UPDATE log SET bytes = x'01ffffff'"],
   ['latest', "UPDATE latest SET bins = x'ff'"],
+  ['waiting', "UPDATE waiting SET bytes = x'01ffffff'"],
   ['runs', `UPDATE runs SET inputs = '{"x'`],
   ['node_errors', "UPDATE node_errors SET inputs = x'd9ff'"],
 ]
@@ -93,6 +96,13 @@ describe('one row that cannot be read', () => {
       assert.deepEqual(
         store.loaded.runs.queued.map(run => run.inputs),
         [table === 'runs' ? {} : { x: 'first' }],
+      )
+      const [waiting] = store.loaded.waiting
+      const lost = table === 'waiting' || table === 'log' ? 3 : 0
+      assert.deepEqual(
+        [waiting!.items.length, waiting!.lost],
+        [3 - lost, lost],
+        'what is gone of what waited is counted',
       )
       const [line] = readFileSync(join(data_dir, 'quarantine.jsonl'), 'utf8').trim().split('\n')
       const kept = JSON.parse(line!) as { table: string; content: object }

@@ -7,7 +7,7 @@ import { Blobs } from '../../../../server/store/catalog/blobs.ts'
 import { FlowReader } from '../../../../server/store/catalog/flow-reader.ts'
 import { databaseFile } from '../../../../server/store/file/database.ts'
 import { walBytes } from '../../../../server/store/writer/upkeep.ts'
-import { cascadeRecord, valueRecord } from '../../../kit/journal-records.ts'
+import { cascadeRecord, queuedRecord, takenRecord, valueRecord } from '../../../kit/journal-records.ts'
 import { opened, settle } from '../../../kit/opened-store.ts'
 import { randomFrom, seed } from '../../../kit/random.ts'
 import { saving, temporaryDirectory } from '../../../kit/stored.ts'
@@ -141,4 +141,63 @@ test("sqlite's own log is written back before it is large, also while somebody r
   store.close()
   assert.equal(walBytes(data_dir), 0)
   assert.ok(statSync(databaseFile(data_dir)).size > 16_000_000)
+})
+
+test('values that wait to be run outlive the history around them, until they are consumed', t => {
+  const data_dir = temporaryDirectory(t)
+  const bounds = { history_bytes: 60_000 }
+  let store = opened(data_dir, bounds)
+  const registration = {
+    messages: [
+      [0, 'f.raw', 'float'],
+      [1, 'f.busy', 'float'],
+    ] as [number, string, string][],
+    flows: [[0, 'f']] as [number, string][],
+    nodes: [],
+  }
+  store.registry.register(registration)
+  store.commit.run(store.intake, [{ id: 1, request: { type: 'save_flow', save: saving('f') } }])
+  const number = () => ({ kind: KIND.float, number: Math.random() })
+  const publish = (message: number, from: number, count: number): void => {
+    for (let i = from; i < from + count; i++) store.intake.visit(valueRecord(message, i, 1.7e15 + i, number()))
+  }
+  let busy = 1
+  const passes = (rounds: number): void => {
+    for (let round = 0; round < rounds; round++, busy += 2000) {
+      publish(1, busy, 2000)
+      store.commit.run(store.intake, [])
+      settle(store)
+    }
+  }
+  const kept = (): number =>
+    store.db
+      .prepare("SELECT coalesce(sum(count), 0) FROM chunks JOIN messages m ON m.id = message WHERE name = 'f.raw'")
+      .pluck()
+      .get() as number
+  publish(0, 1, 302)
+  for (const [item, version] of [300, 301, 302].entries()) {
+    store.intake.visit(queuedRecord({ flow: 0, message: 0, version, item }))
+  }
+  store.intake.waiting.settle()
+  passes(20)
+  assert.equal(kept(), 302)
+  store.close()
+
+  store = opened(data_dir, bounds)
+  const [waiting] = store.loaded.waiting
+  assert.deepEqual([waiting!.items.map(item => item.version), waiting!.lost], [[300, 301, 302], 0])
+  assert.equal(waiting!.standing[0]!.version, 299, 'the value before the first of them is there, for a join')
+  store.registry.register(registration)
+  // Before the front has answered nobody knows what waits.
+  settle(store)
+  store.intake.resumed([
+    { flow: 0, messages: Int32Array.of(0, 0, 0), versions: Float64Array.of(300, 301, 302), places: new Int32Array(3) },
+  ])
+  passes(20)
+  assert.ok(kept() > 0)
+  store.intake.visit(takenRecord(0, 3))
+  store.intake.waiting.settle()
+  passes(20)
+  assert.equal(kept(), 0, 'what is consumed goes with the oldest')
+  store.close()
 })
