@@ -13,6 +13,10 @@ export const limits = {
   /** Members, objects and lists of one value: what packing and unpacking it takes goes by them. */
   VALUE_PARTS: 20_000,
   ARENA_BYTES: 256 * MIB,
+  /** New values may fill this share of the arena; the rest is for cascades that run. */
+  ARENA_INGRESS_SHARE: 7 / 8,
+  /** The front lets go of a publish word after so long, so that it hears of the death of the thread that it waits for. */
+  PUBLISH_PATIENCE_MS: 100,
   PUBLISH_LIST_ITEMS: 1_000,
 
   // the size of the tables in shared memory

@@ -6,7 +6,7 @@ import type { FlowControl } from './flow-control.ts'
 import type { Failure, Host } from './host.ts'
 import type { OpenWaves } from './open-waves.ts'
 import { asRead, type OutputValues } from './plan-run.ts'
-import type { Emission } from './publish.ts'
+import type { Emission } from './publish/emission.ts'
 import type { Execution } from './seat.ts'
 import type { Place, Wave } from './wave.ts'
 

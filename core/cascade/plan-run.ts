@@ -3,9 +3,9 @@ import { agrees } from '../../protocol/values/dtypes.ts'
 import { type EncodedValue, isNumeric, KIND } from '../../protocol/values/encoded.ts'
 import { components } from '../flow/order.ts'
 import type { Plan, PlanInputPort, PlanNode } from '../flow/plan.ts'
-import type { Route } from './publish.ts'
+import type { Route } from './publish/route.ts'
+import { sharedReaders } from './publish/together.ts'
 import type { Seat } from './seat.ts'
-import { sharedReaders } from './together.ts'
 import type { BackEdgeCount, Wave } from './wave.ts'
 
 const NO_LOOPS: BackEdgeCount = { waves: 0 }

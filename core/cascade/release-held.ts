@@ -3,7 +3,8 @@ import type { EncodedValue } from '../memory/encoded.ts'
 import type { HeldTable } from '../memory/held.ts'
 import type { JournalWriter } from '../memory/journal/journal.ts'
 import type { FlowTable } from './flows.ts'
-import type { Publisher, Route } from './publish.ts'
+import type { Publisher } from './publish/publish.ts'
+import type { Route } from './publish/route.ts'
 
 /** So long a thread waits for a publish word whose holder has died and is not recovered yet; the value stays held then. */
 const PATIENCE_MS = 100

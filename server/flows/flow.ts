@@ -1,4 +1,4 @@
-import type { Route } from '../../core/cascade/publish.ts'
+import type { Route } from '../../core/cascade/publish/route.ts'
 import type { Plan } from '../../core/flow/plan.ts'
 import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'

@@ -1,4 +1,5 @@
-import { type Publisher, REFUSED } from '../../core/cascade/publish.ts'
+import type { Publisher } from '../../core/cascade/publish/publish.ts'
+import { REFUSED } from '../../core/cascade/publish/refused.ts'
 import type { ReadValue } from '../../core/memory/messages.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'

@@ -1,4 +1,4 @@
-import { REFUSED } from '../../core/cascade/publish.ts'
+import { REFUSED } from '../../core/cascade/publish/refused.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { Cascade, Rerun } from '../../protocol/nouns/cascade.ts'

@@ -1,6 +1,6 @@
 import { recoverBooks } from '../../core/books/recover.ts'
 import { FlowTable } from '../../core/cascade/flows.ts'
-import { Publisher } from '../../core/cascade/publish.ts'
+import { Publisher } from '../../core/cascade/publish/publish.ts'
 import { IngressQueue, newItem } from '../../core/cascade/queue.ts'
 import { ReadySet } from '../../core/cascade/ready.ts'
 import { recoverThread } from '../../core/cascade/recover.ts'

@@ -1,7 +1,7 @@
 import { threadId } from 'node:worker_threads'
 import { FlowTable } from '../../core/cascade/flows.ts'
 import type { Ingress } from '../../core/cascade/host.ts'
-import { Publisher } from '../../core/cascade/publish.ts'
+import { Publisher } from '../../core/cascade/publish/publish.ts'
 import { IngressQueue, type TakenItem } from '../../core/cascade/queue.ts'
 import { ReadySet } from '../../core/cascade/ready.ts'
 import { Arena } from '../../core/memory/arena.ts'

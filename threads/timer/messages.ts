@@ -1,5 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
-import type { Route } from '../../core/cascade/publish.ts'
+import type { Route } from '../../core/cascade/publish/route.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
 
 /** What the front hands the timer thread when it starts. */

@@ -1,6 +1,7 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { FlowTable } from '../../core/cascade/flows.ts'
-import { Publisher, REFUSED } from '../../core/cascade/publish.ts'
+import { Publisher } from '../../core/cascade/publish/publish.ts'
+import { REFUSED } from '../../core/cascade/publish/refused.ts'
 import { IngressQueue } from '../../core/cascade/queue.ts'
 import { ReadySet } from '../../core/cascade/ready.ts'
 import { type HeldHands, releaseHeld, takeHeld } from '../../core/cascade/release-held.ts'

@@ -1,9 +1,9 @@
 /** One producer or one lane of the stress. It works until it has done its part or the words say stop. */
 import assert from 'node:assert/strict'
 import { parentPort, workerData } from 'node:worker_threads'
+import { flowsOf } from '../../../../core/cascade/publish/together.ts'
 import { GROUP } from '../../../../core/cascade/queue.ts'
 import { SHARED_SET, setOf } from '../../../../core/cascade/ready.ts'
-import { flowsOf } from '../../../../core/cascade/together.ts'
 import { KIND } from '../../../../core/memory/encoded.ts'
 import { attachMemory } from '../../../../core/memory/region.ts'
 import { Sleeper } from '../../../../core/memory/wait.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { Worker } from 'node:worker_threads'
-import type { Route } from '../../../../core/cascade/publish.ts'
+import type { Route } from '../../../../core/cascade/publish/route.ts'
 import { type EncodedValue, KIND } from '../../../../core/memory/encoded.ts'
 import type { Memory } from '../../../../core/memory/region.ts'
 import { route } from './station.ts'

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { auditMemory } from '../../../core/cascade/audit.ts'
-import type { REFUSED } from '../../../core/cascade/publish.ts'
-import { smallMemory } from '../../kit/memory.ts'
-import { takeAll, takeCascades } from './kit/recovered.ts'
-import { emission, emptyItem, float, refusal, route, Station, Store, text, told } from './kit/station.ts'
+import { auditMemory } from '../../../../core/cascade/audit.ts'
+import type { REFUSED } from '../../../../core/cascade/publish/refused.ts'
+import { smallMemory } from '../../../kit/memory.ts'
+import { takeAll, takeCascades } from '../kit/recovered.ts'
+import { emission, emptyItem, float, refusal, route, Station, Store, text, told } from '../kit/station.ts'
 
 const FRONT = 1
 const LANE = 8
