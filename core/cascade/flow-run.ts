@@ -1,16 +1,16 @@
 import { limits } from '../../protocol/limits.ts'
 import type { Plan } from '../flow/plan.ts'
 import { Beginning } from './beginning.ts'
-import { Emissions, NO_OUTPUTS } from './emissions.ts'
-import { emitsAfterEnd, emitsInRing, wrongInput } from './failures.ts'
+import { Emissions } from './emissions.ts'
+import { Executions } from './executions.ts'
 import { Fifo } from './fifo.ts'
 import { FlowControl } from './flow-control.ts'
-import { type Failure, type Host, type Ingress, THREW } from './host.ts'
+import type { Failure, Host, Ingress } from './host.ts'
 import { Lines } from './lines.ts'
 import { OpenWaves } from './open-waves.ts'
 import { PlanRun } from './plan-run.ts'
 import type { TakenItem } from './queue.ts'
-import { type Arrival, Arrived, Execution, type Seat } from './seat.ts'
+import type { Arrival, Arrived, Execution, Seat } from './seat.ts'
 import { Seats } from './seats.ts'
 import type { Cascade, Wave } from './wave.ts'
 
@@ -44,17 +44,14 @@ export class FlowRun {
   readonly #lines: Lines
   readonly #emissions: Emissions
   readonly #beginning: Beginning
+  readonly #executions: Executions
   readonly #stack: (Wave | Execution)[] = []
   readonly #arrivals = new Fifo<Wave | Arrived>()
   readonly #item: TakenItem
-  #now = 0
   #deadline = 0
-  #pulls = 0
   /** Which of arrivals, ingress and generators comes first in the next turn that follows one cut short. */
   #rotation = 0
   #cut_short = false
-  /** The execution whose body runs now, on this thread's stack. */
-  #inside: Execution | null = null
 
   constructor(plan: Plan, host: Host, item: TakenItem) {
     this.index = plan.flow_index
@@ -67,12 +64,22 @@ export class FlowRun {
     this.#lines = new Lines(this, host, this.waves, this.#seats, this.control)
     this.#emissions = new Emissions(host, this.waves, this.control)
     this.#beginning = new Beginning(this, host)
+    this.#executions = new Executions({
+      flow: this,
+      host,
+      waves: this.waves,
+      control: this.control,
+      lines: this.#lines,
+      emissions: this.#emissions,
+      stack: this.#stack,
+      arrivals: this.#arrivals,
+    })
     this.run = this.#prepare(plan)
   }
 
   /** The thread's monotonic clock, as of the last body that ran. */
   get now_ms(): number {
-    return this.#now
+    return this.waves.now_ms
   }
 
   /** Executions waiting in mailboxes and results waiting for a turn. */
@@ -128,7 +135,8 @@ export class FlowRun {
     yield* this.control.pulled()
     for (const { cascade } of next) yield cascade
     for (const { cascade } of back) yield cascade
-    if (this.#inside !== null) yield this.#inside.cascade
+    const { inside } = this.#executions
+    if (inside !== null) yield inside.cascade
   }
 
   /**
@@ -136,8 +144,9 @@ export class FlowRun {
    */
   turn(ingress: Ingress, deadline_ms: number): boolean {
     this.#deadline = deadline_ms
-    this.#pulls = 0
-    this.#now = this.#host.clock()
+    this.#executions.pulls = 0
+    const { waves } = this
+    waves.now_ms = this.#host.clock()
     let items = 0
     let first = this.#cut_short ? this.#nextFirst() : 0
     if (this.#stack.length > 0) this.control.deferAll(this.#stack)
@@ -149,7 +158,7 @@ export class FlowRun {
       } else if (top !== undefined) {
         this.#stack.pop()
         if (top.kind === WAVE) this.#runWave(top)
-        else this.#pull(top)
+        else this.#executions.pull(top)
       } else if (first === 0 && this.#arrivals.size > 0) {
         this.#arrive(this.#arrivals.shift()!)
       } else if (first === 0 && this.#lines.startHeld()) {
@@ -160,7 +169,7 @@ export class FlowRun {
         this.#host.mayBegin(this) &&
         ingress.take(this.index, this.#item)
       ) {
-        this.#stack.push(this.#beginning.fromItem(this.#item, ingress, this.#time()))
+        this.#stack.push(this.#beginning.fromItem(this.#item, ingress, this.#executions.time()))
         items += this.#beginning.items
         first = 0
       } else if (this.#pullNext()) {
@@ -171,11 +180,11 @@ export class FlowRun {
         break
       }
       if (this.#emissions.next.length > 0) this.#stackNext()
-      if (this.#now >= deadline_ms) break
+      if (waves.now_ms >= deadline_ms) break
     }
     if (items > 0) this.#leaveOver()
     const more = this.#stack.length > 0 || back.size > 0 || this.#arrivals.size > 0
-    this.#cut_short = this.#now >= deadline_ms
+    this.#cut_short = waves.now_ms >= deadline_ms
     return more || this.control.mayPull || this.control.mayStart || this.#isRing
   }
 
@@ -185,7 +194,7 @@ export class FlowRun {
   }
 
   #pullNext(): boolean {
-    if (this.#pulls >= limits.GENERATOR_PULLS_PER_TURN) return false
+    if (this.#executions.pulls >= limits.GENERATOR_PULLS_PER_TURN) return false
     const generator = this.control.nextGenerator()
     if (generator !== null) this.#stack.push(generator)
     return generator !== null
@@ -197,9 +206,9 @@ export class FlowRun {
   }
 
   #letOneHeldGo(): boolean {
-    if (this.#pulls >= limits.GENERATOR_PULLS_PER_TURN || !this.#isRing) return false
+    if (this.#executions.pulls >= limits.GENERATOR_PULLS_PER_TURN || !this.#isRing) return false
     return this.control.letOneGo(
-      generator => this.#step(generator),
+      generator => this.#executions.step(generator),
       mailbox => this.#lines.letInHeld(mailbox),
     )
   }
@@ -214,26 +223,28 @@ export class FlowRun {
 
   /** Begins a cascade from several values at once, as a batch run does; see `Beginning`. */
   beginWith(values: ReadonlyMap<number, unknown>, sources: readonly number[]): void {
-    this.#stack.push(this.#beginning.fromValues(values, sources, this.#time()))
+    this.#stack.push(this.#beginning.fromValues(values, sources, this.#executions.time()))
   }
 
   #runWave(wave: Wave): void {
+    const { waves } = this
     const { next } = this.#emissions
+    const executions = this.#executions
     while (wave.count > 0) {
       const position = wave.next()
       if (position < 0) return this.#park(wave)
-      this.#execute(wave, position)
+      executions.execute(wave, position)
       // At once: what a node further down emits belongs before the further emissions of those above it.
       if (next.length > 0) this.#stackNext()
-      if (this.#now >= this.#deadline && wave.count > 0) {
+      if (waves.now_ms >= this.#deadline && wave.count > 0) {
         this.#stack.push(wave)
         return
       }
     }
     if (wave.away.length > 0) return this.#park(wave)
     const cascade = wave.cascade
-    this.waves.close(wave)
-    if (cascade.open === 0) this.waves.settle(cascade, this.#now)
+    waves.close(wave)
+    if (cascade.open === 0) waves.settle(cascade, waves.now_ms)
   }
 
   /** Later waves lie deeper: the first one runs first. */
@@ -273,303 +284,31 @@ export class FlowRun {
     this.#host.wants(this)
   }
 
-  #execute(wave: Wave, position: number): void {
-    const run = wave.run
-    const seat = run.seats[position]!
-    const mailbox = seat.mailbox
-    if (
-      mailbox.closed ||
-      seat.body === null ||
-      mailbox.unread > 0 ||
-      (!seat.current && this.#lines.isOvertaken(seat))
-    ) {
-      if (mailbox.reserved === wave) mailbox.reserved = null
-      else if (this.#lines.mustWait(seat)) return this.#lines.wait(wave, position)
-    }
-    this.#start(wave, run, seat, position)
-    if (mailbox.closed && !mailbox.busy) this.#lines.next(mailbox)
-  }
-
-  #start(wave: Wave, run: PlanRun, seat: Seat, position: number): void {
-    const host = this.#host
-    const cascade = wave.cascade
-    const inputs = run.makeInputs[position]!(run, wave)
-    if (inputs === undefined) {
-      host.waitedForInput(seat)
-      return
-    }
-    seat.begun = true
-    const execution = seat.execution
-    execution.run = run
-    execution.cascade = cascade
-    execution.wave = wave
-    execution.position = position
-    execution.depth = wave.depth
-    execution.inputs = inputs
-    execution.back = wave.back
-    execution.place = null
-    execution.contributed = false
-    execution.started_ms = this.#now
-    execution.root_ms = cascade.root_ms
-    execution.published_ms = run.wokenAt(position, wave, execution)
-    cascade.executions++
-    const mismatch = run.mismatches[position]
-    if (mismatch !== null) {
-      const refused = wrongInput(host, execution, mismatch!)
-      if (refused !== null) return this.#failHere(execution, refused)
-    }
-    if (seat.broken !== null) return this.#failHere(execution, host.failureOf(seat.broken))
-    if (host.dispatched(seat)) {
-      execution.dispatched = true
-      this.#leave(execution)
-      host.dispatch(this, execution)
-      return
-    }
-    this.#inside = execution
-    const result = host.call(seat, inputs)
-    this.#inside = null
-    const now = host.clock()
-    execution.took_ms = execution.held_ms = now - this.#now
-    execution.ended_ms = this.#now = now
-    if (result === undefined || result === null) return host.executed(execution)
-    if (result !== THREW) return this.#result(execution, result)
-    host.executed(execution)
-    this.#failHere(execution, host.thrown())
-  }
-
-  /**
-   * What a body handed back within its call: outputs, a promise, or a generator. An execution that is over is counted before
-   * its outputs are published, so that whoever sees the values finds it counted.
-   */
-  #result(execution: Execution, result: unknown): void {
-    let failure = this.#emissions.take(execution, result)
-    if (failure === NO_OUTPUTS) {
-      let later: 'promise' | 'generator' | null = null
-      try {
-        const { then, next } = result as { then?: unknown; next?: unknown }
-        if (typeof then === 'function') later = 'promise'
-        else if (typeof next === 'function') later = 'generator'
-      } catch (error) {
-        failure = this.#host.failureOf(error)
-      }
-      if (later === 'promise') return this.#await(execution, result)
-      if (later === 'generator') return this.#generate(execution, result as Iterator<unknown>)
-    }
-    this.#host.executed(execution)
-    if (failure === null) this.#emissions.publish(execution, this.#time())
-    else if (failure !== NO_OUTPUTS) this.#failHere(execution, failure)
-  }
-
-  /** One that was away on this thread. */
-  #executed(execution: Execution): void {
-    execution.ended_ms = this.#now
-    execution.took_ms = this.#now - execution.started_ms
-    this.#host.executed(execution)
-  }
-
-  /** `counted`: the execution has been, among those that are over. */
-  #failHere(execution: Execution, failure: Failure, counted = false): void {
-    execution.cascade.errors++
-    this.#host.failed(this, execution.seat, failure, execution.inputs, execution.cascade)
-    if (!execution.away) return
-    if (!execution.dispatched && !counted) this.#executed(execution)
-    this.#end(execution)
-  }
-
-  /** The body goes on outside this call: its node is taken, its wave waits for its first contribution. */
-  #leave(execution: Execution): void {
-    const seat = execution.seat
-    execution.away = true
-    execution.ended = false
-    seat.mailbox.busy = true
-    seat.mailbox.closed = true
-    seat.active = execution
-    seat.execution = new Execution(seat)
-    this.away++
-    execution.cascade.open++
-    this.waves.keepOpen(execution.cascade)
-    if (!execution.contributed) execution.wave.away.push(execution.position)
-  }
-
-  /** A promise of our own around the body's: whatever its `then` does, it settles once. */
-  #await(execution: Execution, promise: unknown): void {
-    this.#leave(execution)
-    new Promise(resolve => resolve(promise)).then(
-      value => this.arrive(execution, { type: 'returned', value }),
-      error => this.arrive(execution, { type: 'threw', error }),
-    )
-  }
-
-  #generate(execution: Execution, generator: Iterator<unknown>): void {
-    this.#leave(execution)
-    execution.generator = generator
-    this.#stack.push(execution)
-  }
-
   /** A result of a body away: kept until the flow's next turn. Called from the event loop or by the dispatcher. */
   arrive(execution: Execution, arrival: Arrival): void {
-    if (execution.ended) return
-    this.#arrivals.push(new Arrived(execution, arrival))
-    this.#host.wants(this)
+    this.#executions.arrive(execution, arrival)
   }
 
   #arrive(arrived: Wave | Arrived): void {
-    if (arrived.kind !== WAVE) return this.#handle(arrived.execution, arrived.arrival)
+    if (arrived.kind !== WAVE) return this.#executions.handle(arrived.execution, arrived.arrival)
     if (!arrived.arrived) return
     arrived.arrived = false
     this.#stack.push(arrived)
   }
 
-  #handle(execution: Execution, arrival: Arrival): void {
-    if (execution.ended) return
-    switch (arrival.type) {
-      case 'returned':
-        this.#finalResult(execution, arrival.value)
-        break
-      case 'threw':
-        this.#failHere(execution, this.#host.failureOf(arrival.error))
-        break
-      case 'stepped':
-        this.#stepped(execution, arrival.step)
-        break
-      case 'emitted': {
-        const failure = this.#emission(execution, arrival.outputs)
-        if (failure !== null) {
-          this.#failHere(execution, failure)
-          // What the body still emits goes nowhere: it is told to end, and frees its slot.
-          execution.abort?.abort(failure.message)
-        }
-        arrival.processed()
-        break
-      }
-      default:
-        arrival satisfies never
-    }
-  }
-
-  #finalResult(execution: Execution, value: unknown): void {
-    if (!execution.dispatched) this.#executed(execution)
-    const failure = value === undefined || value === null ? null : this.#emission(execution, value)
-    if (failure !== null) this.#failHere(execution, failure, true)
-    else this.#end(execution)
-  }
-
-  /** The execution is over: its node takes the next one that waits. */
-  #end(execution: Execution): void {
-    if (execution.ended) return
-    execution.ended = true
-    execution.away = false
-    this.away--
-    this.#closeGenerator(execution)
-    const { seat } = execution
-    seat.active = null
-    seat.mailbox.busy = false
-    if (!execution.contributed) this.#emissions.contribute(execution)
-    this.#lines.next(seat.mailbox)
-    if (--execution.cascade.open === 0) this.waves.settle(execution.cascade, this.#now)
-  }
-
-  #closeGenerator(execution: Execution): void {
-    const { generator } = execution
-    execution.generator = null
-    try {
-      const ended = generator?.return?.(undefined)
-      if (ended !== undefined) new Promise(resolve => resolve(ended)).catch(() => undefined)
-    } catch {
-      // The body's own clean-up threw; its execution has ended already.
-    }
-  }
-
-  // ---- generators
-
-  #pull(execution: Execution): void {
-    if (execution.generator === null || execution.ended) return
-    if (!execution.seat.current) return this.#end(execution)
-    if (this.#pulls >= limits.GENERATOR_PULLS_PER_TURN || this.control.holdsPull(execution))
-      return this.control.defer(execution)
-    this.#step(execution)
-  }
-
-  #step(execution: Execution): void {
-    const generator = execution.generator!
-    this.#pulls++
-    let step: unknown
-    let later = false
-    this.#inside = execution
-    try {
-      step = generator.next()
-      later = typeof (step as PromiseLike<unknown>).then === 'function'
-    } catch (error) {
-      this.#inside = null
-      this.#now = this.#host.clock()
-      execution.generator = null
-      return this.#failHere(execution, this.#host.failureOf(error))
-    }
-    this.#inside = null
-    if (!later) return this.#stepped(execution, step)
-    new Promise(resolve => resolve(step)).then(
-      step => this.arrive(execution, { type: 'stepped', step }),
-      error => this.arrive(execution, { type: 'threw', error }),
-    )
-  }
-
-  #stepped(execution: Execution, step: unknown): void {
-    let done: unknown
-    let value: unknown
-    try {
-      ;({ done, value } = step as IteratorResult<unknown>)
-    } catch (error) {
-      return this.#failHere(execution, this.#host.failureOf(error))
-    }
-    if (done) {
-      execution.generator = null
-      return this.#finalResult(execution, value)
-    }
-    const failure = this.#emission(execution, value)
-    if (failure !== null) this.#failHere(execution, failure)
-    else this.#stack.push(execution)
-  }
-
-  // ---- emissions
-
-  /**
-   * `ctx.emit`. Published at once; null or what is wrong. An execution that is over emits nothing more: its cascade may have
-   * ended.
-   */
+  /** `ctx.emit`. Published at once; null or what is wrong. */
   emit(execution: Execution, outputs: unknown): Failure | null {
-    if (execution.ended || (this.#inside !== execution && !execution.away)) return emitsAfterEnd(execution)
-    if (this.#inside !== null) return this.#emission(execution, outputs)
-    this.#now = this.#host.clock()
-    const failure = this.#emission(execution, outputs)
-    const { next } = this.#emissions
-    for (const wave of next) {
-      wave.arrived = true
-      this.#arrivals.push(wave)
-    }
-    next.length = 0
-    this.#host.wants(this)
-    return failure
+    return this.#executions.emit(execution, outputs)
   }
 
+  /** The execution whose body runs now, on this thread's stack. */
   get inside(): Execution | null {
-    return this.#inside
+    return this.#executions.inside
   }
 
   /** Too many emissions that the body did not await: why they are refused, or null. */
   overflow(execution: Execution): string | null {
-    return this.control.overflow(execution, this.#emissions.next.length, this.inner)
-  }
-
-  #emission(execution: Execution, outputs: unknown): Failure | null {
-    const failure = this.#emissions.take(execution, outputs)
-    if (failure !== null) return failure === NO_OUTPUTS ? null : failure
-    if (this.control.endsRing(execution)) return emitsInRing(execution)
-    this.#emissions.publish(execution, this.#time())
-    return null
-  }
-
-  #time(): number {
-    return Math.floor(this.#host.origin_us + this.#now * 1000)
+    return this.#executions.overflow(execution)
   }
 
   // ---- deploy
@@ -617,10 +356,7 @@ export class FlowRun {
     for (const wave of this.queuedWaves()) interrupted.add(wave.cascade)
     for (const seat of this.#seats.all()) {
       const { active } = seat
-      if (active === null) continue
-      active.ended = true
-      active.abort?.abort()
-      this.#closeGenerator(active)
+      if (active !== null) this.#executions.giveUp(active)
     }
     for (const cascade of interrupted) {
       this.waves.tellBroken(cascade)

@@ -9,6 +9,8 @@ const SPARE_WAVES = 64
 
 /** The waves and cascades of one flow that have begun and not ended, and which replaced values they may still have to read. */
 export class OpenWaves {
+  /** The thread's monotonic clock, as of the last body of the flow that ran. */
+  now_ms = 0
   /** Cascades begun: the flow's clock. A wave reads nothing that a later cascade published. */
   clock = 0
   /** Waves are open that began before the newest cascade: what they may read is kept when it is replaced. */
@@ -26,11 +28,6 @@ export class OpenWaves {
   constructor(flow: FlowRun, host: Host) {
     this.#flow = flow
     this.#host = host
-  }
-
-  /** The thread's monotonic clock, as of the last body that ran. */
-  get now_ms(): number {
-    return this.#flow.now_ms
   }
 
   get size(): number {
