@@ -97,7 +97,7 @@ export const limits = {
   // the journal between threads and the store
   JOURNAL_RING_BYTES: 8 * MIB,
   /** What a lane writes without a mark, in bytes and in time, before it marks in the middle of a cascade. */
-  UNIT_BYTES: 32 * MIB,
+  UNIT_BYTES: 8 * MIB,
   UNIT_MS: 1_000,
   GROUP_COMMIT_MS: 50,
 

@@ -43,12 +43,17 @@ export class LaneUnits {
     this.#lane = parts.lane
   }
 
+  /** The store holds what has no mark in memory of its own, and commits it in one piece: a unit ends at this size. */
+  get isLarge(): boolean {
+    return this.#memory.journal.unmarked() >= limits.UNIT_BYTES
+  }
+
   /** The unit ends with the turn, unless the flow stands in the middle of a cascade: then with that. */
   endTurn(flow: FlowRun): void {
     if (flow.isHalfway) {
       if (this.halfway === null) this.#halfway_since = this.#lane.clock()
       this.halfway = flow
-      if (this.#lane.clock() - this.#halfway_since > limits.UNIT_MS) this.forceMark(flow)
+      if (this.isLarge || this.#lane.clock() - this.#halfway_since > limits.UNIT_MS) this.forceMark(flow)
     } else {
       if (this.halfway === flow) this.halfway = null
       this.#close(flow)

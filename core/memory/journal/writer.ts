@@ -191,9 +191,16 @@ export class JournalWriter {
       atomics.announce(this.#i32, this.#head + JOURNAL_HEADER.word.reserved, this.#reserved)
       if (this.#left(this.#tail) < COUNT_UNITS) this.#pad()
       this.#count()
+      this.#callStore()
     }
     if (units > this.#left(this.#tail)) this.#pad()
     this.#aim()
+  }
+
+  /** A long unit has no marks that would wake the store: half a ring before the writer has to wait, it hears that room is wanted. */
+  #callStore(): void {
+    if (((this.#tail - this.#marked) | 0) <= this.#units >> 1) return
+    if (atomics.acquire(this.#i32, this.#store_sleeping) !== 0) this.#wakes.store()
   }
 
   /** Units from a position to the end of its lap, at least 1. */

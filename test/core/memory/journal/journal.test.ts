@@ -175,6 +175,18 @@ test('a mark wakes the store and the front only when they sleep', () => {
   assert.deepEqual(woken, ['store', 'store', 'front'])
 })
 
+test('a unit of more than half a ring calls the sleeping store before it has to wait for room', () => {
+  const memory = smallMemory({ ring_bytes: 4096 })
+  let calls = 0
+  const writer = new JournalWriter(memory, LANE, { store: () => calls++, front() {} })
+  new Sleeper(memory, SLOT.store).announce()
+  while (writer.unmarked() < 2048) writer.taken(1, 1)
+  assert.equal(calls, 0)
+  while (writer.unmarked() < 3000) writer.taken(1, 1)
+  assert.ok(calls > 0)
+  assert.ok(writer.hasRoom(40))
+})
+
 test('after a death the complete records are committed, and the next writer goes on', () => {
   const memory = smallMemory()
   const dead = new JournalWriter(memory, LANE, none)
