@@ -6,6 +6,8 @@ const SUB_BITS = 3
 const FIRST_EXPONENT = 6
 const LAST_EXPONENT = 40
 export const BUCKETS = (LAST_EXPONENT - FIRST_EXPONENT) << SUB_BITS
+/** Anything shorter is counted in the first bucket. */
+export const SHORTEST_NS = 2 ** FIRST_EXPONENT
 const BIAS = (1023 + FIRST_EXPONENT) << SUB_BITS
 
 const bits = new Float64Array(1)

@@ -3,7 +3,7 @@
  * owns the node's flow writes a row (no atomics); anyone reads, and may see a row between two increments.
  */
 
-import { BUCKETS, bucketOf } from './buckets.ts'
+import { BUCKETS, bucketOf, SHORTEST_NS } from './buckets.ts'
 import { layout } from './layout.ts'
 import type { Memory } from './memory.ts'
 
@@ -62,11 +62,16 @@ export const WIRE_ROW = layout(
   64,
 )
 
-/** Where the latencies of a row stand. */
-interface LatencyColumns {
-  readonly word: { readonly [latency in `${Latency}_ns`]: number }
-  readonly offset: { readonly [latency in Latency]: number }
+/** Where the latencies stand, in words from `wait_ns`: in both kinds of rows alike. */
+const { word: W, offset: O } = WIRE_ROW
+const SUM = { wait: 0, execution: W.execution_ns - W.wait_ns, total: W.total_ns - W.wait_ns }
+const BUCKET = {
+  wait: (O.wait - O.wait_ns) >> 2,
+  execution: (O.execution - O.wait_ns) >> 2,
+  total: (O.total - O.wait_ns) >> 2,
 }
+/** Executions noted until they are counted: where they stand, and three durations in ms. */
+const NOTED = 256 * 4
 
 export class NodeCounters {
   readonly #i32: Int32Array
@@ -75,6 +80,8 @@ export class NodeCounters {
   readonly #rows: number
   readonly #wires: number
   readonly #wire_rows: number
+  readonly #noted = new Float64Array(NOTED)
+  #noted_to = 0
 
   constructor(memory: Memory) {
     this.#i32 = memory.i32
@@ -96,20 +103,63 @@ export class NodeCounters {
   }
 
   reset(node: number): void {
+    this.flush()
     const row = this.#row(node)
     this.#i32.fill(0, row >> 2, (row + NODE_ROW.size) >> 2)
   }
 
-  /** An execution that has ended; a failed one too. An object, since a double that crosses a call may become one. */
+  /**
+   * An execution that has ended; a failed one too. Its latencies are counted at the next `flush`: counting them here makes
+   * the lane's loop too long for the compiler to inline, and a body a tenth slower. `times` is an object, since a double that
+   * crosses a call may become one.
+   */
   execution(node: number, times: ExecutionTimes): void {
     const row = this.#row(node)
     this.#f64[(row >> 3) + NODE_ROW.word.executions]! += 1
-    this.#latencies(row, NODE_ROW, times, times.published_ms)
+    this.#note(row + NODE_ROW.offset.wait_ns, times, times.published_ms)
   }
 
   /** The same for the wire by which a value came, among others, that was published at `published_ms`. */
   wire(wire: number, times: ExecutionTimes, published_ms: number): void {
-    this.#latencies(this.#wireRow(wire), WIRE_ROW, times, published_ms)
+    this.#note(this.#wireRow(wire) + WIRE_ROW.offset.wait_ns, times, published_ms)
+  }
+
+  #note(columns: number, times: ExecutionTimes, published_ms: number): void {
+    const noted = this.#noted
+    const at = this.#noted_to
+    noted[at] = columns
+    noted[at + 1] = times.took_ms
+    noted[at + 2] = times.ended_ms - times.root_ms
+    noted[at + 3] = times.ended_ms - times.took_ms - published_ms
+    this.#noted_to = at + 4
+    if (this.#noted_to === noted.length) this.flush()
+  }
+
+  /** Counts the latencies of what has ended. By the owner of the flows, before it lets one go. */
+  flush(): void {
+    const i32 = this.#i32
+    const f64 = this.#f64
+    const noted = this.#noted
+    for (let at = 0; at < this.#noted_to; at += 4) {
+      const columns = noted[at]!
+      const sums = columns >> 3
+      const buckets = columns >> 2
+      const execution = noted[at + 1]! * 1e6
+      const total = noted[at + 2]! * 1e6
+      const wait = noted[at + 3]! * 1e6
+      f64[sums + SUM.execution]! += execution
+      f64[sums + SUM.total]! += total
+      i32[buckets + BUCKET.execution + bucketOf(execution)]! += 1
+      i32[buckets + BUCKET.total + bucketOf(total)]! += 1
+      // Mostly none: the value was published by the body that ran just before.
+      if (wait < SHORTEST_NS) {
+        i32[buckets + BUCKET.wait]! += 1
+      } else {
+        f64[sums + SUM.wait]! += wait
+        i32[buckets + BUCKET.wait + bucketOf(wait)]! += 1
+      }
+    }
+    this.#noted_to = 0
   }
 
   /** A node without a body has done what it is for: an inject has published. */
@@ -117,26 +167,6 @@ export class NodeCounters {
     const row = this.#row(node)
     this.#f64[(row >> 3) + NODE_ROW.word.executions]! += 1
     this.#i32[(row + NODE_ROW.offset.execution) >> 2]! += 1
-  }
-
-  #latencies(row: number, { word, offset }: LatencyColumns, times: ExecutionTimes, published_ms: number): void {
-    const i32 = this.#i32
-    const f64 = this.#f64
-    const half = row >> 3
-    const execution = times.took_ms * 1e6
-    const total = (times.ended_ms - times.root_ms) * 1e6
-    const wait = (times.ended_ms - times.took_ms - published_ms) * 1e6
-    f64[half + word.execution_ns]! += execution
-    f64[half + word.total_ns]! += total
-    i32[((row + offset.execution) >> 2) + bucketOf(execution)]! += 1
-    i32[((row + offset.total) >> 2) + bucketOf(total)]! += 1
-    // Mostly none: the value was published by the body that ran just before.
-    if (wait < 64) {
-      i32[(row + offset.wait) >> 2]! += 1
-    } else {
-      f64[half + word.wait_ns]! += wait
-      i32[((row + offset.wait) >> 2) + bucketOf(wait)]! += 1
-    }
   }
 
   error(node: number, now_ms: number): void {
@@ -179,16 +209,16 @@ export class NodeCounters {
 
   /** Copies the buckets of a node's histogram, each as it stands: modulo 2^32. Answers the sum of its durations in ns. */
   readNode(node: number, which: Latency, counts: Uint32Array): number {
-    return this.#read(this.#row(node), NODE_ROW, which, counts)
+    return this.#read(this.#row(node) + NODE_ROW.offset.wait_ns, which, counts)
   }
 
   readWire(wire: number, which: Latency, counts: Uint32Array): number {
-    return this.#read(this.#wireRow(wire), WIRE_ROW, which, counts)
+    return this.#read(this.#wireRow(wire) + WIRE_ROW.offset.wait_ns, which, counts)
   }
 
-  #read(row: number, { word, offset }: LatencyColumns, which: Latency, counts: Uint32Array): number {
-    const first = (row + offset[which]) >> 2
+  #read(columns: number, which: Latency, counts: Uint32Array): number {
+    const first = (columns >> 2) + BUCKET[which]
     for (let i = 0; i < BUCKETS; i++) counts[i] = this.#i32[first + i]!
-    return this.#f64[(row >> 3) + word[`${which}_ns`]]!
+    return this.#f64[(columns >> 3) + SUM[which]]!
   }
 }

@@ -8,5 +8,12 @@ export const timesOf = (wait_ns: number, execution_ns: number, total_ns: number)
   root_ms: (execution_ns - total_ns) / 1e6,
 })
 
-export const countWire = (counters: NodeCounters, wire: number, times: ExecutionTimes): void =>
+export function countExecution(counters: NodeCounters, node: number, times: ExecutionTimes): void {
+  counters.execution(node, times)
+  counters.flush()
+}
+
+export function countWire(counters: NodeCounters, wire: number, times: ExecutionTimes): void {
   counters.wire(wire, times, times.published_ms)
+  counters.flush()
+}

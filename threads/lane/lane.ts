@@ -364,6 +364,7 @@ class Lane implements Host {
   }
 
   #endTurn(flow: FlowRun): void {
+    this.#memory.counters.flush()
     this.#units.endTurn(flow)
     this.#memory.flows.setInner(flow.index, flow.inner, 0)
     flow.control.letEmittersGoOn()
@@ -544,7 +545,7 @@ class Lane implements Host {
     const { journal, isStopping } = this.#memory
     journal.waitForRoom(bytes, isStopping)
     const flow = this.#runs.get(run.plan.flow_index)
-    if (journal.unmarked() < limits.UNIT_BYTES || flow === undefined) return
+    if (!this.#units.isLarge || flow === undefined) return
     if (!cascade.recorded || cascade.fresh) this.#units.recordAsOpen(flow, cascade)
     this.#units.forceMark(flow)
     journal.waitForRoom(bytes, isStopping)

@@ -79,6 +79,7 @@ function play(round_seed: number): void {
     },
   ]
   for (let step = 0; step < STEPS; step++) steps[Math.floor(random() * steps.length)]!(Math.floor(random() * NODES))
+  counters.flush()
   for (let node = 0; node < NODES; node++) {
     const { counted } = model[node]!
     for (const name of COUNTED) assert.equal(counters.get(node, name), counted[name], name)

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { bucketOf } from '../../../core/memory/buckets.ts'
 import { NODE_ROW, NodeCounters } from '../../../core/memory/counters.ts'
 import { Latencies } from '../../../server/observe/latencies.ts'
-import { countWire, timesOf } from '../../kit/execution-times.ts'
+import { countExecution, countWire, timesOf } from '../../kit/execution-times.ts'
 import { smallMemory } from '../../kit/memory.ts'
 
 const NODE = { node: 3 }
@@ -26,9 +26,9 @@ describe('latencies', () => {
     const { counters, latencies } = measuring()
     assert.deepEqual(latencies.sinceStart(NODE), { wait: null, execution: null, total: null })
     assert.equal(latencies.lastMinute(NODE), null, 'no minute has closed')
-    for (let i = 0; i < 90; i++) counters.execution(3, timesOf(1 * MS, 2 * MS, 3 * MS))
+    for (let i = 0; i < 90; i++) countExecution(counters, 3, timesOf(1 * MS, 2 * MS, 3 * MS))
     await latencies.closeMinute()
-    for (let i = 0; i < 10; i++) counters.execution(3, timesOf(100 * MS, 200 * MS, 300 * MS))
+    for (let i = 0; i < 10; i++) countExecution(counters, 3, timesOf(100 * MS, 200 * MS, 300 * MS))
     near(latencies.lastMinute(NODE)!.execution?.p99_s, 0.002)
     await latencies.closeMinute()
     const minute = latencies.lastMinute(NODE)!
@@ -50,7 +50,7 @@ describe('latencies', () => {
 
   test('of a wire are its own', async () => {
     const { counters, latencies } = measuring()
-    counters.execution(3, timesOf(1, 1, 1))
+    countExecution(counters, 3, timesOf(1, 1, 1))
     countWire(counters, 2, timesOf(5 * MS, 6 * MS, 7 * MS))
     await latencies.closeMinute()
     near(latencies.sinceStart(WIRE).total?.p50_s, 0.007)
@@ -64,7 +64,7 @@ describe('latencies', () => {
     await latencies.closeMinute()
     memory.i32[bucket] = -2
     await latencies.closeMinute()
-    for (let i = 0; i < 5; i++) counters.execution(3, timesOf(1, 1, MS))
+    for (let i = 0; i < 5; i++) countExecution(counters, 3, timesOf(1, 1, MS))
     assert.equal(memory.i32[bucket], 3)
     assert.equal(latencies.sinceStart(NODE).total!.count, 2 ** 32 + 3)
     await latencies.closeMinute()
