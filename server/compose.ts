@@ -237,6 +237,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     under_way: under_way.task(resumed.flows),
     bounds,
     plans: () => flows.plans(),
+    planBytes: () => flows.planBytes(),
     orphans: () => [...ended.indexes, ...[...flows.plans()].filter(plan => !plan.enabled).map(plan => plan.flow_index)],
     timerPort: port => timer.post({ type: 'lane', port }, [port]),
     dispatch: (request, lost, over) => calls.take(request, lost, over),

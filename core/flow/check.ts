@@ -34,8 +34,8 @@ export interface Body {
 /** What the check cannot know by itself. */
 export interface Rules {
   types: NodeTypes
-  /** Does what the types would wait for, before they check; rejects when it cannot. */
-  prepare?(nodes: readonly NormalNode[]): Promise<void>
+  /** Does what the types would wait for, before they check; throws when it cannot. */
+  prepare?(nodes: readonly NormalNode[]): Steps<void>
   /** May a message of the dtype carry the value? */
   fits(value: unknown, dtype: Dtype): Refusal | null
   /** A stored flavor. */
@@ -85,7 +85,7 @@ export function* checkSteps(
   checkWiring(name, document, dtypes, world, refusals)
   yield
   checkDefaults(document, rules, refusals)
-  if (rules.prepare) yield rules.prepare(document.nodes)
+  if (rules.prepare) yield* rules.prepare(document.nodes)
   const bodies = yield* checkNodes(document, rules, refusals)
   refusals.throwIfAny()
   return { document, issues: issuesOf(name, document, world), bodies }

@@ -1,3 +1,5 @@
+import type { Steps } from '../steps.ts'
+
 /**
  * Wave order: which edges go back, and in which order the nodes of one wave run.
  *
@@ -28,14 +30,18 @@ export interface Arrangement {
   upstream: Uint32Array[]
 }
 
-export function arrange(edges: Edges): Arrangement {
+/** In steps of some milliseconds at most, with the most edges that a document may have. */
+export function* arrangeSteps(edges: Edges): Steps<Arrangement> {
   const back = backEdges(edges)
+  yield
   const isBack = (from: number, to: number): boolean => back.has(from * edges.count + to)
   const ordering = orderingEdges(edges, isBack)
+  yield
   const order = topological(ordering)
+  yield
   const position = new Array<number>(edges.count)
   for (let at = 0; at < order.length; at++) position[order[at]!] = at
-  return { order, position, isBack, upstream: reachedFrom(order, position, ordering) }
+  return { order, position, isBack, upstream: yield* reachedFrom(order, position, ordering) }
 }
 
 /** Edges as `from * count + to`. */
@@ -133,21 +139,22 @@ function topological(edges: readonly (readonly number[])[]): number[] {
 }
 
 /** Bitsets by position; `order` is topological, so each row is complete before it is handed on. */
-function reachedFrom(
+function* reachedFrom(
   order: readonly number[],
   position: readonly number[],
   edges: readonly (readonly number[])[],
-): Uint32Array[] {
+): Steps<Uint32Array[]> {
   const words = Math.ceil(order.length / 32)
   const upstream = order.map(() => new Uint32Array(words))
-  order.forEach((node, at) => {
+  for (const [at, node] of order.entries()) {
     const mine = upstream[at]!
     for (const to of edges[node]!) {
       const theirs = upstream[position[to]!]!
       for (let word = 0; word < words; word++) theirs[word]! |= mine[word]!
       theirs[at >>> 5]! |= 1 << (at & 31)
     }
-  })
+    yield
+  }
   return upstream
 }
 

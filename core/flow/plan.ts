@@ -1,9 +1,10 @@
 import { qualify } from '../../protocol/names.ts'
 import type { NormalDocument, NormalNode } from '../../protocol/nouns/flow-document.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
+import { finish, type Steps } from '../steps.ts'
 import { changeKey, type Hash } from './difference.ts'
 import type { World } from './facts.ts'
-import { arrange } from './order.ts'
+import { arrangeSteps } from './order.ts'
 
 /**
  * A flow document made ready to run: names resolved to engine-wide indexes, nodes in wave order, edges split into forward
@@ -137,37 +138,49 @@ export interface PlanInput {
 
 const ascending = (a: number, b: number): number => a - b
 
-export function compilePlan(input: PlanInput): Plan {
+export const compilePlan = (input: PlanInput): Plan => finish(compileSteps(input))
+
+/** The same in steps, of a node or a message each: 2,000 nodes take 60 ms. What it is made of must not change meanwhile. */
+export function* compileSteps(input: PlanInput): Steps<Plan> {
   const { flow, document, indexer, world } = input
   const nodes = document.nodes
   const messages = new Messages(input)
   // Declared first, so that a message has its producer's dtype wherever it stands in the document.
   for (const port of document.inputs) messages.own(port.message, port.dtype)
-  for (const node of nodes) for (const port of node.ports.outputs) messages.own(port.message, port.dtype)
-  for (const node of nodes)
+  for (const node of nodes) {
+    for (const port of node.ports.outputs) messages.own(port.message, port.dtype)
+    yield
+  }
+  for (const node of nodes) {
     for (const port of node.ports.inputs) {
       const [owner, name] = split(flow, port.message)
       if (owner === flow) messages.own(name, port.dtype)
       else messages.foreign(owner, name, world.flow(owner)?.messages.get(name)?.dtype ?? port.dtype)
     }
+    yield
+  }
 
   const readers = messages.list.map(() => ({ triggered: new Set<number>(), reading: new Set<number>() }))
-  nodes.forEach((node, number) => {
+  for (const [number, node] of nodes.entries()) {
     for (const port of node.ports.inputs) {
       const at = messages.at(port.message)
       ;(port.trigger ? readers[at]!.triggered : readers[at]!.reading).add(number)
     }
-  })
+    yield
+  }
   const targetsOf = (node: NormalNode, of: 'triggered' | 'reading'): number[] => {
     const targets = new Set<number>()
     for (const port of node.ports.outputs) for (const to of readers[messages.at(port.message)]![of]) targets.add(to)
     return [...targets].sort(ascending)
   }
-  const arrangement = arrange({
-    count: nodes.length,
-    triggers: nodes.map(node => targetsOf(node, 'triggered')),
-    reads: nodes.map(node => targetsOf(node, 'reading')),
-  })
+  const triggers: number[][] = []
+  const reads: number[][] = []
+  for (const node of nodes) {
+    triggers.push(targetsOf(node, 'triggered'))
+    reads.push(targetsOf(node, 'reading'))
+    yield
+  }
+  const arrangement = yield* arrangeSteps({ count: nodes.length, triggers, reads })
   const positions = (numbers: Iterable<number>): number[] =>
     Array.from(numbers, number => arrangement.position[number]!).sort(ascending)
 
@@ -175,67 +188,69 @@ export function compilePlan(input: PlanInput): Plan {
     for (const port of node.ports.outputs)
       messages.list[messages.at(port.message)]!.producer = arrangement.position[number]!
   })
-  messages.list.forEach((message, at) => {
+  for (const [at, message] of messages.list.entries()) {
     message.readers = positions(readers[at]!.triggered)
     message.queued = readers[at]!.triggered.size + readers[at]!.reading.size > 0
-  })
+    yield
+  }
 
+  const planned: PlanNode[] = []
+  for (const [position, number] of arrangement.order.entries()) {
+    const node = nodes[number]!
+    const digest = input.digest(node.id)
+    const isolation = node.isolation ?? (digest === null ? null : (input.isolation ?? null))
+    const since = input.since?.(node.id) ?? 0
+    const index = indexer.node(`${flow}.${node.id}`)
+    const woken_by = new Set(node.ports.inputs.filter(({ trigger }) => trigger).map(port => messages.at(port.message)))
+    planned.push({
+      id: node.id,
+      qualified: `${flow}.${node.id}`,
+      index,
+      position,
+      type: node.type,
+      settings: node.settings,
+      language: node.language,
+      digest,
+      since,
+      change_key: stateKey(changeKey(node, input.hash), since),
+      inputs: node.ports.inputs.map(port => {
+        const message = messages.at(port.message)
+        const wire = port.trigger && woken_by.size > 1
+        return {
+          port: port.name,
+          dtype: port.dtype,
+          message,
+          trigger: port.trigger,
+          wire: wire ? indexer.wire(messages.list[message]!.index, index, port.name) : -1,
+        }
+      }),
+      outputs: node.ports.outputs.map(port => {
+        const message = messages.at(port.message)
+        const woken = [...readers[message]!.triggered]
+        return {
+          port: port.name,
+          dtype: port.dtype,
+          message,
+          rate_hz: port.rate_hz,
+          forward: positions(woken.filter(to => !arrangement.isBack(number, to))),
+          back: positions(woken.filter(to => arrangement.isBack(number, to))),
+        }
+      }),
+      upstream: arrangement.upstream[position]!,
+      dispatch: isolation !== null || isDispatched(node),
+      timeout_s: node.timeout,
+      resources: node.resources,
+      device: node.device,
+      isolation,
+    })
+    yield
+  }
   return {
     flow,
     flow_index: indexer.flow(flow),
     version: input.version,
     enabled: input.enabled,
-    nodes: arrangement.order.map((number, position) => {
-      const node = nodes[number]!
-      const digest = input.digest(node.id)
-      const isolation = node.isolation ?? (digest === null ? null : (input.isolation ?? null))
-      const since = input.since?.(node.id) ?? 0
-      const index = indexer.node(`${flow}.${node.id}`)
-      const woken_by = new Set(
-        node.ports.inputs.filter(({ trigger }) => trigger).map(port => messages.at(port.message)),
-      )
-      return {
-        id: node.id,
-        qualified: `${flow}.${node.id}`,
-        index,
-        position,
-        type: node.type,
-        settings: node.settings,
-        language: node.language,
-        digest,
-        since,
-        change_key: stateKey(changeKey(node, input.hash), since),
-        inputs: node.ports.inputs.map(port => {
-          const message = messages.at(port.message)
-          const wire = port.trigger && woken_by.size > 1
-          return {
-            port: port.name,
-            dtype: port.dtype,
-            message,
-            trigger: port.trigger,
-            wire: wire ? indexer.wire(messages.list[message]!.index, index, port.name) : -1,
-          }
-        }),
-        outputs: node.ports.outputs.map(port => {
-          const message = messages.at(port.message)
-          const woken = [...readers[message]!.triggered]
-          return {
-            port: port.name,
-            dtype: port.dtype,
-            message,
-            rate_hz: port.rate_hz,
-            forward: positions(woken.filter(to => !arrangement.isBack(number, to))),
-            back: positions(woken.filter(to => arrangement.isBack(number, to))),
-          }
-        }),
-        upstream: arrangement.upstream[position]!,
-        dispatch: isolation !== null || isDispatched(node),
-        timeout_s: node.timeout,
-        resources: node.resources,
-        device: node.device,
-        isolation,
-      }
-    }),
+    nodes: planned,
     messages: messages.list,
     seeded: [],
     by_message: new Map(messages.list.map((message, at) => [message.index, at])),

@@ -2,6 +2,7 @@ import type { Plan } from '../../core/flow/plan.ts'
 import { Wiring } from '../../core/flow/wiring.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
+import type { PlanBytes } from '../../threads/lane/plan-bytes.ts'
 import type { LiveFlow } from './flow.ts'
 
 /** The flows that exist now, by name, and which of them read whose messages. Changed by one save, removal or rename at a time. */
@@ -34,6 +35,10 @@ export class Catalog {
 
   plans(): Iterable<Plan> {
     return [...this.#flows.values()].map(flow => flow.plan)
+  }
+
+  planBytes(): Iterable<PlanBytes> {
+    return [...this.#flows.values()].map(flow => flow.plan_bytes)
   }
 
   /** Under its present name. */

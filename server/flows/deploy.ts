@@ -2,15 +2,18 @@ import { createHash } from 'node:crypto'
 import { releaseHeld } from '../../core/cascade/release-held.ts'
 import type { Rules } from '../../core/flow/check.ts'
 import { factsOf } from '../../core/flow/facts.ts'
-import { compilePlan, type Plan } from '../../core/flow/plan.ts'
+import { compileSteps, type Plan } from '../../core/flow/plan.ts'
+import { finish, type Steps } from '../../core/steps.ts'
 import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
 import { nowUs } from '../../protocol/time.ts'
 import { newEncoded } from '../../protocol/values/codec.ts'
 import type { ToLane } from '../../threads/lane/messages.ts'
+import { encodePlanSteps, planBytes } from '../../threads/lane/plan-bytes.ts'
 import { injectPlan } from '../../threads/nodes/inject.ts'
 import type { InjectPlan, RatedPlan, ToTimer } from '../../threads/timer/messages.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
 import type { Store } from '../store/front/client.ts'
+import { inSlices, nextTurn } from '../watch/slices.ts'
 import { Bodies } from './bodies.ts'
 import type { Catalog } from './catalog.ts'
 import type { LiveFlow } from './flow.ts'
@@ -59,7 +62,8 @@ export class Deploy {
     const { catalog, map, bodies } = this.#parts
     for (const flow of flows) {
       this.#ensureBodies(flow.document)
-      flow.plan = this.#compile(flow)
+      flow.plan = finish(this.#compileSteps(flow))
+      flow.plan_bytes = planBytes(flow.plan, finish(encodePlanSteps(flow.plan)))
       catalog.add(flow)
       map.set(flow)
     }
@@ -73,35 +77,43 @@ export class Deploy {
     for (const flow of this.#parts.catalog.all()) this.#postTimers(flow, true)
   }
 
-  /** `fire`: `once` injects do. */
-  deploy(flow: LiveFlow, fire: boolean): void {
+  /** `fire`: `once` injects do. The flow runs on its old plan until the new one is there, and what runs it changes at once. */
+  async deploy(flow: LiveFlow, fire: boolean): Promise<void> {
     const stale = this.#parts.catalog.wiring.set(factsOf(flow.name, flow.document, flow.enabled))
-    this.#run(flow, fire)
-    for (const other of stale) this.redeploy(other)
+    await this.#run(flow, fire)
+    for (const other of stale) await this.redeploy(other)
   }
 
   /** Another flow's wiring reaches this one: the same document, a new plan. */
-  redeploy(name: string): void {
+  async redeploy(name: string): Promise<void> {
     const flow = this.#parts.catalog.find(name)
-    if (flow !== undefined) this.#run(flow, false)
+    if (flow !== undefined) await this.#run(flow, false)
   }
 
   /** The plan of a document that is not deployed, for a batch run of it. */
-  compile(flow: Compiled): Plan {
+  async compile(flow: Compiled): Promise<Plan> {
     this.#ensureBodies(flow.document)
-    const plan = this.#compile(flow)
+    const plan = await inSlices(this.#compileSteps(flow))
     this.#registerNames([plan])
     return plan
   }
 
-  #run(flow: LiveFlow, fire: boolean): void {
-    const { front, map } = this.#parts
-    flow.plan = this.compile(flow)
+  async #run(flow: LiveFlow, fire: boolean): Promise<void> {
+    const plan = await this.compile(flow)
+    this.#replace(flow, plan, await inSlices(encodePlanSteps(plan)), fire)
+    await nextTurn()
+  }
+
+  #replace(flow: LiveFlow, plan: Plan, parts: readonly Buffer[], fire: boolean): void {
+    const { front, map, catalog } = this.#parts
+    flow.plan = plan
+    catalog.add(flow)
     const removed = map.set(flow)
     seedDefaults(flow, front, map)
     flow.plan.seeded = [...flow.seeded]
     this.#releaseUnlimited(flow)
-    this.#parts.toLanes({ type: 'plan', plan: flow.plan })
+    flow.plan_bytes = planBytes(flow.plan, parts)
+    this.#parts.toLanes({ type: 'plan', plan: flow.plan_bytes })
     this.#postTimers(flow, fire)
     this.#parts.changed(flow.name, removed)
     if (flow.enabled && front.queue.length(flow.index) > 0) front.ready.markReady(flow.index)
@@ -123,10 +135,14 @@ export class Deploy {
     front.journal.mark()
   }
 
-  #compile(flow: Compiled): Plan {
+  *#compileSteps(flow: Compiled): Steps<Plan> {
     const { names, catalog, isolation } = this.#parts
-    const digests = new Map(flow.document.nodes.map(node => [node.id, Bodies.digest(node)]))
-    return compilePlan({
+    const digests = new Map<string, string | null>()
+    for (const node of flow.document.nodes) {
+      digests.set(node.id, Bodies.digest(node))
+      yield
+    }
+    return yield* compileSteps({
       flow: flow.name,
       version: flow.version,
       enabled: flow.enabled,

@@ -22,7 +22,7 @@ export async function enable(parts: EnableParts, name: string, enabled: boolean,
     flow.enabled = enabled
     flow.updated_by = author
     written(flow, commit)
-    parts.deploy.deploy(flow, enabled)
+    await parts.deploy.deploy(flow, enabled)
     parts.announce(enabled ? 'flow_enabled' : 'flow_disabled', name, { by: author })
   }
   const kept = flow.document.nodes.map(node => node.id)

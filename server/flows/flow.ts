@@ -2,6 +2,7 @@ import type { Route } from '../../core/cascade/publish/route.ts'
 import type { Plan } from '../../core/flow/plan.ts'
 import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
+import type { PlanBytes } from '../../threads/lane/plan-bytes.ts'
 
 /** A stored flow as the engine runs it. */
 export interface LiveFlow {
@@ -25,6 +26,8 @@ export interface LiveFlow {
   /** Indexes of messages that got their default as their first value since the flow runs. */
   readonly seeded: Set<number>
   plan: Plan
+  /** The plan as lanes take it. */
+  plan_bytes: PlanBytes
 }
 
 /** A flow that nothing was written of and that has no plan yet. */
@@ -44,6 +47,7 @@ export const newFlow = (name: string, index: number, document: NormalDocument): 
   rated: new Set(),
   seeded: new Set(),
   plan: null as never,
+  plan_bytes: null as never,
 })
 
 /** The store has committed a change of the flow. */

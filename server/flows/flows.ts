@@ -14,6 +14,7 @@ import type {
 import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
+import type { PlanBytes } from '../../threads/lane/plan-bytes.ts'
 import type { Store } from '../store/front/client.ts'
 import type { StoredFlow } from '../store/front/replies.ts'
 import { Catalog } from './catalog.ts'
@@ -74,6 +75,10 @@ export class LiveFlows implements Flows {
     return this.#catalog.plans()
   }
 
+  planBytes(): Iterable<PlanBytes> {
+    return this.#catalog.planBytes()
+  }
+
   all(): Iterable<LiveFlow> {
     return this.#catalog.all()
   }
@@ -102,11 +107,23 @@ export class LiveFlows implements Flows {
 
   /** What a batch run of the flow as of `commit` executes. */
   async runnable(name: string, commit: string): Promise<{ plan: Plan; document: NormalDocument }> {
-    const flow = this.#catalog.find(name)
-    if (flow?.commit === commit) return { plan: flow.plan, document: flow.document }
-    const { document } = await this.#committed(name, commit)
-    const plan = this.#deploy.compile({ name, version: flow?.version ?? 0, enabled: true, document })
-    return { plan, document }
+    const deployed = (): { plan: Plan; document: NormalDocument } | null => {
+      const flow = this.#catalog.find(name)
+      // A save that is under way has its document and not its plan yet.
+      const isWhole = flow?.commit === commit && flow.plan.version === flow.version
+      return isWhole ? { plan: flow.plan, document: flow.document } : null
+    }
+    return (
+      deployed() ??
+      this.inTurn(async () => {
+        const there = deployed()
+        if (there !== null) return there
+        const { document } = await this.#committed(name, commit)
+        const version = this.#catalog.find(name)?.version ?? 0
+        const plan = await this.#deploy.compile({ name, version, enabled: true, document })
+        return { plan, document }
+      })
+    )
   }
 
   /** What a start found in the store. Nobody else runs yet. `since`: with which version nodes that have a state began. */

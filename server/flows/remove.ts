@@ -42,7 +42,7 @@ export async function remove(parts: RemoveParts, name: string, author: string): 
     name,
     flow.document.nodes.map(node => node.id),
   )
-  for (const other of stale) deploy.redeploy(other)
   parts.changed(name, removed)
+  for (const other of stale) await deploy.redeploy(other)
   parts.announce('flow_deleted', name, { by: author })
 }

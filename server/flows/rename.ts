@@ -1,3 +1,4 @@
+import { documentTextSteps } from '../../core/flow/document-text.ts'
 import { factsOf } from '../../core/flow/facts.ts'
 import { renameReferences } from '../../core/flow/rename.ts'
 import { ServiceError } from '../../protocol/errors.ts'
@@ -7,6 +8,7 @@ import type { SavedFlow } from '../../protocol/nouns/flow.ts'
 import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
 import type { NodeHealth } from '../observe/node-health.ts'
 import type { Store } from '../store/front/client.ts'
+import { inSlices } from '../watch/slices.ts'
 import type { Catalog } from './catalog.ts'
 import type { Deploy } from './deploy.ts'
 import { type LiveFlow, written } from './flow.ts'
@@ -44,7 +46,10 @@ export async function rename(parts: RenameParts, from: string, to: string, autho
     const document = other && renameReferences(other.document, from, to)
     if (document) rewritten.push({ name, document })
   }
-  const commit = await parts.store.renameFlow({ from, to, rewritten, author })
+  const texts: { name: string; document: string }[] = []
+  for (const { name, document } of rewritten)
+    texts.push({ name, document: await inSlices(documentTextSteps(document)) })
+  const commit = await parts.store.renameFlow({ from, to, rewritten: texts, author })
   move(parts, flow, from, to)
   written(flow, commit)
   flow.updated_by = author
@@ -55,8 +60,8 @@ export async function rename(parts: RenameParts, from: string, to: string, autho
     if (entry) written(other, entry)
     catalog.wiring.set(factsOf(name, document, other.enabled))
   }
-  deploy.deploy(flow, false)
-  for (const { name } of rewritten) deploy.redeploy(name)
+  await deploy.deploy(flow, false)
+  for (const { name } of rewritten) await deploy.redeploy(name)
   parts.announce('flow_renamed', to, { from, by: author })
   const kept = flow.document.nodes.map(node => node.id)
   return { name: to, version: flow.version, commit: flow.commit, restarted: [], kept, issues: parts.show.issues(flow) }

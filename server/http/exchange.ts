@@ -4,7 +4,9 @@ import type { Admission, Admissions } from '../auth/gatekeeper.ts'
 import { mayCall, type Principal } from '../auth/principal.ts'
 import type { Log } from '../observe/serve-log.ts'
 import type { FrontWatch } from '../watch/front-watch.ts'
+import { inSlices } from '../watch/slices.ts'
 import { AnswerStream, type StreamChannel } from './answer-stream.ts'
+import { jsonSteps } from './json-text.ts'
 import { refusalOf } from './problem.ts'
 import { bytesOf, writeAnswer, writeRefusal } from './respond.ts'
 import type { Answer, StreamContent } from './route.ts'
@@ -269,7 +271,11 @@ export class Exchange {
 
   #answer(answer: Answer): void {
     if (answer.stream) return this.#answerStream(answer, answer.stream)
-    const bytes = bytesOf(answer)
+    if (answer.long) return this.#later(inSlices(jsonSteps(answer.body)), text => this.#answerBytes(answer, text))
+    this.#answerBytes(answer, bytesOf(answer))
+  }
+
+  #answerBytes(answer: Answer, bytes: string | Uint8Array | null): void {
     const head = this.#isHead
     const channel = this.#finish()
     if (channel === null) return

@@ -23,6 +23,8 @@ export interface Answer {
   readonly status: number
   /** Sent as JSON, unless `content` is set. */
   readonly body?: unknown
+  /** The body may be long: its JSON is made in slices. It must not change meanwhile. */
+  readonly long?: boolean
   /** Sent as it is, with the media type given. */
   readonly content?: { readonly type: string; readonly bytes: string | Uint8Array; readonly page?: boolean }
   /** Sent as it is made, in place of `body` and `content`. */
@@ -39,6 +41,7 @@ export interface StreamContent {
   readonly chunks: AsyncIterable<Uint8Array>
 }
 export const ok = (body: unknown): Answer => ({ status: 200, body })
+export const okLong = (body: unknown): Answer => ({ status: 200, body, long: true })
 export const accepted = (body: unknown): Answer => ({ status: 202, body })
 export const nothing: Answer = { status: 204 }
 

@@ -8,6 +8,7 @@ import { limits } from '../../protocol/limits.ts'
 import type { ArtifactPlace } from '../../threads/calls/artifact-files.ts'
 import { bodyInStack, failureOf } from '../../threads/calls/node-call.ts'
 import type { CallRequest, FromLane, LaneTask, ToLane } from '../../threads/lane/messages.ts'
+import type { PlanBytes } from '../../threads/lane/plan-bytes.ts'
 import type { UnderWayTask } from '../../threads/lane/under-way.ts'
 import { TaskEnd, ThreadPool } from '../../threads/pool.ts'
 import type { LostCall } from '../calls/call-sink.ts'
@@ -54,6 +55,8 @@ export interface LaneTeamOptions {
   readonly under_way: UnderWayTask | null
   readonly bounds: LiveBounds
   plans(): Iterable<Plan>
+  /** The same as lanes take them. */
+  planBytes(): Iterable<PlanBytes>
   /** Indexes of flows that no lane is to run any more. */
   orphans(): Iterable<number>
   timerPort(port: MessagePort): void
@@ -191,7 +194,7 @@ export class LaneTeam {
   }
 
   #add(): Member {
-    const { front, bodies, artifacts, max_cascades, under_way, bounds, plans, timerPort } = this.#options
+    const { front, bodies, artifacts, max_cascades, under_way, bounds, planBytes, timerPort } = this.#options
     const slot = this.#freeSlot()
     const control = new MessageChannel()
     const timer = new MessageChannel()
@@ -220,7 +223,7 @@ export class LaneTeam {
       this.#receive(member, message)
     })
     control.port1.unref()
-    for (const plan of plans()) this.#postTo(slot, control.port1, { type: 'plan', plan })
+    for (const plan of planBytes()) this.#postTo(slot, control.port1, { type: 'plan', plan })
     const task: LaneTask = {
       sab: front.memory.sab,
       slot,

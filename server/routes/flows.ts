@@ -13,7 +13,7 @@ import {
   SaveFlow,
 } from '../../protocol/nouns/flow.ts'
 import type { Engine } from '../engine.ts'
-import { created, existing, nothing, ok, type Route, route } from '../http/route.ts'
+import { created, existing, nothing, ok, okLong, type Route, route } from '../http/route.ts'
 import { closed, listOf, pageQuery } from './queries.ts'
 
 const tag = 'flows'
@@ -67,7 +67,7 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
       summary: 'The flows, by name, each with its issues.',
       query: page,
       answers: { 200: listOf(FlowSummary) },
-      handle: ({ query }) => ok(flows.list(query)),
+      handle: ({ query }) => okLong(flows.list(query)),
     }),
     route({
       method: 'POST',
@@ -94,7 +94,7 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
       summary: 'One flow: its document, what waits in it, and how its nodes do.',
       params: { name },
       answers: { 200: Flow },
-      handle: ({ params }) => ok(flows.get(params.name)),
+      handle: ({ params }) => okLong(flows.get(params.name)),
     }),
     route({
       method: 'PUT',
@@ -108,7 +108,7 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
       unchecked: ['document'],
       answers: { 200: SavedFlow },
       refuses: ['stale_version', 'too_many_flows', ...document_refusals],
-      handle: async ({ params, body, user }) => ok(await inBody(flows.save(params.name, body, user.name))),
+      handle: async ({ params, body, user }) => okLong(await inBody(flows.save(params.name, body, user.name))),
     }),
     route({
       method: 'DELETE',

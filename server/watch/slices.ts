@@ -10,6 +10,9 @@ export async function inSlices<Result>(steps: Steps<Result>): Promise<Result> {
       if (step.done) return step.value
       if (step.value !== undefined) await step.value
     } while (performance.now() < until_ms)
-    await new Promise(resolve => setImmediate(resolve))
+    await nextTurn()
   }
 }
+
+/** The event loop has its turn. */
+export const nextTurn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))

@@ -124,9 +124,12 @@ export class Journal {
 
 export const emptyDocument: NormalDocument = { nodes: [], inputs: [] }
 
-export const saving = (name: string, more: Partial<SaveFlow> = {}): SaveFlow => ({
+export const saving = (
+  name: string,
+  { document = emptyDocument, ...more }: Partial<Omit<SaveFlow, 'document'>> & { document?: NormalDocument } = {},
+): SaveFlow => ({
   name,
-  document: emptyDocument,
+  document: JSON.stringify(document),
   enabled: true,
   author: 'ada',
   message: '',

@@ -24,6 +24,7 @@ import { EventLoopTurns, SLEEP_MS } from './event-loop-turns.ts'
 import { LaneMemory } from './memory.ts'
 import type { FromLane, HeldNotice, LaneTask, Note, PurgeRequest, ToLane } from './messages.ts'
 import { LaneNotes } from './notes.ts'
+import { decodePlan } from './plan-bytes.ts'
 import { RateLimit } from './rate-limit.ts'
 import { RunQueue } from './run-queue.ts'
 import { LaneSeat } from './seat.ts'
@@ -181,7 +182,7 @@ class Lane implements Host {
       const message = got.message as ToLane
       switch (message.type) {
         case 'plan':
-          this.#takePlan(message.plan)
+          this.#takePlan(decodePlan(message.plan))
           break
         case 'drop':
           this.#drop(message.flow)

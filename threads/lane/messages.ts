@@ -1,8 +1,9 @@
 import type { MessagePort } from 'node:worker_threads'
-import type { Plan, PlanNode } from '../../core/flow/plan.ts'
+import type { PlanNode } from '../../core/flow/plan.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import type { ResourceAmounts } from '../../protocol/nouns/run.ts'
 import type { ArtifactPlace } from '../calls/artifact-files.ts'
+import type { PlanBytes } from './plan-bytes.ts'
 import type { UnderWayTask } from './under-way.ts'
 
 /** What the front hands a lane when it starts. */
@@ -23,7 +24,7 @@ export interface LaneTask {
 
 /** Front to lane. Read at the start of a turn: a lane that sleeps is woken after the post. */
 export type ToLane =
-  | { readonly type: 'plan'; readonly plan: Plan }
+  | { readonly type: 'plan'; readonly plan: PlanBytes }
   | { readonly type: 'drop'; readonly flow: number }
   | PurgeRequest
   /**

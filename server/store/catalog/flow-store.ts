@@ -115,7 +115,7 @@ export class FlowStore {
     return this.#write(row, {
       name: save.name,
       version: row.version + 1,
-      document: this.#blobs.put(JSON.stringify(save.document)),
+      document: this.#blobs.put(save.document),
       enabled: save.enabled,
       origin: save.origin === null ? null : JSON.stringify(save.origin),
       author: save.author,
@@ -175,11 +175,11 @@ export class FlowStore {
     return { ...written, rewritten }
   }
 
-  #next(row: FlowRow, document: NormalDocument | null, author: string, message: string): NewCommit {
+  #next(row: FlowRow, document: string | null, author: string, message: string): NewCommit {
     return {
       name: row.name,
       version: row.version + 1,
-      document: document === null ? row.document : this.#blobs.put(JSON.stringify(document)),
+      document: document === null ? row.document : this.#blobs.put(document),
       enabled: row.enabled === 1,
       origin: row.origin,
       author,

@@ -1,7 +1,6 @@
 import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type { Flavor } from '../../../protocol/nouns/flavor.ts'
-import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
 import type { StoreBounds } from '../file/bounds.ts'
 import type { UnreadablePlace } from '../file/unreadable.ts'
 import type {
@@ -24,7 +23,8 @@ export type FlowOrigin = Record<string, unknown>
 
 export interface SaveFlow {
   name: string
-  document: NormalDocument
+  /** As JSON: kept as it is. */
+  document: string
   enabled: boolean
   author: string
   message: string
@@ -41,8 +41,8 @@ export interface SaveFlow {
 export interface RenameFlow {
   from: string
   to: string
-  /** Documents in which references were rewritten, by their flow's name; the renamed flow's own one under `from` or `to`. */
-  rewritten: { name: string; document: NormalDocument }[]
+  /** Documents (as JSON) in which references were rewritten, by their flow's name; the renamed flow's own one under `from` or `to`. */
+  rewritten: { name: string; document: string }[]
   author: string
 }
 

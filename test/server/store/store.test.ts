@@ -118,7 +118,7 @@ test('a rename takes values, states, held values and history along, and rewrites
   const renamed = await store.renameFlow({
     from: 'boiler',
     to: 'kettle',
-    rewritten: [{ name: 'panel', document: emptyDocument }],
+    rewritten: [{ name: 'panel', document: JSON.stringify(emptyDocument) }],
     author: 'ada',
   })
   assert.equal(renamed.version, 2)

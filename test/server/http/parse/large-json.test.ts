@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { ServiceError } from '../../../../protocol/errors.ts'
+import { limits } from '../../../../protocol/limits.ts'
 import { parseLargeJson } from '../../../../server/http/parse/large-json.ts'
 import { seed } from '../../../kit/random.ts'
 
@@ -92,6 +93,10 @@ describe('a large JSON document', () => {
     const list = `[${'{},'.repeat(9_999)}{}]`
     assert.equal(await refused(list, 10_000), 'too_large')
     assert.equal(await refused(list, 10_001), 'not refused')
+    const object = (members: number): string =>
+      `[{${Array.from({ length: members }, (_, at) => `"k${at}":0`).join(',')}},{"a":1}]`
+    assert.equal(await refused(object(limits.VALUE_PARTS)), 'not refused')
+    assert.equal(await refused(object(limits.VALUE_PARTS + 1)), 'too_large')
     assert.equal(await refused(`[${'[],'.repeat(9_000)}${'['.repeat(64)}${']'.repeat(64)}]`), 'too_deep')
   })
 })
