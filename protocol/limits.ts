@@ -94,6 +94,16 @@ export const limits = {
   INJECT_EVERY_S_MAX: 31_536_000,
   CRON_CHARACTERS: 256,
 
+  // the clock
+  /** The machine's clock is followed from so much on; below it is what two looks at two clocks differ by. */
+  CLOCK_FOLLOW_MS: 2,
+  /** From so much on it was set, and not merely corrected: an event says so. */
+  CLOCK_JUMP_MS: 100,
+  /** What is removed by its age: a jump forward makes nothing older before the clock has stood there for so long. */
+  CLOCK_BELIEVED_MS: 24 * 3_600_000,
+  /** A daily time that a jump of at most so much skips is made up for, and one that it repeats is not repeated. */
+  CRON_JUMP_MS: 3 * 3_600_000,
+
   // the journal between threads and the store
   JOURNAL_RING_BYTES: 8 * MIB,
   /** What a lane writes without a mark, in bytes and in time, before it marks in the middle of a cascade. */

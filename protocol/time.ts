@@ -1,11 +1,5 @@
 /** Time on the wire: RFC 3339 with an explicit offset and microseconds. Inside, microseconds since 1970 in a double (exact until 2255). */
 
-/** A getter that takes as long as the rest of `nowUs`. */
-const { timeOrigin } = performance
-
-/** Microseconds since 1970: the clock at the start of this thread, and what has passed since, which no correction of the clock turns back. */
-export const nowUs = (): number => Math.floor((timeOrigin + performance.now()) * 1000)
-
 /** `1767225600000001` -> `2026-01-01T00:00:00.000001+00:00`. */
 export function formatTime(us: number): string {
   const ms = Math.floor(us / 1000)

@@ -38,6 +38,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     log,
     front_watch: watch,
     opening,
+    wall_ms: options.wall_ms,
     bounds: options.bounds,
     onFatal,
   })
@@ -45,35 +46,39 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   if (accounts.count === 0) {
     await installation.makeAdmin(async ({ name, password }) => void (await accounts.create(name, password, true)))
   }
+  const { clock } = engine.front
+  // Tokens say until when they are good by the time of day; how often somebody may try goes by the clock that never jumps.
+  const wallMs = (): number => Math.floor(clock.now_us() / 1000)
+  const steadyMs = (): number => Math.floor(clock.steady_us() / 1000)
   const key = await signingKeyOf(installation.signing_key_pem)
-  const tokens = new Tokens(key, Date.now)
+  const tokens = new Tokens(key, wallMs)
   const { known, revoked } = engine.sign_ins
-  const revocations = new Revocations(revoked, rows => engine.store.sign_ins.revoke(rows), Date.now)
+  const revocations = new Revocations(revoked, rows => engine.store.sign_ins.revoke(rows), wallMs)
   const keepAddress = (address: KnownAddress): void => {
     engine.store.sign_ins.know(address).catch(error => log.warn('address_not_kept', { user: address.user, error }))
   }
-  const addresses = new KnownAddresses(known, keepAddress, Date.now)
-  const audit = new Audit(entry => engine.announce('audit', null, entry), Date.now)
+  const addresses = new KnownAddresses(known, keepAddress, wallMs)
+  const audit = new Audit(entry => engine.announce('audit', null, entry), steadyMs)
   const routes = allRoutes({
     engine,
     flavors: engine.flavors,
     workers: engine.workers,
     accounts,
     tokens,
-    sign_in: new SignIn({ accounts, addresses, audit, now: Date.now }),
+    sign_in: new SignIn({ accounts, addresses, audit, now: steadyMs }),
     revocations,
     addresses,
     audit,
-    recoveries: new Attempts(byAddress, Date.now),
-    resets: new Attempts(byAddress, Date.now),
-    changes: new Attempts(byUser, Date.now),
+    recoveries: new Attempts(byAddress, steadyMs),
+    resets: new Attempts(byAddress, steadyMs),
+    changes: new Attempts(byUser, steadyMs),
     log,
     // No mail server is configured yet: an administrator finds the way to a new password beside the log, never in it.
     deliverReset: (name, token) => log.info('reset_written', { user: name, path: installation.keepReset(name, token) }),
   })
   const onDefect = (error: unknown): void => log.error('defect', { error })
-  const gatekeeper = new Gatekeeper(tokens, accounts, revocations, Date.now)
-  const door = new WorkerDoor(tokens, gatekeeper, Date.now)
+  const gatekeeper = new Gatekeeper(tokens, accounts, revocations, wallMs)
+  const door = new WorkerDoor(tokens, gatekeeper, wallMs)
   const front = await createFront({
     routes,
     sockets: [

@@ -1,7 +1,7 @@
 import { callEnvironment, threadShare } from '../core/flow/environment.ts'
 import { ServiceError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
-import { nowUs } from '../protocol/time.ts'
+import { formatTime } from '../protocol/time.ts'
 import { newEncoded } from '../protocol/values/codec.ts'
 import { VERSION } from '../protocol/version.ts'
 import type { Note } from '../threads/lane/messages.ts'
@@ -51,6 +51,7 @@ import { CodeDigest } from './runs/code-digest.ts'
 import { Coordinator } from './runs/coordinator.ts'
 import { StageCache } from './runs/stage-cache.ts'
 import { type OpenedStore, openStore } from './store/front/open-store.ts'
+import { ClockWatch } from './watch/clock-watch.ts'
 import { FrontWatch } from './watch/front-watch.ts'
 import { ThreadWatch } from './watch/thread-watch.ts'
 
@@ -74,6 +75,8 @@ export interface LiveEngineOptions {
   readonly front_watch?: FrontWatch
   /** The store when it is being opened already. */
   readonly opening?: Promise<OpenedStore>
+  /** The machine's clock, milliseconds since 1970; `Date.now` when absent. */
+  readonly wall_ms?: () => number
   /** Those of `bounds.ts` when absent. */
   readonly bounds?: LiveBounds
   /** The store thread ended, or something else that the process cannot outlive. */
@@ -107,7 +110,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     scratch: { ...newEncoded(), version: 0, ts: 0 },
     onDefect,
   })
-  const { announce } = new Announcer({ store, fanout, log })
+  const { announce } = new Announcer({ store, fanout, log, now_us: front.clock.now_us })
 
   // Flows.
   const dropped = (flow: string, reason: string, count: number): void => {
@@ -116,7 +119,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
   }
   const ended = new EndedFlows(front, dropped, onDefect)
   const overload = new Overload()
-  const latencies = new Latencies({ counters: front.counters, rows: () => measured(flows), now_us: nowUs })
+  const latencies = new Latencies({ counters: front.counters, rows: () => measured(flows), now_us: front.clock.now_us })
   const flows = new LiveFlows({
     front,
     latencies,
@@ -190,6 +193,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     data_dir,
     max_bytes: config.max_artifact_bytes,
     interval_s: config.artifact_gc_interval_s,
+    clock: () => front.clock.age_us() / 1000,
     recorded: digests => store.recordedArtifacts(digests),
     held: () => heldArtifacts(front, map),
     isRunInFlight: () => coordinator.inFlight > 0,
@@ -200,7 +204,8 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     memory: front.memory,
     owner: front.owner,
     machine: localMachine(config),
-    now_us: nowUs,
+    steady_us: front.clock.steady_us,
+    shownTime: steady_us => formatTime(front.clock.now_us() - (front.clock.steady_us() - steady_us)),
     announce,
   })
   const desk = new CallDesk({
@@ -208,6 +213,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     bodies: bodies.folder,
     artifacts: artifacts.place,
     bounds,
+    now_us: front.clock.now_us,
     operator: process.env,
     environment: (node, grant) => {
       const { granted = null, cards = [] } = grant ?? {}
@@ -282,6 +288,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
       return now
     },
     note: note => notes.take(note),
+    now_us: front.clock.now_us,
     announce,
     tell: event => fanout.event(event),
     isWatched: () => !fanout.isAlone,
@@ -295,8 +302,16 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     dtypeOf: (flow, message) => flows.dtypeOf(flow, message),
     fits,
     hasArtifact: digest => artifacts.has(digest),
+    now_us: front.clock.now_us,
     announce,
     tell: event => fanout.event(event),
+  })
+
+  const clock_watch = new ClockWatch({
+    clock: front.clock,
+    wall_ms: options.wall_ms ?? Date.now,
+    announce,
+    jumped: ({ from_us, to_us }) => timer.post({ type: 'clock', from_ms: from_us / 1000, to_ms: to_us / 1000 }),
   })
 
   // What is asked.
@@ -337,6 +352,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     team,
     timer,
     watch,
+    clock_watch,
     timers,
     under_way,
     cache,
@@ -508,8 +524,9 @@ export class LiveEngine implements Engine {
   }
 
   #look(): void {
-    const { team, front, desk, watch } = this.#parts
+    const { team, front, desk, watch, clock_watch } = this.#parts
     const now_ms = performance.now()
+    clock_watch.look()
     team.watch(now_ms)
     watch.look(now_ms)
     front.arena.collect()

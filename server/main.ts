@@ -16,6 +16,8 @@ export interface ServeOptions {
   readonly loadEngine?: () => Promise<StartEngine>
   /** How the engine before this one ended, when the supervisor started it again. */
   readonly restarted_after?: string
+  /** The machine's clock, milliseconds since 1970; `Date.now` when absent. */
+  readonly wall_ms?: () => number
 }
 
 /** A served engine and what to tell the person who started it. */
@@ -50,7 +52,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
   try {
     if (options.restarted_after !== undefined) log.warn('engine_restarted', { after: options.restarted_after })
     log.info('engine_starting', { pid: process.pid, node: process.version, data_dir: installation.data_dir })
-    running = await startEngine(options, { config, installation, log })
+    running = await startEngine(options, { config, installation, log, wall_ms: options.wall_ms ?? Date.now })
     await installation.keepToken(running.mintToken, error => log.error('token_not_renewed', { error }))
     running.onTokenEnded(() => installation.renewToken())
     const url = reachable(running.url)
@@ -77,14 +79,14 @@ function openLog(installation: Installation): ServeLog {
 
 /** The store's thread and the modules of everything else load side by side: they take about as long. */
 async function startEngine(options: ServeOptions, parts: Omit<StartOptions, 'onFatal'>): Promise<RunningEngine> {
-  const { log, installation } = parts
+  const { log, installation, wall_ms } = parts
   const onFatal = (error: Error): void => {
     log.error('engine_cannot_go_on', { error })
     process.exit(EXIT.failed)
   }
   if (options.loadEngine) return (await options.loadEngine())({ ...parts, onFatal })
   const { openStore } = await import('./store/front/open-store.ts')
-  const opening = openStore({ data_dir: installation.data_dir, log, onFatal })
+  const opening = openStore({ data_dir: installation.data_dir, log, wall_ms, onFatal })
   // Whoever awaits it hears of a failure; until then it is nobody's unhandled rejection.
   opening.catch(() => {})
   const build = await import('./build.ts')

@@ -15,6 +15,8 @@ export interface StartOptions {
   readonly log: Log
   /** The store, when it is being opened while the rest loads. */
   readonly opening?: Promise<OpenedStore>
+  /** The machine's clock, milliseconds since 1970. */
+  readonly wall_ms?: () => number
   /** The engine's own when absent. */
   readonly bounds?: LiveBounds
   /** Ends the process: the engine cannot go on. The supervisor starts a fresh one; what was acknowledged is on the disk. */

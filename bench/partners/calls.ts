@@ -45,6 +45,7 @@ answer({
       bounds: liveBounds,
       operator: {},
       environment: () => ({}),
+      now_us: () => Date.now() * 1000,
       onLost: () => {},
     })
     const pool = new ThreadPool({

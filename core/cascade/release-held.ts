@@ -1,4 +1,5 @@
 import { limits } from '../../protocol/limits.ts'
+import type { Clock } from '../memory/clock.ts'
 import type { EncodedValue } from '../memory/encoded.ts'
 import type { HeldTable } from '../memory/held.ts'
 import type { JournalWriter } from '../memory/journal/journal.ts'
@@ -17,13 +18,14 @@ export interface HeldHands {
   readonly journal: JournalWriter
   readonly publisher: Publisher
   readonly owner: number
+  readonly clock: Pick<Clock, 'now_us' | 'steady_us'>
 }
 
 /** `nothing` is held, or it is not due; `refused`: what was taken is in `value`, and nobody holds it any more. */
 export type Released = 'nothing' | 'published' | 'refused'
 
 /**
- * Publishes what is held of a message and due at `due_ms` (milliseconds since 1970; infinity: whenever it is due). It starts
+ * Publishes what is held of a message and due at `due_ms` (milliseconds of the steady clock; infinity: whenever it is due). It starts
  * a cascade of its own. `ends_unit`: it is one with the record before it, and is marked; a lane marks at the end of its own.
  */
 export function releaseHeld(
@@ -31,11 +33,10 @@ export function releaseHeld(
   route: Route,
   value: EncodedValue,
   due_ms: number,
-  now_us: number,
   ends_unit: boolean,
 ): Released {
-  if (!takeHeld(hands, route.flow, route.message, value, due_ms, now_us)) return 'nothing'
-  return hands.publisher.publish(route, value, now_us, ends_unit) > 0 ? 'published' : 'refused'
+  if (!takeHeld(hands, route.flow, route.message, value, due_ms)) return 'nothing'
+  return hands.publisher.publish(route, value, hands.clock.now_us(), ends_unit) > 0 ? 'published' : 'refused'
 }
 
 /**
@@ -43,18 +44,18 @@ export function releaseHeld(
  * go in one unit and held in another that a crash undoes, it would be published twice.
  */
 export function takeHeld(
-  { flows, held, journal, owner }: HeldHands,
+  { clock, flows, held, journal, owner }: HeldHands,
   flow: number,
   message: number,
   value: EncodedValue,
   due_ms: number,
-  now_us: number,
 ): boolean {
   if (held.due(message) === 0 || !journal.hasRoom(ROOM_BYTES)) return false
   if (!flows.lockPublish(flow, owner, PATIENCE_MS)) return false
+  const steady_us = clock.steady_us()
   const taken = journal.isClosed(held.unit(message)) && held.take(message, value, due_ms)
-  if (taken) held.setPassed(message, now_us)
+  if (taken) held.setPassed(message, steady_us)
   flows.unlockPublish(flow, owner)
-  if (taken) journal.held(message, 0, now_us, value)
+  if (taken) journal.held(message, 0, steady_us, value)
   return taken
 }

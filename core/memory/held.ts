@@ -17,9 +17,9 @@ export const HELD_ROW = layout(
   [
     ['state', 'i32', '0 nothing held, 1 slot 0, 2 slot 1'],
     ['spare', 'i32', ''],
-    ['due_ms', 'f64', 'when the value is to be published, ms since 1970'],
+    ['due_ms', 'f64', 'when the value is to be published, ms of the steady clock'],
     ['replaced', 'f64', 'values replaced so far'],
-    ['passed_us', 'f64', 'when the port last let a value through, microseconds since 1970'],
+    ['passed_us', 'f64', 'when the port last let a value through, microseconds of the steady clock'],
     ['first', `bytes:${VALUE_SLOT.size as 112}`, 'VALUE_SLOT 0; its version is the unit in which it was held'],
     ['second', `bytes:${VALUE_SLOT.size as 112}`, 'VALUE_SLOT 1'],
   ],
@@ -84,7 +84,7 @@ export class HeldTable {
     return 'replaced'
   }
 
-  /** Moves the held value into `out` if it is due at `now_ms` (milliseconds since 1970); false when there is none. */
+  /** Moves the held value into `out` if it is due at `now_ms` (milliseconds of the steady clock); false when there is none. */
   take(index: number, out: EncodedValue, now_ms: number): boolean {
     const row = this.#row(index)
     const i32 = this.#i32
@@ -132,13 +132,13 @@ export class HeldTable {
     this.#arena.release(ref)
   }
 
-  /** When the held value is due, ms since 1970; 0 when nothing is held. Anyone may ask, without the publish word. */
+  /** When the held value is due, ms of the steady clock; 0 when nothing is held. Anyone may ask, without the publish word. */
   due(index: number): number {
     const row = this.#row(index)
     return atomics.acquire(this.#i32, row >> 2) === 0 ? 0 : this.#f64[(row >> 3) + HELD_ROW.word.due_ms]!
   }
 
-  /** When the port last let a value through, microseconds since 1970; 0: never. Under the flow's publish word. */
+  /** When the port last let a value through, microseconds of the steady clock; 0: never. Under the flow's publish word. */
   passed(index: number): number {
     return this.#f64[(this.#row(index) >> 3) + HELD_ROW.word.passed_us]!
   }

@@ -38,6 +38,7 @@ export const EVENT_TYPES = [
   'node_queued',
   'flavor_changed',
   'artifacts_swept',
+  'clock_changed',
   'audit',
 ] as const
 export type EventType = (typeof EVENT_TYPES)[number]

@@ -10,7 +10,8 @@ import type { ProcessDoor } from './processes/process-pool.ts'
 import type { WorkerHub } from './processes/worker-hub.ts'
 import { CallSlots } from './slots/call-slots.ts'
 
-export interface CallDeskOptions extends Pick<ProcessPlacesParts, 'bodies' | 'artifacts' | 'operator' | 'environment'> {
+export interface CallDeskOptions
+  extends Pick<ProcessPlacesParts, 'bodies' | 'artifacts' | 'operator' | 'environment' | 'now_us'> {
   readonly slots: number
   readonly bounds: LiveBounds
   /** A call's thread or process was ended or died. */
@@ -48,6 +49,7 @@ export class CallDesk {
       artifacts,
       operator,
       environment,
+      now_us: options.now_us,
     })
     this.#in_slot = this.#partsOf(this.#slots, 'call')
     this.#in_process = this.#partsOf(this.#processes, 'process')

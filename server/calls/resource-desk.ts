@@ -7,7 +7,6 @@ import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { EventType } from '../../protocol/nouns/event.ts'
 import type { ResourceAmounts } from '../../protocol/nouns/run.ts'
-import { formatTime } from '../../protocol/time.ts'
 import type { WorkerResources } from '../../protocol/worker/resources.ts'
 import type { Machine } from './local-machine.ts'
 
@@ -50,7 +49,10 @@ export interface ResourceDeskParts {
   /** The front's owner word. */
   readonly owner: number
   readonly machine: Machine
-  now_us(): number
+  /** A clock that never jumps: whoever waits too long holds the others back. */
+  steady_us(): number
+  /** The time of day of one of its times. */
+  shownTime(steady_us: number): string
   announce(type: EventType, flow: string, more: Record<string, unknown>): void
 }
 
@@ -82,7 +84,7 @@ export class ResourceDesk implements Workers {
     this.#books = new Books(parts.memory, parts.owner)
     const { cpus, gpus, ram_mb } = parts.machine
     const [low, high] = cardSet(gpus)
-    this.#books.addMachine(cpus * 1000, low, high, ram_mb * 1024, parts.now_us())
+    this.#books.addMachine(cpus * 1000, low, high, ram_mb * 1024, parts.steady_us())
   }
 
   /** Granted at once when there is room; otherwise the promise waits in the line, and the event `node_queued` tells. */
@@ -94,7 +96,7 @@ export class ResourceDesk implements Workers {
       run,
       asked,
       amounts,
-      since_us: this.#parts.now_us(),
+      since_us: this.#parts.steady_us(),
       resolve,
       reject,
       ticket: 0,
@@ -112,7 +114,7 @@ export class ResourceDesk implements Workers {
   /** The call has ended, its thread too if it was to end: what it held is free. A second time does nothing. */
   release(grant: Grant): void {
     if (!this.#held.delete(grant.ticket)) return
-    this.#books.release(grant.ticket, this.#parts.now_us())
+    this.#books.release(grant.ticket, this.#parts.steady_us())
     this.#settle()
   }
 
@@ -130,7 +132,9 @@ export class ResourceDesk implements Workers {
             const entry = this.#held.get(ticket)
             if (entry === undefined) return []
             const { node, run } = entry
-            return [{ node, run, cpus: cpus / 1000, cards, ram_mb: ram_kib / 1024, since: formatTime(since_us) }]
+            return [
+              { node, run, cpus: cpus / 1000, cards, ram_mb: ram_kib / 1024, since: this.#parts.shownTime(since_us) },
+            ]
           }),
       })),
       waiting: [
@@ -144,7 +148,7 @@ export class ResourceDesk implements Workers {
         run,
         asked,
         needs: given(asked, needs),
-        since: formatTime(since_us),
+        since: this.#parts.shownTime(since_us),
         position: at + 1,
       })),
     }
@@ -160,7 +164,7 @@ export class ResourceDesk implements Workers {
   /** Into the books: granted, or in their line. False when they are full. */
   #ask(entry: Entry): boolean {
     const claim = this.#claim
-    if (this.#books.claim(entry.amounts, this.#parts.now_us(), claim)) {
+    if (this.#books.claim(entry.amounts, this.#parts.steady_us(), claim)) {
       entry.ticket = claim.ticket
       this.#grant(entry, claim)
       return true
@@ -208,7 +212,7 @@ export class ResourceDesk implements Workers {
 
   #leave(entry: Entry): boolean {
     this.#waiting.delete(entry.ticket)
-    return this.#books.cancel(entry.ticket, this.#parts.now_us())
+    return this.#books.cancel(entry.ticket, this.#parts.steady_us())
   }
 
   #announce({ node, run, asked, amounts }: Entry): void {
@@ -223,7 +227,7 @@ export class ResourceDesk implements Workers {
 
   /** A live node may wait thousands of times a second; it is told of once in a while. */
   #isDue(node: string): boolean {
-    const now_ms = this.#parts.now_us() / 1000
+    const now_ms = this.#parts.steady_us() / 1000
     if (now_ms - (this.#announced.get(node) ?? Number.NEGATIVE_INFINITY) < limits.NODE_QUEUED_EVERY_MS) return false
     this.#announced.delete(node)
     this.#announced.set(node, now_ms)

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { takeHeld } from '../../core/cascade/release-held.ts'
 import { JOURNAL } from '../../core/memory/journal/journal.ts'
 import { firstStateVersion } from '../../core/memory/states.ts'
-import { nowUs } from '../../protocol/time.ts'
 import { newEncoded } from '../../protocol/values/codec.ts'
 import { KIND } from '../../protocol/values/encoded.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
@@ -19,7 +18,7 @@ const NOTHING = Buffer.alloc(0)
 export async function buryStates(front: FrontMemory, nodes: readonly number[], since: number): Promise<void> {
   const { journal } = front
   while (!journal.hasRoom(nodes.length * RECORD_BYTES)) await sleep(LOOK_MS)
-  const ts = nowUs()
+  const ts = front.clock.now_us()
   for (const node of nodes) journal.blob(JOURNAL.state, node, ts, NOTHING, 0, firstStateVersion(since) - 1)
   journal.mark()
 }
@@ -29,10 +28,15 @@ export function clearMessage(front: FrontMemory, message: number, flow: number):
   const read = { ...newEncoded(), version: 0, ts: 0 }
   if (!front.messages.read(message, read) || read.kind === KIND.none) return
   const nothing = { ...newEncoded(), kind: KIND.none, length: 0 }
-  front.publisher.seed({ message, flow, queued: false, foreign: [], downstream: [] }, nothing, nowUs(), read.version)
+  front.publisher.seed(
+    { message, flow, queued: false, foreign: [], downstream: [] },
+    nothing,
+    front.clock.now_us(),
+    read.version,
+  )
 }
 
 /** What a port held that is gone. True when there was something. */
 export function dropHeld(front: FrontMemory, message: number, flow: number): boolean {
-  return takeHeld(front, flow, message, newEncoded(), Number.POSITIVE_INFINITY, nowUs())
+  return takeHeld(front, flow, message, newEncoded(), Number.POSITIVE_INFINITY)
 }

@@ -5,7 +5,6 @@ import { factsOf } from '../../core/flow/facts.ts'
 import { compileSteps, type Plan } from '../../core/flow/plan.ts'
 import { finish, type Steps } from '../../core/steps.ts'
 import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
-import { nowUs } from '../../protocol/time.ts'
 import { newEncoded } from '../../protocol/values/codec.ts'
 import type { ToLane } from '../../threads/lane/messages.ts'
 import { encodePlanSteps, planBytes } from '../../threads/lane/plan-bytes.ts'
@@ -128,7 +127,7 @@ export class Deploy {
         if (rate_hz !== null || front.held.due(index) !== 0) flow.rated.add(index)
         const route = map.get(name)?.route
         if (rate_hz !== null || !flow.enabled || route === undefined || !flow.rated.has(index)) continue
-        const released = releaseHeld(front, route, newEncoded(), Number.POSITIVE_INFINITY, nowUs(), true)
+        const released = releaseHeld(front, route, newEncoded(), Number.POSITIVE_INFINITY, true)
         if (released === 'refused') dropped(flow.name, 'held_refused', 1)
       }
     }

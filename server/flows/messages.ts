@@ -4,7 +4,7 @@ import type { ReadValue } from '../../core/memory/messages.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
 import type { Message, MessageHistory, Published } from '../../protocol/nouns/message.ts'
-import { formatTime, nowUs } from '../../protocol/time.ts'
+import { formatTime } from '../../protocol/time.ts'
 import { newEncoded } from '../../protocol/values/codec.ts'
 import { type EncodedValue, KIND } from '../../protocol/values/encoded.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
@@ -98,7 +98,7 @@ export class LiveMessages implements Messages {
     assertEnabled(message)
     const encoded = this.#scratch[0]!
     this.#encode(message, value, encoded, 'body.value')
-    const version = this.#front.publisher.publish(message.route, encoded, nowUs())
+    const version = this.#front.publisher.publish(message.route, encoded, this.#front.clock.now_us())
     if (version < 0) throw this.#refusal(message, version)
     this.#front.journal.mark()
     this.published++
@@ -120,7 +120,7 @@ export class LiveMessages implements Messages {
     const { publisher, journal } = this.#front
     const versions: number[] = []
     const routes = messages.map(({ route }) => route)
-    const refused = publisher.publishList(routes, this.#scratch, nowUs(), versions)
+    const refused = publisher.publishList(routes, this.#scratch, this.#front.clock.now_us(), versions)
     this.#scratch.length = Math.min(this.#scratch.length, SCRATCHES_KEPT)
     if (refused < 0) throw this.#refusal(messages[publisher.refused_at]!, refused)
     journal.mark()

@@ -4,7 +4,7 @@ import { limits } from '../../protocol/limits.ts'
 import type { Cascade, Rerun } from '../../protocol/nouns/cascade.ts'
 import { parseCascadeId } from '../../protocol/nouns/cascade-id.ts'
 import type { EventType } from '../../protocol/nouns/event.ts'
-import { nowUs, parseTime } from '../../protocol/time.ts'
+import { parseTime } from '../../protocol/time.ts'
 import { newEncoded } from '../../protocol/values/codec.ts'
 import { agrees } from '../../protocol/values/dtypes.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
@@ -52,7 +52,7 @@ export class LiveCascades implements Cascades {
     const { engine_epoch, seq } = parseCascadeId(id)!
     const { publisher, journal } = this.#parts.front
     const item = { flow: flow_index, message: message.index, version: cascade.root_version }
-    const refused = publisher.again(item, this.#encoded, nowUs(), seq, engine_epoch)
+    const refused = publisher.again(item, this.#encoded, this.#parts.front.clock.now_us(), seq, engine_epoch)
     if (refused < 0) throw backlogged(cascade, refused)
     journal.mark()
     const { flow, root, root_version } = cascade
@@ -82,7 +82,8 @@ export class LiveCascades implements Cascades {
     for (let ahead = CLOCKS_DIFFER_US; ; ahead *= 10) {
       const found = await this.#search(cascade, started + ahead)
       if (found !== null) return found.value
-      if (started + ahead > nowUs() + CLOCKS_DIFFER_US) throw gone(cascade, 'the history does not keep it any more')
+      if (started + ahead > this.#parts.front.clock.now_us() + CLOCKS_DIFFER_US)
+        throw gone(cascade, 'the history does not keep it any more')
     }
   }
 

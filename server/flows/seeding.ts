@@ -1,5 +1,4 @@
 import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
-import { nowUs } from '../../protocol/time.ts'
 import { newEncoded } from '../../protocol/values/codec.ts'
 import { KIND } from '../../protocol/values/encoded.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
@@ -13,7 +12,7 @@ export function seedDefaults(flow: LiveFlow, front: FrontMemory, map: MessageMap
     if (message === undefined || input.default === undefined || hasValue(front, message.index)) continue
     const encoded = newEncoded()
     if (front.codec.encode(input.default, input.dtype, encoded) !== null) continue
-    front.publisher.seed(message.route, encoded, nowUs())
+    front.publisher.seed(message.route, encoded, front.clock.now_us())
     flow.seeded.add(message.index)
   }
   front.journal.mark()

@@ -8,7 +8,7 @@ import type { Flow, FlowCommit, FlowCommitDetail, FlowSummary, NodeStatus } from
 import type { FlowDocument } from '../../protocol/nouns/flow-document.ts'
 import type { Issue } from '../../protocol/nouns/issue.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
-import { formatTime, nowUs } from '../../protocol/time.ts'
+import { formatTime } from '../../protocol/time.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
 import type { Latencies } from '../observe/latencies.ts'
 import type { NodeHealth } from '../observe/node-health.ts'
@@ -45,7 +45,7 @@ export class Show {
   }
 
   flow(flow: LiveFlow): Flow {
-    const { flows, queue } = this.#parts.front
+    const { clock, flows, queue } = this.#parts.front
     const oldest_us = queue.oldest(flow.index)
     return {
       ...this.#summary(flow),
@@ -54,7 +54,7 @@ export class Show {
         flow: flow.name,
         waiting: flows.waiting(flow.index),
         waiting_bytes: flows.waitingBytes(flow.index),
-        oldest_s: oldest_us === 0 ? null : Math.max(0, (nowUs() - oldest_us) / 1e6),
+        oldest_s: oldest_us === 0 ? null : Math.max(0, (clock.now_us() - oldest_us) / 1e6),
         share: flows.share(flow.index),
       },
       resumed_after_restart: flow.resumed,

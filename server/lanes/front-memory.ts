@@ -5,6 +5,7 @@ import { IngressQueue, newItem } from '../../core/cascade/queue.ts'
 import { ReadySet } from '../../core/cascade/ready.ts'
 import { recoverThread } from '../../core/cascade/recover.ts'
 import { Arena } from '../../core/memory/arena.ts'
+import { Clock } from '../../core/memory/clock.ts'
 import { NodeCounters } from '../../core/memory/counters.ts'
 import { HeldTable } from '../../core/memory/held.ts'
 import { JournalWriter } from '../../core/memory/journal/journal.ts'
@@ -13,9 +14,9 @@ import { begunBy, clearBegun, type Interrupted } from '../../core/memory/recover
 import { CONTROL, createMemory, type Memory, productionSizes } from '../../core/memory/region.ts'
 import { NodeStates } from '../../core/memory/states.ts'
 import { SLOT, slotOf, THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
-import { nowUs } from '../../protocol/time.ts'
 import { type Codec, createCodec } from '../../protocol/values/codec.ts'
 import { journalWakes } from '../../threads/journal-wakes.ts'
+import { threadClock } from '../../threads/thread-clock.ts'
 
 /** So long the front stands still for the store, if what a thread left behind is more than its ring has room for. */
 const ROOM_WITHIN_MS = 1_000
@@ -23,6 +24,7 @@ const ROOM_WITHIN_MS = 1_000
 /** The engine's shared memory, and the front's own hands in it. */
 export class FrontMemory {
   readonly memory: Memory
+  readonly clock: Clock
   readonly codec: Codec = createCodec()
   readonly threads: ThreadTable
   readonly flows: FlowTable
@@ -39,8 +41,11 @@ export class FrontMemory {
   readonly owner: number
   readonly #item = newItem()
 
-  constructor(memory = createMemory(productionSizes)) {
+  /** `wall_ms` is the machine's clock. */
+  constructor(memory = createMemory(productionSizes), wall_ms: () => number = Date.now) {
     this.memory = memory
+    this.clock = new Clock(memory, threadClock)
+    this.clock.begin(wall_ms() * 1000)
     this.threads = new ThreadTable(memory)
     const owner = this.threads.enter(SLOT.front, THREAD_KIND.front)
     this.owner = owner
@@ -73,7 +78,7 @@ export class FrontMemory {
    * `begun` is from `begunBy`, asked before.
    */
   recover(dead_owner: number, begun: readonly Interrupted[] = []): void {
-    const now_us = nowUs()
+    const now_us = this.clock.now_us()
     const until_ms = performance.now() + ROOM_WITHIN_MS
     recoverThread(dead_owner, {
       memory: this.memory,
@@ -88,7 +93,7 @@ export class FrontMemory {
       now_us,
       isLate: () => performance.now() > until_ms,
     })
-    recoverBooks(this.memory, dead_owner, this.owner, now_us)
+    recoverBooks(this.memory, dead_owner, this.owner, this.clock.steady_us())
     const slot = slotOf(dead_owner)
     if (slot >= SLOT.lane) clearBegun(this.memory, slot)
   }

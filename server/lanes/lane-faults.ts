@@ -1,6 +1,6 @@
 import { JOURNAL } from '../../core/memory/journal/journal.ts'
 import type { EventType } from '../../protocol/nouns/event.ts'
-import { formatTime, nowUs } from '../../protocol/time.ts'
+import { formatTime } from '../../protocol/time.ts'
 import type { Note } from '../../threads/lane/messages.ts'
 import type { NodeHealth } from '../observe/node-health.ts'
 import type { Log } from '../observe/serve-log.ts'
@@ -32,7 +32,7 @@ export class LaneFaults {
     const node = nodeName(index)
     if (node === null) return
     const text = `${node} blocked its lane for more than ${blocked_lane_ms} ms: it runs in a call slot from its next execution on. Let it yield, or declare a timeout.`
-    health.trouble(node, 'blocked_lane', text, nowUs())
+    health.trouble(node, 'blocked_lane', text, this.#parts.front.clock.now_us())
     announce('node_promoted', flowOf(node), { node, reason: 'blocked_lane' })
   }
 
@@ -44,7 +44,7 @@ export class LaneFaults {
     log.warn('lane_died', { slot, code, message, node, interrupted })
     announce('thread_replaced', node === null ? null : flowOf(node), { thread: 'lane', slot, code, node, interrupted })
     if (node === null) return
-    const ts = nowUs()
+    const ts = this.#parts.front.clock.now_us()
     const text = `${message} The node runs in a call slot from now on.`
     const error = { node, code, message: text, stack, inputs: null }
     health.failed({ ...error, ts: formatTime(ts), cascade: null, acknowledged: false })

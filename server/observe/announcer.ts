@@ -1,6 +1,6 @@
 import type { DiskFault } from '../../protocol/disk-faults.ts'
 import type { EngineEvent, EventType } from '../../protocol/nouns/event.ts'
-import { formatTime, nowUs } from '../../protocol/time.ts'
+import { formatTime } from '../../protocol/time.ts'
 import type { Fanout } from '../fanout/fanout.ts'
 import type { Store } from '../store/front/client.ts'
 import type { Damage, StoreHealth } from '../store/front/replies.ts'
@@ -10,6 +10,7 @@ export interface AnnouncerParts {
   readonly store: Pick<Store, 'event' | 'followDamage' | 'followHealth'>
   readonly fanout: Pick<Fanout, 'event'>
   readonly log: Log
+  now_us(): number
 }
 
 /** Events of the engine itself: kept by the store, and sent to every socket that asked for events. */
@@ -24,7 +25,7 @@ export class Announcer {
   }
 
   readonly announce = (type: EventType, flow: string | null, more: Record<string, unknown> = {}): void => {
-    const event: EngineEvent = { type, ts: formatTime(nowUs()), flow, run: null, ...more }
+    const event: EngineEvent = { type, ts: formatTime(this.#parts.now_us()), flow, run: null, ...more }
     this.#parts.store.event(event)
     this.#parts.fanout.event(event)
   }

@@ -7,7 +7,7 @@ import type { EngineEvent } from '../../protocol/nouns/event.ts'
 import type { FlowBacklog } from '../../protocol/nouns/flow.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
 import type { Health, Summary, ThreadStatus, TimeseriesPoint } from '../../protocol/nouns/summary.ts'
-import { formatTime, nowUs } from '../../protocol/time.ts'
+import { formatTime } from '../../protocol/time.ts'
 import { VERSION } from '../../protocol/version.ts'
 import type { CascadeCounts } from '../fanout/cascade-counts.ts'
 import type { Fanout } from '../fanout/fanout.ts'
@@ -81,10 +81,13 @@ const KIND_NAMES: Readonly<Record<number, string>> = Object.fromEntries(
 /** What the engine says about itself. */
 export class LiveObserve implements Observe {
   readonly #parts: LiveObserveParts
-  readonly #started_us = nowUs()
+  readonly #started_us: number
+  readonly #started_steady_us: number
 
   constructor(parts: LiveObserveParts) {
     this.#parts = parts
+    this.#started_us = parts.front.clock.now_us()
+    this.#started_steady_us = parts.front.clock.steady_us()
   }
 
   get #isDegraded(): boolean {
@@ -111,7 +114,7 @@ export class LiveObserve implements Observe {
       version: VERSION,
       status: this.#isDegraded ? 'degraded' : 'ok',
       started_at: formatTime(this.#started_us),
-      uptime_s: (nowUs() - this.#started_us) / 1e6,
+      uptime_s: (front.clock.steady_us() - this.#started_steady_us) / 1e6,
       flows: { total: all.length, enabled: all.filter(flow => flow.enabled).length, with_issues },
       backlog: this.backlogs(),
       nodes_down: health.downCount,
@@ -133,7 +136,7 @@ export class LiveObserve implements Observe {
   backlogs(): FlowBacklog[] {
     const { front, flows } = this.#parts
     const backlogs: FlowBacklog[] = []
-    const now_us = nowUs()
+    const now_us = this.#parts.front.clock.now_us()
     for (const flow of flows.all()) {
       const waiting = front.flows.waiting(flow.index)
       if (waiting <= 0) continue

@@ -1,6 +1,5 @@
 import { SLOT, THREAD_ROW } from '../../core/memory/threads.ts'
 import { limits } from '../../protocol/limits.ts'
-import { nowUs } from '../../protocol/time.ts'
 import type { CascadeCounts } from '../fanout/cascade-counts.ts'
 import type { Fanout } from '../fanout/fanout.ts'
 import type { LiveFlows } from '../flows/flows.ts'
@@ -68,7 +67,7 @@ export class Samples {
     }
     const since = (key: keyof typeof now): number => Math.max(0, now[key] - this.#before[key])
     store.sample({
-      ts: nowUs(),
+      ts: this.#parts.front.clock.now_us(),
       published: since('published'),
       executions: since('executions'),
       errors: since('errors'),

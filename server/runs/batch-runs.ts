@@ -15,7 +15,6 @@ import {
   type RunNode,
   type RunNodeWhy,
 } from '../../protocol/nouns/run.ts'
-import { nowUs } from '../../protocol/time.ts'
 import { keyText } from '../../protocol/values/canonical-json.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
 import type {
@@ -76,6 +75,7 @@ export interface BatchRunsParts {
   dtypeOf(flow: string, message: string): Dtype | null
   fits(value: unknown, dtype: Dtype): { text: string } | null
   hasArtifact(digest: string): boolean
+  now_us(): number
   announce(type: EventType, flow: string | null, more: Record<string, unknown>): void
   /** To those who watch; the store has it already. */
   tell(event: EngineEvent): void
@@ -148,11 +148,11 @@ export class BatchRuns implements Runs {
 
   async #create(run: NewRun): Promise<CreatedBatchRun> {
     const { id, flow, group, cause, created_by } = run
-    const event = eventOf('run_created', flow, { run: id, group, cause, by: created_by })
+    const event = eventOf('run_created', flow, this.#parts.now_us(), { run: id, group, cause, by: created_by })
     const { created_at, there } = await this.#parts.store.create(run, event)
     if (there !== null) {
       const mismatch = there.inputs_digest !== run.inputs_digest
-      return { run: shownRun(there, nowUs()), replayed: true, mismatch }
+      return { run: shownRun(there, this.#parts.now_us()), replayed: true, mismatch }
     }
     const created = queuedRun(run, created_at)
     this.#parts.tell(event)
@@ -162,12 +162,12 @@ export class BatchRuns implements Runs {
 
   async list({ limit, offset, ...selection }: RunsPage) {
     const { items, count, counts } = await this.#parts.store.list({ ...selection, limit, offset })
-    const now = nowUs()
+    const now = this.#parts.now_us()
     return { items: items.map(run => shownRun(run, now)), count, counts }
   }
 
   async get(id: string): Promise<Run> {
-    return shownRun(await this.#existing(id), nowUs())
+    return shownRun(await this.#existing(id), this.#parts.now_us())
   }
 
   async nodes(id: string): Promise<List<RunNode>> {
@@ -191,12 +191,12 @@ export class BatchRuns implements Runs {
     this.#parts.coordinator.cancel(marked, by)
     this.#parts.announce('run_cancel_requested', marked.flow, { run: id, by })
     if (!isLive(marked.status)) this.#parts.announce('run_finished', marked.flow, { run: id, status: marked.status })
-    return shownRun(marked, nowUs())
+    return shownRun(marked, this.#parts.now_us())
   }
 
   /** A run that executes is ended also when the disk refuses the mark: it would not outlive a restart, marked or not. */
   async #markCancelled(id: string): Promise<StoredRun | null> {
-    const now = nowUs()
+    const now = this.#parts.now_us()
     try {
       return await this.#parts.store.requestCancel(id, now)
     } catch (error) {

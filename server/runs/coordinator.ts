@@ -8,7 +8,7 @@ import { limits } from '../../protocol/limits.ts'
 import type { EngineEvent, EventType } from '../../protocol/nouns/event.ts'
 import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
 import type { RunError } from '../../protocol/nouns/run.ts'
-import { formatTime, nowUs } from '../../protocol/time.ts'
+import { formatTime } from '../../protocol/time.ts'
 import { createCodec, newEncoded } from '../../protocol/values/codec.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import type { Note } from '../../threads/lane/messages.ts'
@@ -33,6 +33,7 @@ import type { StageCache } from './stage-cache.ts'
 export interface CoordinatorParts {
   readonly store: RunStore
   readonly cache: StageCache
+  now_us(): number
   readonly desk: Pick<CallDesk, 'run'>
   readonly resources: Resources
   flavorOf: FlavorLookUp
@@ -211,9 +212,9 @@ export class Coordinator {
       epoch: this.#parts.epoch,
       code_digest: code?.digest ?? null,
       origin_commit: code?.commit ?? null,
-      started_at: nowUs(),
+      started_at: this.#parts.now_us(),
       whole: run === null,
-      event: eventOf('run_started', flow, { run: id }),
+      event: eventOf('run_started', flow, this.#parts.now_us(), { run: id }),
     }
   }
 
@@ -279,7 +280,7 @@ export class Coordinator {
       codec: this.#codec,
       scratch: at => (this.#scratch[at] ??= newEncoded()),
       sha256,
-      now_us: nowUs,
+      now_us: this.#parts.now_us,
       note: note => this.#parts.note(note.type === 'log' ? { ...note, run: run.id } : note),
       onDefect: error => this.#parts.onDefect(error),
       moved: record => this.#moved(run, record),
@@ -299,7 +300,7 @@ export class Coordinator {
   #moved(run: StoredRun, { node, status, cached_from }: NodeRecord): void {
     if (!this.#parts.isWatched()) return
     const more = cached_from === null ? {} : { cached_from }
-    const ts = formatTime(nowUs())
+    const ts = formatTime(this.#parts.now_us())
     this.#parts.tell({ type: 'run_node', ts, flow: run.flow, run: run.id, node: node.qualified, status, ...more })
   }
 
@@ -360,12 +361,12 @@ export class Coordinator {
   }
 
   async #finish(run: StoredRun, running: Running | null, error: RunError | null): Promise<void> {
-    const finished_at = nowUs()
+    const finished_at = this.#parts.now_us()
     if (running?.writing) await running.writing
     const progress = running === null ? null : this.#taken(running)
     const result = running?.execution.result() ?? null
     const names = progress === null ? [] : curvesOf(run, progress)
-    const events = names.length === 0 ? [] : [eventOf('run_metric', run.flow, { run: run.id, names })]
+    const events = names.length === 0 ? [] : [eventOf('run_metric', run.flow, finished_at, { run: run.id, names })]
     const finish = this.#finishOf(run, error, result, finished_at, events)
     finish.terminal = (running?.terminal ?? []).filter(message => result !== null && Object.hasOwn(result, message))
     const next = this.#closing ? null : this.#takeNext()
@@ -404,7 +405,7 @@ export class Coordinator {
       terminal: [],
       error,
       finished_at,
-      events: [...before, eventOf('run_finished', run.flow, { run: run.id, status, ...why })],
+      events: [...before, eventOf('run_finished', run.flow, finished_at, { run: run.id, status, ...why })],
     }
   }
 

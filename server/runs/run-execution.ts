@@ -126,6 +126,7 @@ export class RunExecution {
     })
     const host = new RunHost({
       codec,
+      now_us: parts.now_us,
       scratch: parts.scratch,
       given: message => values.read(message),
       hit: position => this.#hit(records[position]!),

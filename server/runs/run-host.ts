@@ -15,6 +15,7 @@ import type { CacheOrigin } from '../store/front/runs.ts'
 
 export interface RunHostParts {
   readonly codec: Codec
+  now_us(): number
   /** By output; what lies there is read before anybody else writes. */
   scratch(at: number): EncodedValue
   /** The value that the run was given of another flow's message, by its engine-wide index. */
@@ -38,13 +39,15 @@ export interface RunHostParts {
 export class RunHost implements Host {
   readonly bounds = flowBounds
   readonly codec: Codec
-  readonly origin_us = performance.timeOrigin * 1000
+  /** What takes its times from here are intervals within the run: they stay with the clock of its start. */
+  readonly origin_us: number
   readonly #parts: RunHostParts
   #hit: CacheOrigin | null = null
 
   constructor(parts: RunHostParts) {
     this.#parts = parts
     this.codec = parts.codec
+    this.origin_us = parts.now_us() - performance.now() * 1000
   }
 
   scratch(at: number): EncodedValue {

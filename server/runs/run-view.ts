@@ -1,15 +1,16 @@
 import type { EngineEvent, EventType } from '../../protocol/nouns/event.ts'
 import type { Run, RunNode } from '../../protocol/nouns/run.ts'
-import { formatTime, nowUs } from '../../protocol/time.ts'
+import { formatTime } from '../../protocol/time.ts'
 import type { NewRun, StoredRun, StoredRunNode } from '../store/front/runs.ts'
 
 export const eventOf = (
   type: EventType,
   flow: string,
+  now_us: number,
   more: Record<string, unknown> & { run: string },
 ): EngineEvent => ({
   type,
-  ts: formatTime(nowUs()),
+  ts: formatTime(now_us),
   flow,
   ...more,
 })

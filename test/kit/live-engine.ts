@@ -27,6 +27,7 @@ export async function liveEngine(
   t: Ending,
   environment: Record<string, string> = {},
   bounds: Partial<LiveBounds> = {},
+  wall_ms?: () => number,
 ): Promise<LiveEngine> {
   const data_dir = mkdtempSync(join(tmpdir(), 'live-engine-'))
   let last: Served | null = null
@@ -35,7 +36,7 @@ export async function liveEngine(
     rmSync(data_dir, { recursive: true, force: true })
   })
   const start = async (): Promise<LiveEngine> => {
-    const { engine, served } = await startIn(data_dir, environment, bounds)
+    const { engine, served } = await startIn(data_dir, environment, bounds, wall_ms)
     last = served
     const close = async (): Promise<void> => {
       last = null
@@ -56,11 +57,15 @@ export async function liveEngine(
 }
 
 /** One engine for the stories of a file that do not disturb each other; it is there when the first of them begins. */
-export function sharedEngine(environment: Record<string, string> = {}, bounds: Partial<LiveBounds> = {}): LiveEngine {
+export function sharedEngine(
+  environment: Record<string, string> = {},
+  bounds: Partial<LiveBounds> = {},
+  wall_ms?: () => number,
+): LiveEngine {
   const shared = {} as LiveEngine
   const ends: (() => Promise<void>)[] = []
   before(async () => {
-    Object.assign(shared, await liveEngine({ after: end => ends.push(end) }, environment, bounds))
+    Object.assign(shared, await liveEngine({ after: end => ends.push(end) }, environment, bounds, wall_ms))
   })
   after(async () => {
     for (const end of ends) await end()
@@ -68,13 +73,19 @@ export function sharedEngine(environment: Record<string, string> = {}, bounds: P
   return shared
 }
 
-async function startIn(data_dir: string, environment: Record<string, string>, bounds: Partial<LiveBounds>) {
+async function startIn(
+  data_dir: string,
+  environment: Record<string, string>,
+  bounds: Partial<LiveBounds>,
+  wall_ms?: () => number,
+) {
   const { startEngine } = await import('../../server/build.ts')
   let engine: Engine | null = null
   const served = await serve({
     argv: ['--plain', '--port', '0', '--data-dir', data_dir],
     environment,
     cwd: data_dir,
+    ...(wall_ms === undefined ? {} : { wall_ms }),
     loadEngine: async () => async options => {
       const running = await startEngine({ ...options, bounds: { ...liveBounds, ...bounds } })
       engine = running.engine

@@ -1,7 +1,9 @@
 /** A small shared memory for tests. */
+import { Clock } from '../../core/memory/clock.ts'
 import { KIND } from '../../core/memory/encoded.ts'
 import type { ReadValue } from '../../core/memory/messages.ts'
 import { createMemory, type Memory, type MemorySizes } from '../../core/memory/region.ts'
+import { threadClock } from '../../threads/thread-clock.ts'
 
 export const smallSizes: MemorySizes = {
   flows: 64,
@@ -34,7 +36,12 @@ export const tinySizes: MemorySizes = {
   book_waiting: 32,
 }
 
-export const smallMemory = (sizes: Partial<MemorySizes> = {}): Memory => createMemory({ ...smallSizes, ...sizes })
+/** Its clock is the machine's. */
+export function smallMemory(sizes: Partial<MemorySizes> = {}): Memory {
+  const memory = createMemory({ ...smallSizes, ...sizes })
+  new Clock(memory, threadClock).begin(Date.now() * 1000)
+  return memory
+}
 
 export const newValue = (bytes = 4096): ReadValue => ({
   version: 0,

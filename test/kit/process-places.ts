@@ -27,6 +27,7 @@ export async function processPlaces(
     artifacts: { folder, max_bytes: 0 },
     operator: process.env,
     environment: () => ({}),
+    now_us: () => Date.now() * 1000,
     ...more,
   })
   const { privateKey } = generateKeyPairSync('ed25519')

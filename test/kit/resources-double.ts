@@ -2,6 +2,7 @@ import { normalize } from '../../core/flow/normalize.ts'
 import { THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
 import type { EngineEvent } from '../../protocol/nouns/event.ts'
 import type { Flavor } from '../../protocol/nouns/flavor.ts'
+import { formatTime } from '../../protocol/time.ts'
 import { ResourceDesk } from '../../server/calls/resource-desk.ts'
 import { LiveFlavors } from '../../server/flows/flavors.ts'
 import type { Flows } from '../../server/flows/flows.ts'
@@ -41,7 +42,8 @@ export function ownMachine(
     memory,
     owner: new ThreadTable(memory).enter(1, THREAD_KIND.front),
     machine: { cpus: 4, gpus: 2, ram_mb: 1000 },
-    now_us: () => clock.now_us++,
+    steady_us: () => clock.now_us++,
+    shownTime: formatTime,
     announce: (type, flow, more) => events.push({ type, flow, ...more }),
   })
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import { auditBooks } from '../../core/books/audit.ts'
-import { nowUs } from '../../protocol/time.ts'
 import type { LiveEngine as Whole } from '../../server/compose.ts'
 import { eventually, sharedEngine } from '../kit/live-engine.ts'
 import { code, flow, Gate, input, output, Story } from '../kit/live-story.ts'
@@ -9,7 +8,7 @@ import { code, flow, Gate, input, output, Story } from '../kit/live-story.ts'
 const live = sharedEngine({ FLOW_CPUS: '2', FLOW_MAX_WORKERS: '4', FLOW_GPUS: '1' }, { call_grace_ms: 100 })
 const engine = (): Whole => live.engine as unknown as Whole
 
-afterEach(() => assert.deepEqual(auditBooks(engine().front.memory, nowUs()), []))
+afterEach(() => assert.deepEqual(auditBooks(engine().front.memory, engine().front.clock.steady_us()), []))
 
 const int = (message: string) => ({ message, dtype: 'int' as const })
 const x = input('x', 'int')

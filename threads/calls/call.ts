@@ -12,6 +12,7 @@ import { Gauges } from './gauges.ts'
 import { failureOf, loadBody, NodeDoor } from './node-call.ts'
 import { type ContextHost, LineBudget, NodeContext, NodeState } from './node-context.ts'
 import { type CheckedNode, OutputCheck } from './output-check.ts'
+import { OwnClock } from './own-clock.ts'
 
 /** What of a node of a plan its calls need. */
 export type CallNode = Pick<PlanNode, 'id' | 'settings' | 'digest' | 'change_key' | 'timeout_s'> & CheckedNode
@@ -41,6 +42,7 @@ export interface BodyPlace extends CallPlace {
 
 /** As they were before any body was loaded: a body may put others in place of the globals. */
 const { performance: clock, setImmediate, setTimeout, structuredClone } = globalThis
+const own_clock = new OwnClock()
 
 /** Emissions on their way to the lane before the body is made to wait for it. */
 const WINDOW = 64
@@ -246,7 +248,7 @@ export class NodeCallTask implements ContextHost, CallListener {
   }
 
   now_us(): number {
-    return Math.floor((clock.timeOrigin + clock.now()) * 1000)
+    return own_clock.now_us()
   }
 
   #awaited(resolve: () => void): void {

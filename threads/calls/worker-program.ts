@@ -116,7 +116,7 @@ class WorkerProgram {
   /** What a body prints is a line of its node. */
   #follow(stream: NodeJS.ReadableStream, level: LogLevel): void {
     const lines = new PrintedLines(line => {
-      const missed = this.#printed.take(Date.now() * 1000)
+      const missed = this.#printed.take(performance.now() * 1000)
       if (this.#call !== null && missed >= 0)
         this.#send({ t: 'log', call: this.#call.call, level, text: keptLine(line, missed) })
     })

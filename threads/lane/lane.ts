@@ -53,7 +53,6 @@ const NO_INGRESS = { take: () => false, takeJoined: () => false }
 class Lane implements Host {
   readonly codec: Codec = createCodec()
   readonly bounds: Bounds
-  origin_us = performance.timeOrigin * 1000
 
   readonly #task: LaneTask
   readonly #memory: LaneMemory
@@ -346,19 +345,12 @@ class Lane implements Host {
 
   /** What was held on the plan before, of ports without a limit now: it comes before anything that is emitted on this one. */
   #releaseUnlimited({ plan, routes }: PlanRun): void {
-    const { flows, held, journal, publisher, owner } = this.#memory
-    const hands = { flows, held, journal, publisher, owner }
+    const { clock, flows, held, journal, publisher, owner } = this.#memory
+    const hands = { clock, flows, held, journal, publisher, owner }
     for (const node of plan.nodes) {
       for (const { rate_hz, message } of node.outputs) {
         if (rate_hz !== null || held.due(plan.messages[message]!.index) === 0) continue
-        const released = releaseHeld(
-          hands,
-          routes[message]!,
-          this.scratch(0),
-          Number.POSITIVE_INFINITY,
-          this.now_us(),
-          false,
-        )
+        const released = releaseHeld(hands, routes[message]!, this.scratch(0), Number.POSITIVE_INFINITY, false)
         if (released === 'refused') this.#notes.dropped(plan.flow, 'held_refused')
       }
     }
@@ -418,7 +410,6 @@ class Lane implements Host {
   #lookByTheClock(now: number): void {
     this.#looked_at = now
     this.#run_queue.look(now)
-    this.#setOrigin()
     for (const flow of this.#owned) {
       for (const cascade of flow.openCascades) {
         this.#memory.begun.outlives(cascade, flow.index)
@@ -427,16 +418,6 @@ class Lane implements Host {
     }
     this.#notes.flush(this.now_us())
     this.#units.mark()
-  }
-
-  /** Both clocks of one moment: a lane that lost its processor between the two looks would be that much ahead of the others. */
-  #setOrigin(): void {
-    const before = this.clock()
-    const wall_ms = Date.now()
-    const after = this.clock()
-    if (after - before > 1) return
-    const origin_us = (wall_ms - after) * 1000
-    if (Math.abs(origin_us - this.origin_us) > 2_000) this.origin_us = origin_us
   }
 
   /** What is still away is told to end and recorded as interrupted; what waits in the queues stays for other lanes. */
@@ -459,7 +440,7 @@ class Lane implements Host {
     const digest = bodyInStack(error)
     const node = digest === null ? null : this.#nodeOf(digest)
     if (node === null) throw error
-    this.#memory.counters.error(node.index, Date.now())
+    this.#memory.counters.error(node.index, this.now_us() / 1000)
     this.#notes.error(node.qualified, failureOf(error), null, NO_CASCADE, this.now_us())
     this.#units.mark()
   }
@@ -493,12 +474,16 @@ class Lane implements Host {
     return (this.#scratch[at] ??= newEncoded())
   }
 
+  get origin_us(): number {
+    return this.#memory.clock.origin_us
+  }
+
   clock(): number {
     return clock.now()
   }
 
   now_us(): number {
-    return Math.floor(this.origin_us + this.clock() * 1000)
+    return this.#memory.clock.now_us()
   }
 
   nextSeq(): number {
@@ -552,8 +537,9 @@ class Lane implements Host {
     journal.waitForRoom(bytes, isStopping)
   }
 
-  passes(run: PlanRun, output: PlanOutputPort, value: EncodedValue, ts_us: number): boolean {
-    return this.#rate.passes(run.plan.flow_index, run.plan.messages[output.message]!, output.rate_hz!, value, ts_us)
+  passes(run: PlanRun, output: PlanOutputPort, value: EncodedValue): boolean {
+    const steady_us = this.#memory.clock.steady_us()
+    return this.#rate.passes(run.plan.flow_index, run.plan.messages[output.message]!, output.rate_hz!, value, steady_us)
   }
 
   // ---- Host: bodies
@@ -659,7 +645,7 @@ class Lane implements Host {
 
   failed(_flow: FlowRun, seat: Seat, reason: Failure, inputs: unknown, cascade: Cascade): void {
     this.#memory.begun.failed(cascade)
-    this.#memory.counters.error(seat.node.index, Date.now())
+    this.#memory.counters.error(seat.node.index, this.now_us() / 1000)
     this.#notes.error(seat.node.qualified, reason, inputs, cascade, this.now_us())
   }
 

@@ -7,6 +7,7 @@ import { ReadySet } from '../../core/cascade/ready.ts'
 import { Arena } from '../../core/memory/arena.ts'
 import * as atomics from '../../core/memory/atomics.ts'
 import { BegunCascades } from '../../core/memory/begun.ts'
+import { Clock } from '../../core/memory/clock.ts'
 import { NodeCounters } from '../../core/memory/counters.ts'
 import { HeldTable } from '../../core/memory/held.ts'
 import { JournalWriter } from '../../core/memory/journal/journal.ts'
@@ -15,12 +16,14 @@ import { attachMemory, CONTROL, type Memory } from '../../core/memory/region.ts'
 import { THREAD_KIND, THREAD_ROW, ThreadTable } from '../../core/memory/threads.ts'
 import { Sleeper, wakeThread } from '../../core/memory/wait.ts'
 import { journalWakes } from '../journal-wakes.ts'
+import { threadClock } from '../thread-clock.ts'
 
 /** A lane's share of the engine's memory. Entering the thread table is its first step, leaving it the last. */
 export class LaneMemory implements Ingress {
   readonly shared: Memory
   readonly slot: number
   readonly owner: number
+  readonly clock: Clock
   readonly arena: Arena
   readonly flows: FlowTable
   readonly ready: ReadySet
@@ -46,6 +49,7 @@ export class LaneMemory implements Ingress {
   constructor(sab: SharedArrayBuffer, slot: number, dropped: (flow: number) => void) {
     const memory = attachMemory(sab)
     this.shared = memory
+    this.clock = new Clock(memory, threadClock)
     this.slot = slot
     this.#threads = new ThreadTable(memory)
     const owner = this.#threads.enter(slot, THREAD_KIND.lane)

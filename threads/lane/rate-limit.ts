@@ -31,25 +31,25 @@ export class RateLimit {
   }
 
   /** True when the value may be published now; else it is held. */
-  passes(flow: number, message: PlanMessage, rate_hz: number, value: EncodedValue, ts_us: number): boolean {
+  passes(flow: number, message: PlanMessage, rate_hz: number, value: EncodedValue, steady_us: number): boolean {
     const { flows, held, owner } = this.#parts
     const interval_us = 1e6 / rate_hz
     flows.lockPublish(flow, owner)
     try {
       const passed_us = held.passed(message.index)
-      if (held.due(message.index) === 0 && ts_us - passed_us >= interval_us) {
-        held.setPassed(message.index, ts_us)
+      if (held.due(message.index) === 0 && steady_us - passed_us >= interval_us) {
+        held.setPassed(message.index, steady_us)
         return true
       }
       const due_ms = (passed_us + interval_us) / 1000
-      this.#hold(message.index, due_ms, value, ts_us)
+      this.#hold(message.index, due_ms, value, steady_us)
       return false
     } finally {
       flows.unlockPublish(flow, owner)
     }
   }
 
-  #hold(message: number, due_ms: number, value: EncodedValue, ts_us: number): void {
+  #hold(message: number, due_ms: number, value: EncodedValue, steady_us: number): void {
     const { arena, memory, held, journal, notice } = this.#parts
     let ref = 0
     if (!isNumeric(value.kind) && value.length > limits.SLOT_INLINE_BYTES) {
@@ -59,7 +59,7 @@ export class RateLimit {
       value.bytes.copy(memory.bytes, arena.offset(ref), 0, value.length)
     }
     const { unit } = journal
-    journal.held(message, due_ms, ts_us, value, ref)
+    journal.held(message, due_ms, steady_us, value, ref)
     if (held.hold(message, due_ms, value, ref, unit) === 'new') notice(message, due_ms)
   }
 }

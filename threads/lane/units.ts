@@ -112,7 +112,7 @@ export class LaneUnits {
       if (!seat.state!.touched || !seat.current) continue
       const refusal = this.#states.keep(seat, this.#lane.now_us())
       if (refusal === null) continue
-      this.#memory.counters.error(seat.node.index, Date.now())
+      this.#memory.counters.error(seat.node.index, this.#lane.now_us() / 1000)
       this.#notes.error(seat.node.qualified, failureOf(refusal), null, seat.execution.cascade, this.#lane.now_us())
     }
     this.touched.length = 0

@@ -23,6 +23,11 @@ export class DueHeap<Item extends { due_ms: number }> {
     items[at] = item
   }
 
+  /** Empties it; in no order. */
+  drain(): Item[] {
+    return this.#items.splice(0)
+  }
+
   pop(): Item | undefined {
     const items = this.#items
     const first = items[0]

@@ -49,6 +49,8 @@ export type ToTimer =
   | { readonly type: 'lane'; readonly port: MessagePort }
   /** Held values that were due when the engine ended, or whose lane died before it told. */
   | { readonly type: 'held'; readonly message: number; readonly due_ms: number }
+  /** The machine's clock was set, in milliseconds since 1970. */
+  | { readonly type: 'clock'; readonly from_ms: number; readonly to_ms: number }
   /** Answered at once: the thread is alive. */
   | { readonly type: 'ping' }
   | { readonly type: 'stop' }

@@ -6,6 +6,7 @@ import { IngressQueue } from '../../core/cascade/queue.ts'
 import { ReadySet } from '../../core/cascade/ready.ts'
 import { type HeldHands, releaseHeld, takeHeld } from '../../core/cascade/release-held.ts'
 import { Arena } from '../../core/memory/arena.ts'
+import { Clock } from '../../core/memory/clock.ts'
 import { NodeCounters } from '../../core/memory/counters.ts'
 import { HeldTable } from '../../core/memory/held.ts'
 import { JOURNAL, JournalWriter } from '../../core/memory/journal/journal.ts'
@@ -13,13 +14,15 @@ import { MessageTable } from '../../core/memory/messages.ts'
 import { attachMemory } from '../../core/memory/region.ts'
 import { SLOT, THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
 import { limits } from '../../protocol/limits.ts'
-import { formatTime, nowUs } from '../../protocol/time.ts'
+import { formatTime } from '../../protocol/time.ts'
 import { createCodec, newEncoded } from '../../protocol/values/codec.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import { journalWakes } from '../journal-wakes.ts'
 import type { HeldNotice } from '../lane/messages.ts'
 import { LaneNotes } from '../lane/notes.ts'
 import { nextCron } from '../nodes/inject.ts'
+import { threadClock } from '../thread-clock.ts'
+import { planAfterJump } from './cron-jump.ts'
 import { DueHeap } from './due-heap.ts'
 import type { FromTimer, InjectPlan, RatedPlan, TimersOfFlow, TimerTask, ToTimer } from './messages.ts'
 
@@ -34,7 +37,10 @@ const LONGEST_SLEEP_MS = 3_600_000
 
 /** What is due: the end of an inject's interval, its next time by cron, or the held value of `message`. */
 interface Due {
+  /** Of the steady clock. */
   due_ms: number
+  /** Of cron: the time of day, in milliseconds since 1970. */
+  readonly at_ms: number
   readonly kind: 'every' | 'cron' | 'held'
   readonly flow: number
   readonly inject: InjectPlan | null
@@ -54,6 +60,7 @@ interface TimedFlow {
 class Timer {
   readonly #codec = createCodec()
   readonly #encoded: EncodedValue = newEncoded()
+  readonly #clock: Clock
   readonly #owner: number
   readonly #arena: Arena
   readonly #threads: ThreadTable
@@ -79,6 +86,7 @@ class Timer {
 
   constructor(task: TimerTask) {
     const memory = attachMemory(task.sab)
+    this.#clock = new Clock(memory, threadClock)
     this.#time_zone = task.time_zone
     this.#degraded_after_ms = task.degraded_after_ms
     this.#threads = new ThreadTable(memory)
@@ -105,7 +113,7 @@ class Timer {
       messages: this.#messages,
     })
     const { held, publisher } = { held: this.#held, publisher: this.#publisher }
-    this.#hands = { flows, held, journal, publisher, owner }
+    this.#hands = { clock: this.#clock, flows, held, journal, publisher, owner }
   }
 
   run(): void {
@@ -132,6 +140,9 @@ class Timer {
       case 'held':
         this.#holdUntil(message.message, message.due_ms)
         break
+      case 'clock':
+        this.#clockChanged(message.from_ms, message.to_ms)
+        break
       case 'ping':
         this.#post({ type: 'pong' })
         break
@@ -157,7 +168,7 @@ class Timer {
       const due_ms = this.#held.due(message)
       if (due_ms !== 0) this.#holdUntil(message, plan.rate_hz === null ? 0 : due_ms)
     }
-    const now_ms = Date.now()
+    const now_ms = this.#steadyMs()
     for (const inject of injects) {
       const { node, once, every_s, cron } = inject
       if (once && fire) this.#inject(inject, name)
@@ -165,16 +176,41 @@ class Timer {
         const running = before?.get(node)
         const due_ms = running?.every_s === every_s ? running.due_ms : now_ms + every_s * 1000
         intervals.set(node, { every_s, due_ms })
-        this.#heap.push({ due_ms, kind: 'every', flow, inject, message: -1, generation })
+        this.#heap.push({ due_ms, at_ms: 0, kind: 'every', flow, inject, message: -1, generation })
       }
-      if (cron !== null) this.#pushCron(flow, inject, cron, generation, now_ms)
+      if (cron !== null) this.#pushCron(flow, inject, cron, generation)
     }
     this.#arm()
   }
 
-  #pushCron(flow: number, inject: InjectPlan, cron: string, generation: number, now_ms: number): void {
-    const due_ms = nextCron(cron, this.#time_zone, now_ms)
-    if (due_ms !== null) this.#heap.push({ due_ms, kind: 'cron', flow, inject, message: -1, generation })
+  /** By the machine's clock. */
+  #pushCron(flow: number, inject: InjectPlan, cron: string, generation: number): void {
+    const at_ms = nextCron(cron, this.#time_zone, this.#clock.now_us() / 1000)
+    if (at_ms === null) return
+    this.#heap.push({ due_ms: this.#steadyAt(at_ms), at_ms, kind: 'cron', flow, inject, message: -1, generation })
+  }
+
+  #steadyMs(): number {
+    return this.#clock.steady_us() / 1000
+  }
+
+  #steadyAt(at_ms: number): number {
+    return this.#steadyMs() + at_ms - this.#clock.now_us() / 1000
+  }
+
+  /** The machine's clock was set: cron is planned anew. Intervals and what is held do not know of it. */
+  #clockChanged(from_ms: number, to_ms: number): void {
+    for (const due of this.#heap.drain()) {
+      const cron = due.kind === 'cron' ? due.inject!.cron : null
+      if (cron === null) {
+        this.#heap.push(due)
+        continue
+      }
+      const next = (after_ms: number): number | null => nextCron(cron, this.#time_zone, after_ms)
+      const at_ms = planAfterJump(cron, { from_ms, to_ms, planned_ms: due.at_ms }, next)
+      if (at_ms !== null) this.#heap.push({ ...due, at_ms, due_ms: this.#steadyAt(at_ms) })
+    }
+    this.#arm()
   }
 
   #drop(flow: number): void {
@@ -186,7 +222,7 @@ class Timer {
   }
 
   #holdUntil(message: number, due_ms: number): void {
-    this.#heap.push({ due_ms, kind: 'held', flow: -1, inject: null, message, generation: 0 })
+    this.#heap.push({ due_ms, at_ms: 0, kind: 'held', flow: -1, inject: null, message, generation: 0 })
     this.#arm()
   }
 
@@ -195,13 +231,16 @@ class Timer {
     if (due_ms >= this.#next_ms) return
     if (this.#next !== null) clearTimeout(this.#next)
     this.#next_ms = due_ms
-    this.#next = setTimeout(() => this.#fire(), Math.min(LONGEST_SLEEP_MS, Math.max(0, Math.ceil(due_ms - Date.now()))))
+    this.#next = setTimeout(
+      () => this.#fire(),
+      Math.min(LONGEST_SLEEP_MS, Math.max(0, Math.ceil(due_ms - this.#steadyMs()))),
+    )
   }
 
   #fire(): void {
     this.#next = null
     this.#next_ms = Number.POSITIVE_INFINITY
-    const now_ms = Date.now()
+    const now_ms = this.#steadyMs()
     for (let due = this.#heap.peek(); due !== undefined && due.due_ms <= now_ms; due = this.#heap.peek()) {
       this.#heap.pop()
       if (due.inject === null) this.#release(due.message, now_ms)
@@ -214,20 +253,25 @@ class Timer {
   #fireInject(due: Due, inject: InjectPlan, now_ms: number): void {
     const timed = this.#timed.get(due.flow)
     if (timed === undefined || timed.generation !== due.generation) return
+    if (due.kind === 'cron' && this.#clock.now_us() / 1000 < due.at_ms) {
+      // The machine's clock was corrected by a little and is behind.
+      this.#heap.push({ ...due, due_ms: Math.max(now_ms + 1, this.#steadyAt(due.at_ms)) })
+      return
+    }
     this.#inject(inject, timed.name)
     const interval = timed.intervals.get(inject.node)
     if (due.kind === 'every' && interval !== undefined) {
       interval.due_ms = nextEnd(due.due_ms, interval.every_s * 1000, now_ms)
       this.#heap.push({ ...due, due_ms: interval.due_ms })
     } else if (inject.cron !== null) {
-      this.#pushCron(due.flow, inject, inject.cron, due.generation, now_ms)
+      this.#pushCron(due.flow, inject, inject.cron, due.generation)
     }
   }
 
   #inject(inject: InjectPlan, flow: string): void {
     const refusal = this.#codec.encode(inject.value, inject.dtype, this.#encoded)
     const version =
-      refusal === null ? this.#publisher.publish(inject.route, this.#encoded, nowUs()) : REFUSED.backlogged
+      refusal === null ? this.#publisher.publish(inject.route, this.#encoded, this.#clock.now_us()) : REFUSED.backlogged
     if (version > 0) {
       this.#counters.ran(inject.node)
     } else {
@@ -242,7 +286,7 @@ class Timer {
     if (rated === undefined) return this.#discard(message)
     const { flow, plan } = rated
     const limit_ms = plan.rate_hz === null ? Number.POSITIVE_INFINITY : now_ms
-    const released = releaseHeld(this.#hands, plan.route, this.#encoded, limit_ms, nowUs(), true)
+    const released = releaseHeld(this.#hands, plan.route, this.#encoded, limit_ms, true)
     if (released === 'published') return
     if (released === 'nothing') {
       const due_ms = this.#held.due(message)
@@ -255,7 +299,7 @@ class Timer {
     const again_ms = now_ms + HELD_AGAIN_MS
     const free = this.#held.due(message) === 0 && this.#encoded.length <= limits.SLOT_INLINE_BYTES
     if (free) {
-      this.#journal.held(message, again_ms, nowUs(), this.#encoded)
+      this.#journal.held(message, again_ms, this.#clock.steady_us(), this.#encoded)
       this.#held.hold(message, again_ms, this.#encoded, 0)
     }
     this.#journal.mark()
@@ -269,15 +313,15 @@ class Timer {
     const flow = this.#messages.flow(message)
     const timed = this.#timed.get(flow)
     if (timed === undefined || !timed.enabled) return
-    if (!takeHeld(this.#hands, flow, message, this.#encoded, Number.POSITIVE_INFINITY, nowUs())) return
+    if (!takeHeld(this.#hands, flow, message, this.#encoded, Number.POSITIVE_INFINITY)) return
     this.#journal.mark()
     this.#notes.dropped(timed.name, 'port_removed')
   }
 
   /** At 85 % of the bound of an enabled flow for 5 s the engine is degraded, and says which flow holds most of the waiting work. */
   #watch(): void {
-    const now_ms = Date.now()
-    this.#notes.flush(nowUs())
+    const now_ms = this.#steadyMs()
+    this.#notes.flush(this.#clock.now_us())
     this.#journal.mark()
     this.#arena.collect()
     for (const [flow, timed] of this.#timed) {
@@ -303,7 +347,7 @@ class Timer {
   }
 
   #event(type: 'engine_degraded' | 'engine_recovered', name: string, flow: number): void {
-    const ts = nowUs()
+    const ts = this.#clock.now_us()
     const waiting = this.#flows.waiting(flow)
     const share = Math.round(this.#flows.share(flow) * 1000) / 1000
     const event = { type, ts: formatTime(ts), flow: name, run: null, waiting, share }
@@ -316,7 +360,7 @@ class Timer {
   #stop(): void {
     if (this.#next !== null) clearTimeout(this.#next)
     for (const port of this.#lanes) port.close()
-    this.#notes.flush(nowUs())
+    this.#notes.flush(this.#clock.now_us())
     this.#journal.mark()
     this.#threads.leave(this.#owner)
     this.#post({ type: 'left' })

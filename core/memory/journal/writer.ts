@@ -254,7 +254,7 @@ export class JournalWriter {
     this.#payload(JOURNAL.value | (kind << 8) | (flags << 16), message, version, ts, value, ref)
   }
 
-  /** A value that is held back until `due_ms` (ms since 1970); 0: it is not held any more. */
+  /** A value that is held back until `due_ms` (of the steady clock, as `ts` is); 0: it is not held any more. */
   held(message: number, due_ms: number, ts: number, value: EncodedValue, ref = 0): void {
     const kind = JOURNAL.held | (value.kind << 8)
     if (isNumeric(value.kind)) {

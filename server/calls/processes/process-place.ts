@@ -1,5 +1,4 @@
 import { type ErrorCode, ServiceError } from '../../../protocol/errors.ts'
-import { nowUs } from '../../../protocol/time.ts'
 import { createCodec } from '../../../protocol/values/codec.ts'
 import { BODY_CODES, type RunFrame } from '../../../protocol/worker/frames.ts'
 import { failure, failureOf } from '../../../threads/calls/node-call.ts'
@@ -18,6 +17,7 @@ export interface ProcessPlaceParts {
   retire(process: WorkerProcess): void
   /** The front has begun to end: a connection that ends says nothing about a body. */
   isClosing(): boolean
+  now_us(): number
 }
 
 const codec = createCodec()
@@ -76,13 +76,20 @@ export class ProcessPlace implements CallPlace {
         break
       case 'metric':
         if (run !== null) return this.#call.said({ type: 'metrics', points: frame.points })
-        for (const point of frame.points) this.#note({ type: 'gauge', node: node.qualified, ...point, ts: nowUs() })
+        for (const point of frame.points)
+          this.#note({ type: 'gauge', node: node.qualified, ...point, ts: this.#parts.now_us() })
         break
       case 'log':
-        return this.#note({ type: 'log', node: node.qualified, level: frame.level, text: frame.text, ts: nowUs() })
+        return this.#note({
+          type: 'log',
+          node: node.qualified,
+          level: frame.level,
+          text: frame.text,
+          ts: this.#parts.now_us(),
+        })
       case 'report': {
         const { status, text } = frame
-        return this.#note({ type: 'report', node: node.qualified, status, text, ts: nowUs() })
+        return this.#note({ type: 'report', node: node.qualified, status, text, ts: this.#parts.now_us() })
       }
       case 'result':
       case 'error':
@@ -109,10 +116,10 @@ export class ProcessPlace implements CallPlace {
 
   /** What the process printed beside its thread. */
   #line(text: string, level: LogLevel): void {
-    const missed = this.#printed.take(nowUs())
+    const missed = this.#printed.take(performance.now() * 1000)
     if (missed < 0) return
     const { qualified } = this.#call.request.node
-    this.#note({ type: 'log', node: qualified, level, text: keptLine(text, missed), ts: nowUs() })
+    this.#note({ type: 'log', node: qualified, level, text: keptLine(text, missed), ts: this.#parts.now_us() })
   }
 
   /** A state that cannot be kept is refused as it is in a thread: the outputs stand, and the state stays what it was. */

@@ -10,6 +10,8 @@ export interface ProcessPlacesParts {
   readonly most: number
   readonly silent_ms: number
   readonly most_idle: number
+  /** For the times of what a process says. */
+  readonly now_us: () => number
   readonly idle_ms: number
   readonly heartbeat_ms: number
   /** Of one process. */
@@ -50,6 +52,7 @@ export class ProcessPlaces implements CallPlaces {
       welcomed: worker => pool.welcomed(worker),
     })
     this.#place = {
+      now_us: parts.now_us,
       release: process => pool.release(process),
       retire: process => pool.retire(process),
       isClosing: () => this.#closing,

@@ -36,8 +36,13 @@ export function restore(loaded: Loaded, front: FrontMemory, map: MessageMap, nam
       if (ref === 0) continue
       encoded.bytes.copy(front.memory.bytes, front.arena.offset(ref), 0, encoded.length)
     }
-    front.held.hold(message.index, stored.due_ms, encoded, ref)
-    timers.push({ type: 'held', message: message.index, due_ms: stored.due_ms })
+    // What is left of its interval by a clock that may have been set since: never more than there was when it was held.
+    const due_ms = Math.min(
+      stored.due_ms,
+      front.clock.steady_us() / 1000 + Math.max(0, stored.due_ms - stored.ts / 1000),
+    )
+    front.held.hold(message.index, due_ms, encoded, ref)
+    timers.push({ type: 'held', message: message.index, due_ms })
   }
   return timers
 }

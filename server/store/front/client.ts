@@ -1,4 +1,6 @@
 import { Worker } from 'node:worker_threads'
+import { Clock } from '../../../core/memory/clock.ts'
+import { attachMemory } from '../../../core/memory/region.ts'
 import { ServiceError } from '../../../protocol/errors.ts'
 import type { Cascade } from '../../../protocol/nouns/cascade.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
@@ -8,6 +10,7 @@ import type { List } from '../../../protocol/nouns/list.ts'
 import type { MessageHistory } from '../../../protocol/nouns/message.ts'
 import type { NodeError } from '../../../protocol/nouns/node-error.ts'
 import type { Summary, TimeseriesPoint } from '../../../protocol/nouns/summary.ts'
+import { threadClock } from '../../../threads/thread-clock.ts'
 import { Calls } from '../../watch/calls.ts'
 import type { WatchedThread } from '../../watch/thread-watch.ts'
 import { type StoreBounds, storeBounds } from '../file/bounds.ts'
@@ -63,6 +66,7 @@ export class Store implements WatchedThread {
   readonly name = 'store'
   readonly isRunning = true
   readonly #worker: Worker
+  readonly #clock: Clock
   readonly #calls = new Calls()
   readonly #reader: Reader
   readonly #options: StoreOptions
@@ -95,9 +99,11 @@ export class Store implements WatchedThread {
   private constructor(worker: Worker, options: StoreOptions, bounds: StoreBounds) {
     const { answer_bytes, export_runs, export_page_bytes } = bounds
     this.#worker = worker
+    this.#clock = new Clock(attachMemory(options.sab), threadClock)
     this.#options = options
-    this.#reader = new Reader({ data_dir: options.data_dir, answer_bytes, export_runs, export_page_bytes }, place =>
-      this.#control({ type: 'put_aside', place }),
+    this.#reader = new Reader(
+      { data_dir: options.data_dir, sab: options.sab, answer_bytes, export_runs, export_page_bytes },
+      place => this.#control({ type: 'put_aside', place }),
     )
     this.#exited = new Promise(resolve => worker.once('exit', () => resolve()))
     this.#loaded = new Promise((resolve, reject) => {
@@ -207,6 +213,7 @@ export class Store implements WatchedThread {
   readonly runs: RunStore = new RunClient({
     write: request => this.#call(id => ({ type: 'run_write', id, text: JSON.stringify(request) })),
     read: (request, given) => this.#reader.call(request, given),
+    now_us: () => this.#clock.now_us(),
     // On a full disk they see what was committed.
     seen: () => (this.#unseen ? this.flush().catch(() => null) : null),
   })

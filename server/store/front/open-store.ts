@@ -12,6 +12,8 @@ export interface OpenedStore {
 export interface StoreOpening {
   readonly data_dir: string
   readonly log: Log
+  /** The machine's clock, milliseconds since 1970; `Date.now` when absent. */
+  readonly wall_ms?: () => number
   /** The store thread ended; the process cannot outlive it. */
   readonly onFatal: (error: Error) => void
 }
@@ -20,8 +22,8 @@ export interface StoreOpening {
  * Shared memory, and the store thread that loads what is kept. Apart from the rest of the live engine, and with few imports:
  * the thread needs about as long to load as the modules of the front do, so it is started before them.
  */
-export async function openStore({ data_dir, log, onFatal }: StoreOpening): Promise<OpenedStore> {
-  const front = new FrontMemory()
+export async function openStore({ data_dir, log, wall_ms, onFatal }: StoreOpening): Promise<OpenedStore> {
+  const front = new FrontMemory(undefined, wall_ms)
   const { store, loaded } = await Store.start({
     data_dir,
     sab: front.memory.sab,

@@ -1,6 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { Clock } from '../../../core/memory/clock.ts'
+import { attachMemory } from '../../../core/memory/region.ts'
 import { limits } from '../../../protocol/limits.ts'
 import { createCodec } from '../../../protocol/values/codec.ts'
+import { threadClock } from '../../../threads/thread-clock.ts'
 import type { FromCalledThread, ToCalledThread } from '../../watch/called-thread.ts'
 import { CascadeReader } from '../cascades/reader.ts'
 import { recordedArtifacts } from '../catalog/artifact-records.ts'
@@ -25,7 +28,7 @@ type ReaderRequest = Extract<ToCalledThread<ReadRequest>, { type: 'call' }>
 /** The reader thread: lists, records and history from a read-only connection of its own. It ends when its port is closed. */
 if (parentPort === null) throw new TypeError('server/store/front/reader.ts runs as a worker thread')
 const port = parentPort
-const { data_dir, answer_bytes, ...bounds } = workerData as ReaderStart
+const { data_dir, sab, answer_bytes, ...bounds } = workerData as ReaderStart
 
 const db = openReader(databaseFile(data_dir))
 const codec = createCodec()
@@ -34,16 +37,16 @@ const cascades = new CascadeReader(db)
 const flows = new FlowReader(db, new Blobs(db))
 const runs = new RunReader(db, new RunSelections(db), new RunCurves(db))
 const exports = new Exports(() => openReader(databaseFile(data_dir)), bounds)
-const clock = (): number => Date.now() * 1000
+const clock = new Clock(attachMemory(sab), threadClock)
 
 function read(request: ReadRequest): unknown {
   switch (request.type) {
     case 'history':
-      return history.read(request.query, clock())
+      return history.read(request.query, clock.now_us())
     case 'cascades':
-      return cascades.list(request.query, clock())
+      return cascades.list(request.query, clock.now_us())
     case 'cascade':
-      return cascades.get(request.id, clock())
+      return cascades.get(request.id, clock.now_us())
     case 'events':
       return readEvents(db, request.query)
     case 'commits':
@@ -51,9 +54,9 @@ function read(request: ReadRequest): unknown {
     case 'commit':
       return flows.detail(request.flow, request.hash)
     case 'node_errors':
-      return readNodeErrors(db, codec, request.node, clock() - limits.NODE_ERROR_KEPT_MS * 1000)
+      return readNodeErrors(db, codec, request.node, clock.age_us() - limits.NODE_ERROR_KEPT_MS * 1000)
     case 'timeseries':
-      return readTimeseries(db, request.query, clock())
+      return readTimeseries(db, request.query, clock.now_us())
     case 'disk':
       return readDisk(db, data_dir)
     case 'recorded_artifacts':

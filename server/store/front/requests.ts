@@ -249,4 +249,5 @@ export type ReadRequest =
 
 export interface ReaderStart extends Pick<StoreBounds, 'answer_bytes' | 'export_runs' | 'export_page_bytes'> {
   data_dir: string
+  sab: SharedArrayBuffer
 }

@@ -1,6 +1,5 @@
 import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
-import { nowUs } from '../../../protocol/time.ts'
 import { chunksOf } from '../runs/metric-chunk.ts'
 import { writtenNode } from '../runs/rows.ts'
 import { PulledExport } from './pulled-export.ts'
@@ -37,6 +36,7 @@ interface Parts {
   read<Result>(request: ReadRequest, given?: ArrayBuffer[]): Promise<Result>
   /** Resolves when readers see what was answered; null: they do. */
   seen(): Promise<unknown> | null
+  now_us(): number
 }
 
 /** Origins that one page of the cache index brings. */
@@ -51,7 +51,7 @@ export class RunClient implements RunStore {
   }
 
   create(run: NewRun, event: EngineEvent | null): Promise<CreatedRun> {
-    return this.#write({ type: 'create_run', run, event, at: nowUs() })
+    return this.#write({ type: 'create_run', run, event, at: this.#parts.now_us() })
   }
 
   claim(claim: ClaimRun): Promise<ClaimedRun | null> {

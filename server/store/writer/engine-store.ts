@@ -38,6 +38,10 @@ export interface EngineStoreOptions {
   messages: number
   /** Microseconds since 1970. */
   clock: () => number
+  /** Never ahead of `clock`, and never jumps forward: what is old by it may be removed. `clock` when absent. */
+  age_us?: () => number
+  /** Never jumps. `clock` when absent. */
+  steady_us?: () => number
   readPort: () => void
   onHealth: (health: StoreHealth) => void
   onDamage?: (damage: Damage) => void
@@ -59,7 +63,7 @@ export class EngineStore {
   readonly loaded: Loaded
 
   constructor(options: EngineStoreOptions) {
-    const { data_dir, bounds, clock } = options
+    const { data_dir, bounds, clock, age_us = clock, steady_us = clock } = options
     assertUsable(data_dir)
     const wasKilled = walBytes(data_dir) > 0
     const db = openWriter(databaseFile(data_dir))
@@ -135,7 +139,7 @@ export class EngineStore {
       this.intake = new Intake(registry, options.messages, options.readPort)
       this.commit = new GroupCommit(parts, options.onHealth)
       const { commit, intake } = this
-      this.upkeep = new Upkeep({ ...parts, blobs, bounds, clock, commit, intake })
+      this.upkeep = new Upkeep({ ...parts, blobs, bounds, clock, age_us, steady_us, commit, intake })
       const parts_of_load = { flows, flavors, users, sign_ins, registry, runs, codec }
       this.loaded = this.#withoutUnreadable(putAside, () => {
         let damage: Damage | null = null
@@ -154,7 +158,7 @@ export class EngineStore {
           flavors.seed()
           counts.write()
           const now_us = clock()
-          errors.dropOlderThan(now_us - limits.NODE_ERROR_KEPT_MS * 1000)
+          errors.dropOlderThan(age_us() - limits.NODE_ERROR_KEPT_MS * 1000)
           loaded = readLoaded(db, parts_of_load, { engine_epoch, interrupted, interrupted_runs, now_us })
         })
         if (damage !== null) onDamage(damage)

@@ -1,6 +1,8 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { Clock } from '../../../core/memory/clock.ts'
 import { attachMemory } from '../../../core/memory/region.ts'
 import { SLOT, THREAD_KIND, ThreadTable } from '../../../core/memory/threads.ts'
+import { threadClock } from '../../../threads/thread-clock.ts'
 import { refusalOf } from '../file/faults.ts'
 import type { Answer, StoreReply } from '../front/replies.ts'
 import type { RunWrite, StoreRequest, StoreStart } from '../front/requests.ts'
@@ -16,7 +18,7 @@ const send = (reply: StoreReply): void => port.postMessage(reply)
 const memory = attachMemory(sab)
 const threads = new ThreadTable(memory)
 const owner = threads.enter(SLOT.store, THREAD_KIND.store)
-const clock = (): number => Date.now() * 1000
+const clock = new Clock(memory, threadClock)
 
 /** Requests that came while the store was being opened, and those taken in the middle of a drain, go the same way. */
 const readPort = (): void => {
@@ -32,7 +34,9 @@ function open(): EngineStore | null {
       data_dir,
       bounds,
       messages: memory.sizes.messages,
-      clock,
+      clock: clock.now_us,
+      age_us: clock.age_us,
+      steady_us: clock.steady_us,
       readPort,
       onHealth: health => send({ type: 'health', health }),
       log: text => send({ type: 'log', text }),

@@ -19,6 +19,8 @@ interface Parts {
   data_dir: string
   bounds: StoreBounds
   clock: () => number
+  age_us: () => number
+  steady_us: () => number
   commit: GroupCommit
   history: HistoryWriter
   cascades: CascadeWriter
@@ -60,7 +62,7 @@ export class Upkeep {
   constructor(parts: Parts) {
     this.#parts = parts
     this.#compaction = new Compaction(parts.db, parts.blobs, parts.bounds.compact_every_changes)
-    this.#rollups = new RollupSweep(parts.db, parts.disk, parts.clock, parts.bounds.history_bytes / 2)
+    this.#rollups = new RollupSweep(parts.db, parts.disk, parts.age_us, parts.bounds.history_bytes / 2)
     // When SQLite starts its log over it cuts the file back to this, below the length at which we write it back: so the length says
     // how much there is to write back, and most of the file need not be extended anew.
     parts.db.pragma(`journal_size_limit = ${Math.floor((parts.bounds.wal_bytes * 3) / 8)}`)
@@ -69,9 +71,9 @@ export class Upkeep {
 
   /** One round; true when there is more to do at once. */
   step(): boolean {
-    const { clock, commit, history } = this.#parts
-    const now = clock()
-    if (now >= this.#looked + LOOK_EVERY_US || now < this.#looked) {
+    const { steady_us, commit, history } = this.#parts
+    const now = steady_us()
+    if (now >= this.#looked + LOOK_EVERY_US) {
       this.#looked = now
       commit.look()
     }
@@ -142,16 +144,16 @@ export class Upkeep {
   }
 
   #coarsen(): void {
-    const { clock, commit, samples } = this.#parts
-    const now = clock()
+    const { age_us, steady_us, commit, samples } = this.#parts
+    const now = steady_us()
     if (now < this.#coarsened + COARSEN_EVERY_US) return
     this.#coarsened = now
-    commit.upkeep(() => samples.coarsen(now))
+    commit.upkeep(() => samples.coarsen(age_us()))
   }
 
   #vacuum(): void {
-    const { clock, db } = this.#parts
-    const now = clock()
+    const { steady_us, db } = this.#parts
+    const now = steady_us()
     if (now < this.#vacuumed + VACUUM_EVERY_US) return
     this.#vacuumed = now
     const free = db.pragma('freelist_count', { simple: true }) as number

@@ -26,6 +26,7 @@ function slotsOf(t: TestContext, slots: number, bodies: Record<string, string>) 
     bounds: liveBounds,
     operator: process.env,
     environment: () => ({}),
+    now_us: () => Date.now() * 1000,
     onLost: (node, code) => lost.push([node, code]),
   })
   t.after(() => calls.close())

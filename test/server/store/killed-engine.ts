@@ -6,14 +6,13 @@
  *   marked <version>     how far it got
  */
 import { writeSync } from 'node:fs'
-import { createMemory } from '../../../core/memory/region.ts'
 import type { StoreBounds } from '../../../server/store/file/bounds.ts'
 import { Store } from '../../../server/store/front/client.ts'
-import { smallSizes } from '../../kit/memory.ts'
+import { smallMemory } from '../../kit/memory.ts'
 import { Journal, saving } from '../../kit/stored.ts'
 
 const [data_dir, bounds] = process.argv.slice(2) as [string, string]
-const memory = createMemory({ ...smallSizes, ring_bytes: 1024 * 1024 })
+const memory = smallMemory({ ring_bytes: 1024 * 1024 })
 const { store, loaded } = await Store.start({
   data_dir,
   sab: memory.sab,
