@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { RunSelection } from '../client/runs.ts'
+import type { RunSelection } from '../client/runs/runs.ts'
 
 export interface SelectionOptions {
   readonly group?: string

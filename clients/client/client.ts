@@ -10,7 +10,7 @@ import type { LiveSocket, LiveSocketOptions } from './live-socket.ts'
 import { Messages } from './messages.ts'
 import { Metrics } from './metrics.ts'
 import { Nodes } from './nodes.ts'
-import { Runs } from './runs.ts'
+import { Runs } from './runs/runs.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const READ_TIMEOUT_MS = 120_000

@@ -1,8 +1,8 @@
 import type { MetricSeries } from '../../protocol/nouns/run.ts'
 import type { Calls } from './calls.ts'
-import { type Export, type ExportForm, openExport } from './exports.ts'
+import { type Export, type ExportForm, openExport } from './exports/exports.ts'
 import type { List } from './pages.ts'
-import type { RunSelection } from './runs.ts'
+import type { RunSelection } from './runs/runs.ts'
 
 export interface SeriesOptions {
   /** `<flow>.<node>.<name>`; every series when not given. */

@@ -14,8 +14,8 @@ import { JOURNAL, JOURNAL_HEADER, JOURNAL_RECORD, journalOffset } from '../memor
 import { MESSAGE_ROW, VALUE_SLOT } from '../memory/messages.ts'
 import type { Memory } from '../memory/region.ts'
 import { FLOW_ROW, FlowTable } from './flows.ts'
-import { IngressQueue, QUEUE_ITEM } from './queue.ts'
-import { ReadySet } from './ready.ts'
+import { IngressQueue, QUEUE_ITEM } from './queue/queue.ts'
+import { ReadySet } from './queue/ready.ts'
 
 export interface Audit {
   /** What does not add up, in words; empty when all is well. */

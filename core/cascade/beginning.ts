@@ -2,7 +2,7 @@ import { limits } from '../../protocol/limits.ts'
 import type { FlowRun } from './flow-run.ts'
 import type { Host, Ingress } from './host.ts'
 import { asTaken } from './plan-run.ts'
-import { GROUP, type TakenItem } from './queue.ts'
+import { GROUP, type TakenItem } from './queue/queue.ts'
 import { Cascade, type Wave } from './wave.ts'
 
 /** Begins cascades: each method answers the first wave, ready to run. */

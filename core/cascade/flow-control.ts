@@ -1,7 +1,7 @@
 import { limits } from '../../protocol/limits.ts'
-import type { Bounds } from './bounds.ts'
 import { Fifo } from './fifo.ts'
 import type { Mailbox } from './mailbox.ts'
+import type { Bounds } from './queue/bounds.ts'
 import type { Execution } from './seat.ts'
 import type { Cascade, Wave } from './wave.ts'
 

@@ -21,8 +21,8 @@ import { SLOT, slotOf } from '../memory/threads.ts'
 import { recoverWord } from '../memory/wait.ts'
 import { FLOW_ROW, type FlowTable } from './flows.ts'
 import { DOING, INTENT_ROW, intentWord, RECORD_BIT } from './intent.ts'
-import type { IngressQueue } from './queue.ts'
-import type { ReadySet } from './ready.ts'
+import type { IngressQueue } from './queue/queue.ts'
+import type { ReadySet } from './queue/ready.ts'
 
 const { word } = FLOW_ROW
 const intent = INTENT_ROW.word

@@ -82,7 +82,7 @@ export const CONTROL = layout(
 const MAGIC = 0x464c4f57
 const FORMAT = 1
 
-/** Bytes of one ready set: a bit a flow, a bit for each 32 of them, and one for each 1024; see core/cascade/ready.ts. */
+/** Bytes of one ready set: a bit a flow, a bit for each 32 of them, and one for each 1024; see core/cascade/queue/ready.ts. */
 export const readySetBytes = (flows: number): number =>
   up((Math.ceil(flows / 32) + Math.ceil(flows / 1024) + Math.ceil(flows / 32_768)) * 4 + 64, 64)
 

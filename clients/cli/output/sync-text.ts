@@ -1,5 +1,5 @@
 import type { SavedFlow } from '../../../protocol/nouns/flow.ts'
-import { differenceLines } from '../commands/flows-history.ts'
+import { differenceLines } from '../commands/flows/history.ts'
 import type { SyncDifference, SyncPlan } from '../sync/plan.ts'
 import type { Output } from './output.ts'
 import { fit, printable } from './text.ts'

@@ -1,9 +1,9 @@
 import { limits } from '../../../protocol/limits.ts'
 import type { EncodedValue } from '../../memory/encoded.ts'
 import type { Memory } from '../../memory/region.ts'
-import { type Bounds, flowBounds } from '../bounds.ts'
 import { FLOW_ROW, type FlowTable } from '../flows.ts'
-import type { IngressQueue } from '../queue.ts'
+import { type Bounds, flowBounds } from '../queue/bounds.ts'
+import type { IngressQueue } from '../queue/queue.ts'
 import { REFUSED } from './refused.ts'
 import type { Route } from './route.ts'
 

@@ -1,5 +1,5 @@
 import type { FlowTable } from '../flows.ts'
-import type { ReadySet } from '../ready.ts'
+import type { ReadySet } from '../queue/ready.ts'
 
 /** Flows that got an item from this thread since its last mark: nobody takes it before, so they hear of it only then. */
 export class UntoldFlows {

@@ -140,7 +140,7 @@ export class RecordView {
     return this.#i32[this.#word + WORDS + I.depth]!
   }
 
-  /** Bits of GROUP, see core/cascade/queue.ts. */
+  /** Bits of GROUP, see core/cascade/queue/queue.ts. */
   get group(): number {
     return this.#i32[this.#word + WORDS + I.group]!
   }

@@ -1,4 +1,4 @@
-import { GROUP } from '../../../core/cascade/queue.ts'
+import { GROUP } from '../../../core/cascade/queue/queue.ts'
 import { limits } from '../../../protocol/limits.ts'
 import { newEncoded } from '../../../protocol/values/codec.ts'
 import { KIND } from '../../../protocol/values/encoded.ts'

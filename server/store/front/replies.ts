@@ -60,7 +60,7 @@ export interface StoredWaiting {
     version: number
     ts: number
     depth: number
-    /** Bits of GROUP, see core/cascade/queue.ts. */
+    /** Bits of GROUP, see core/cascade/queue/queue.ts. */
     group: number
     kind: number
     number: number

@@ -4,7 +4,7 @@ export interface WaitingItem {
   message: number
   version: number
   depth: number
-  /** Bits of GROUP, see core/cascade/queue.ts. */
+  /** Bits of GROUP, see core/cascade/queue/queue.ts. */
   group: number
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { auditMemory } from '../../../core/cascade/audit.ts'
-import { SHARED_SET, setOf } from '../../../core/cascade/ready.ts'
+import { SHARED_SET, setOf } from '../../../core/cascade/queue/ready.ts'
 import type { Memory } from '../../../core/memory/region.ts'
 import { scenario } from '../../kit/scenario.ts'
 import { emptyItem, float, Station } from './kit/station.ts'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { SHARED_SET, setOf } from '../../../core/cascade/ready.ts'
+import { SHARED_SET, setOf } from '../../../core/cascade/queue/ready.ts'
 import type { Memory } from '../../../core/memory/region.ts'
 import { scenario } from '../../kit/scenario.ts'
 import { assertSound, recoverAfterDeath } from './kit/recovered.ts'

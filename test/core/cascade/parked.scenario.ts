@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { setOf } from '../../../core/cascade/ready.ts'
+import { setOf } from '../../../core/cascade/queue/ready.ts'
 import { Sleeper } from '../../../core/memory/wait.ts'
 import { scenario } from '../../kit/scenario.ts'
 import { emptyItem, float, Station } from './kit/station.ts'

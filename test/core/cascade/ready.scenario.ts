@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { FlowTable } from '../../../core/cascade/flows.ts'
-import { ReadySet, SHARED_SET } from '../../../core/cascade/ready.ts'
+import { ReadySet, SHARED_SET } from '../../../core/cascade/queue/ready.ts'
 import { scenario } from '../../kit/scenario.ts'
 
 /** One thread marks while the other takes until the set looks empty. Forbidden: a mark that is neither taken nor visible. */

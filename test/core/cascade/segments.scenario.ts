@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { SegmentPool } from '../../../core/cascade/segments.ts'
+import { SegmentPool } from '../../../core/cascade/queue/segments.ts'
 import type { Memory } from '../../../core/memory/region.ts'
 import { scenario } from '../../kit/scenario.ts'
 

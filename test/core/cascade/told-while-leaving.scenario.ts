@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { SHARED_SET } from '../../../core/cascade/ready.ts'
+import { SHARED_SET } from '../../../core/cascade/queue/ready.ts'
 import { scenario } from '../../kit/scenario.ts'
 import { float, Station } from './kit/station.ts'
 

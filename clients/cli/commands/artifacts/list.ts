@@ -1,0 +1,34 @@
+import type { Command } from 'commander'
+import { type Context, connect } from '../../context.ts'
+import { countOf } from '../../counts.ts'
+import { bytes, shortTime } from '../../output/figures.ts'
+import { table } from '../../output/table.ts'
+
+const SHOWN = 100
+
+export function addArtifactsList(artifacts: Command, context: Context): void {
+  artifacts
+    .command('list')
+    .description('the artifacts in the store, the newest first')
+    .option('--limit <count>', `print at most this many, ${SHOWN} when not given`, countOf('--limit'))
+    .option('--json', 'print JSON')
+    .action(async (options: { limit?: number; json?: boolean }, command: Command) => {
+      const { output } = context
+      const list = await connect(context, command).artifacts.list(options.limit ?? SHOWN)
+      if (options.json) return output.json(list)
+      if (list.items.length === 0)
+        return output.note('there are no artifacts; store one with "svc artifacts put <file>"')
+      output.table(
+        table(
+          list.items,
+          [
+            { title: 'digest', cell: ({ digest }) => digest },
+            { title: 'size', align: 'right', cell: ({ size }) => bytes(size) },
+            { title: 'stored', cell: ({ written_at }) => shortTime(written_at) },
+          ],
+          output.width,
+        ),
+      )
+      if (list.count > list.items.length) output.note(`${list.count} in all; --limit shows more`)
+    })
+}

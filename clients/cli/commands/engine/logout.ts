@@ -1,0 +1,33 @@
+import type { Command } from 'commander'
+import { Client } from '../../../client/client.ts'
+import { ClientError } from '../../../client/client-error.ts'
+import type { Context } from '../../context.ts'
+import { usage } from '../../failure.ts'
+import { engineAddress } from '../../find-engine.ts'
+import { KeptLogins } from '../../kept-logins.ts'
+
+export function addLogout(program: Command, context: Context): void {
+  program
+    .command('logout')
+    .description('sign out: the token that "svc login" kept ends at its engine and is forgotten here')
+    .argument('[address]', 'of the engine; the newest sign-in that is kept when not given')
+    .action(async (address?: string) => {
+      const logins = new KeptLogins(context.environment)
+      const url = address === undefined ? logins.list()[0]?.url : engineAddress(address, 'The address')
+      const login = url === undefined ? undefined : logins.find(url)
+      if (login === undefined) {
+        throw usage(
+          `No sign-in ${url === undefined ? '' : `at ${url} `}is kept in ${logins.path}. Nothing is to be signed out.`,
+        )
+      }
+      try {
+        await new Client(login).logout()
+        context.output.note(`signed out at ${login.url}`)
+      } catch (error) {
+        // It has ended already: there is nothing left to end.
+        if (!(error instanceof ClientError && error.status === 401)) throw error
+        context.output.note(`the token for ${login.url} had ended already`)
+      }
+      logins.forget(login.url)
+    })
+}

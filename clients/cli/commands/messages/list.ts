@@ -1,0 +1,36 @@
+import type { Command } from 'commander'
+import { type Context, connect } from '../../context.ts'
+import { countOf } from '../../counts.ts'
+import { shortTime } from '../../output/figures.ts'
+import { table } from '../../output/table.ts'
+
+export function addMessagesList(messages: Command, context: Context): void {
+  messages
+    .command('list')
+    .description('messages with their latest values')
+    .argument('[flow]', 'only those of this flow')
+    .option('--limit <count>', 'print at most this many', countOf('--limit'))
+    .option('--json', 'print JSON')
+    .action(async (flow: string | undefined, options: { limit?: number; json?: boolean }, command: Command) => {
+      const { output } = context
+      const list = await connect(context, command).messages.list({
+        ...(flow === undefined ? {} : { flow }),
+        ...(options.limit === undefined ? {} : { most: options.limit }),
+      })
+      if (options.json) return output.json(list)
+      if (list.items.length === 0) return output.note('there are no messages; a flow that is saved declares them')
+      output.table(
+        table(
+          list.items,
+          [
+            { title: 'message', cell: message => message.name },
+            { title: 'dtype', cell: message => message.dtype },
+            { title: 'version', align: 'right', cell: message => String(message.version) },
+            { title: 'updated', cell: ({ updated_at }) => (updated_at === null ? 'never' : shortTime(updated_at)) },
+            { title: 'value', cell: message => (message.version === 0 ? '' : JSON.stringify(message.value)) },
+          ],
+          output.width,
+        ),
+      )
+    })
+}

@@ -1,0 +1,82 @@
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { EXIT } from '../../../../protocol/settings.ts'
+import { ClientError } from '../../../client/client-error.ts'
+import type { Export, ExportForm } from '../../../client/exports/exports.ts'
+import { type Context, connect } from '../../context.ts'
+import { countOf } from '../../counts.ts'
+import { Failure, usage } from '../../failure.ts'
+import { addSelection, type SelectionOptions, selectionOf } from '../../selection.ts'
+import { writeWhole } from '../../whole-file.ts'
+
+interface FormOptions extends SelectionOptions {
+  readonly format?: string
+  readonly raw?: boolean
+  readonly list?: boolean
+  readonly output?: string
+}
+
+export function addExport(program: Command, context: Context): void {
+  const exports = program
+    .command('export')
+    .helpCommand(false)
+    .description('runs and their metrics as csv, jsonl or Parquet')
+  addForm(exports.command('metrics').description('a row per run, metric and step'))
+    .option('--name <name>', 'only this metric, <flow>.<node>.<name>')
+    .option('--stride <count>', 'every so manieth point of each series', countOf('--stride'))
+    .action(
+      async (flow: string | undefined, options: FormOptions & { name?: string; stride?: number }, command: Command) => {
+        if (options.list) return list(context, flow, options, command)
+        const { name, stride } = options
+        const form = { ...formOf(context, options), ...(name === undefined ? {} : { name }) }
+        const { metrics } = connect(context, command)
+        const selection = selectionOf(flow, options)
+        await write(
+          context,
+          options,
+          await metrics.export(selection, { ...form, ...(stride === undefined ? {} : { stride }) }),
+        )
+      },
+    )
+  addForm(exports.command('runs').description('a row per run: inputs that vary, numbers of the result, metrics'))
+    .option('--metrics <names>', 'metrics with a column each, with commas between them')
+    .action(async (flow: string | undefined, options: FormOptions & { metrics?: string }, command: Command) => {
+      if (options.list) return list(context, flow, options, command)
+      const metrics = options.metrics?.split(',')
+      const form = { ...formOf(context, options), ...(metrics === undefined ? {} : { metrics }) }
+      const { runs } = connect(context, command)
+      await write(context, options, await runs.export(selectionOf(flow, options), form))
+    })
+}
+
+const addForm = (command: Command): Command =>
+  addSelection(command)
+    .option('--list', 'print the names of the metrics that the runs carry, and nothing else')
+    .option('--format <format>', 'csv, jsonl or parquet; csv when not given')
+    .option('-o, --output <file>', 'the file to write; standard output when not given')
+    .option('--raw', 'csv: leave cells as they are that a spreadsheet would take for a formula')
+
+function formOf({ output }: Context, { format, raw, output: file }: FormOptions): ExportForm {
+  if (format !== undefined && format !== 'csv' && format !== 'jsonl' && format !== 'parquet')
+    throw usage(`--format is ${JSON.stringify(format)}: csv, jsonl or parquet is needed.`)
+  if (format === 'parquet' && file === undefined && output.isTerminal)
+    throw usage('Parquet is no text: name a file with -o, or send it down a pipe.')
+  return { ...(format === undefined ? {} : { format }), ...(raw ? { raw } : {}) }
+}
+
+async function list(context: Context, flow: string | undefined, options: FormOptions, command: Command): Promise<void> {
+  const { items } = await connect(context, command).metrics.names(selectionOf(flow, options))
+  if (items.length === 0) context.output.note('these runs carry no metrics')
+  else context.output.raw(items.join('\n'))
+}
+
+async function write({ output, cwd }: Context, options: FormOptions, { stream, truncated }: Export): Promise<void> {
+  try {
+    if (options.output === undefined) await output.pour(stream)
+    else await writeWhole(resolve(cwd, options.output), stream)
+  } catch (error) {
+    if (error instanceof ClientError || error instanceof Failure) throw error
+    throw new Failure(EXIT.failed, `The export broke off (${(error as Error).message}): what came is not the whole.`)
+  }
+  if (truncated !== null) output.note(`the selection was cut: ${truncated}; narrow it with --since and --before`)
+}

@@ -1,0 +1,159 @@
+import { createHash } from 'node:crypto'
+import type { Command } from 'commander'
+import type { CreateRun } from '../../../../protocol/nouns/run.ts'
+import { EXIT } from '../../../../protocol/settings.ts'
+import type { Client } from '../../../client/client.ts'
+import { hasEnded } from '../../../client/runs/run-wait.ts'
+import { type Context, connect } from '../../context.ts'
+import { Failure, usage } from '../../failure.ts'
+import { givenList, product } from '../../given-values.ts'
+import { originCommit } from '../../origin-commit.ts'
+import { params, took } from '../../output/run-text.ts'
+import { table } from '../../output/table.ts'
+import { addRequestOptions, type RequestOptions, requestOf } from './request.ts'
+import { type Entry, SweepRuns } from './sweep-runs.ts'
+
+/** Requests at once, to start runs and to wait for them. */
+const AT_ONCE = 8
+const DIGITS = 8
+
+interface SweepOptions extends RequestOptions {
+  readonly param?: Record<string, unknown[]>
+  readonly dryRun?: boolean
+  readonly wait: boolean
+  readonly json?: boolean
+}
+
+export function addSweep(program: Command, context: Context): void {
+  const sweep = program
+    .command('sweep')
+    .description('run a flow for every combination of values; a repeat starts only what is missing or failed')
+    .argument('<flow>', 'the flow')
+    .option('--param <name=v1,v2>', 'the values of an input, may be given again: each JSON, or else text', givenList)
+  addRequestOptions(sweep, {
+    timeout: 'fail a run that takes longer',
+    group: 'the group of the runs; one for each state of the flow when not given',
+    key: 'part of every key: with another text, every run is another one',
+  })
+  sweep
+    .option('--dry-run', 'start nothing; print what would be started')
+    .option('--no-wait', 'start the runs and leave them to themselves')
+    .option('--json', 'print JSON')
+    .action(async (flow: string, options: SweepOptions, command: Command) => {
+      if (options.param === undefined) throw usage('Give at least one --param <name>=<v1>,<v2>.')
+      const client = connect(context, command)
+      const base = await baseOf(client, flow, options)
+      const group = options.group ?? `sweep-${base.slice(0, DIGITS)}`
+      const request = requestOf({ ...options, group }, {}, originCommit(context.cwd))
+      const entries = product(options.param).map(inputs => entryOf(base, { ...request, inputs }))
+      const runs = new SweepRuns(client, flow)
+      if (options.dryRun) await runs.look(entries)
+      else await startAndWait(context, client, runs, entries, options)
+      print(context, group, entries, options)
+    })
+}
+
+/**
+ * What makes the same inputs another run: the flow as it stands, the seed, the text of `--key`. Where nodes are drawn makes
+ * no difference.
+ */
+async function baseOf(client: Client, flow: string, { seed, key }: SweepOptions): Promise<string> {
+  const { document } = await client.flows.get(flow)
+  const nodes = document.nodes.map(({ position: _, ...node }) => node)
+  return sha256(JSON.stringify([{ ...document, nodes }, seed ?? null, key ?? null]))
+}
+
+function entryOf(base: string, request: CreateRun): Entry {
+  const named = Object.entries(request.inputs ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
+  return { key: `sweep:${sha256(base + JSON.stringify(named))}`, request, run: null, is_started: false }
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+async function startAndWait(
+  context: Context,
+  client: Client,
+  runs: SweepRuns,
+  entries: readonly Entry[],
+  options: SweepOptions,
+): Promise<void> {
+  const { output, interrupts } = context
+  const told = (done: number): void => output.progress(`${done} of ${entries.length} runs`)
+  await interrupts.during(async signal => {
+    try {
+      await eachOf(entries, signal, entry => runs.start(entry))
+      if (!options.wait) return
+      let done = 0
+      await eachOf(entries, signal, async entry => {
+        if (!hasEnded(entry.run!)) entry.run = await client.runs.wait(entry.run!.id, { signal })
+        told(++done)
+      })
+    } catch (error) {
+      if (!signal.aborted) throw error
+      await cancel(context, client, entries)
+    } finally {
+      output.progress('')
+    }
+  })
+}
+
+/** The runs that were started here; those that were there before belong to somebody else. */
+async function cancel({ output }: Context, client: Client, entries: readonly Entry[]): Promise<never> {
+  const ours = entries.filter(entry => entry.is_started && !hasEnded(entry.run!))
+  output.note(`cancelling ${ours.length} runs; Ctrl-C again leaves them to themselves`)
+  // One that has ended meanwhile refuses, and that is as good.
+  await eachOf(ours, null, entry => client.runs.cancel(entry.run!.id).catch(() => {}))
+  throw new Failure(EXIT.interrupted, `Interrupted; the same sweep again starts what is missing.`)
+}
+
+/** So many at once, in order. After a failure, or the signal, what is under way is ended and nothing new is begun. */
+async function eachOf<Item>(
+  items: readonly Item[],
+  signal: AbortSignal | null,
+  work: (item: Item) => Promise<unknown>,
+): Promise<void> {
+  const left = items.values()
+  let isOver = false
+  const worker = async (): Promise<void> => {
+    for (const item of left) {
+      if (isOver) return
+      try {
+        signal?.throwIfAborted()
+        await work(item)
+      } catch (error) {
+        isOver = true
+        throw error
+      }
+    }
+  }
+  const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, worker))
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
+}
+
+function print({ output }: Context, group: string, entries: readonly Entry[], options: SweepOptions): void {
+  const started = entries.filter(entry => entry.is_started).length
+  const verb = options.dryRun ? 'would be started' : 'started'
+  if (options.json) {
+    output.json({
+      group,
+      items: entries.map(({ request, run, is_started }) => ({ inputs: request.inputs, started: is_started, run })),
+    })
+  } else output.table(sweepTable(entries, options, output.width))
+  output.note(`${started} of ${entries.length} runs ${verb}, group ${group}`)
+  const failed = options.wait && !options.dryRun ? entries.filter(({ run }) => run!.status !== 'succeeded') : []
+  if (failed.length > 0)
+    throw new Failure(EXIT.failed, `${failed.length} of ${entries.length} runs did not succeed; "svc runs show <run>".`)
+}
+
+const sweepTable = (entries: readonly Entry[], options: SweepOptions, width: number | undefined): string[] =>
+  table(
+    entries,
+    [
+      { title: 'run', cell: ({ run }) => run?.id ?? '' },
+      { title: 'status', cell: ({ run }) => run?.status ?? 'missing' },
+      { title: 'took', align: 'right', cell: ({ run }) => (run === null ? '' : took(run)) },
+      { title: options.dryRun ? 'would start' : 'started', cell: ({ is_started }) => (is_started ? 'yes' : 'no') },
+      { title: 'params', cell: ({ request }) => params(request.inputs ?? {}) },
+    ],
+    width,
+  )

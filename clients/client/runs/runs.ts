@@ -1,0 +1,127 @@
+import { limits } from '../../../protocol/limits.ts'
+import type { EngineEvent } from '../../../protocol/nouns/event.ts'
+import type { CreateRun, Run, RunCounts, RunNode, RunNodeWhy, RunStatus } from '../../../protocol/nouns/run.ts'
+import type { Calls } from '../calls.ts'
+import { type Export, type ExportForm, openExport } from '../exports/exports.ts'
+import { type List, readPages } from '../pages.ts'
+import { followRun } from './run-follow.ts'
+import { type Attempt, signalOf, type WaitOptions, waitForRun } from './run-wait.ts'
+
+/** Which runs are meant; times are RFC 3339. */
+export interface RunSelection {
+  flow?: string
+  group?: string
+  status?: RunStatus
+  /** Created at this time or later. */
+  since?: string
+  /** Created before this time. */
+  before?: string
+}
+
+export interface RunsPage extends List<Run> {
+  /** By flow, over all runs whatever the selection. */
+  counts: RunCounts
+}
+
+export interface CreatedRun {
+  run: Run
+  /** The key named a run that was there already: it is the one answered. */
+  replayed: boolean
+  /** And the inputs of that run are others than those that were given. */
+  mismatch: boolean
+}
+
+/** Batch runs. */
+export class Runs {
+  readonly #calls: Calls
+  readonly #token: string | null
+
+  constructor(calls: Calls, token: string | null) {
+    this.#calls = calls
+    this.#token = token
+  }
+
+  /** Durable once it resolves. With an `idempotency_key` it is tried again like a read; without one it is sent once. */
+  async create(flow: string, request: CreateRun = {}): Promise<CreatedRun> {
+    const { body, headers } = await this.#calls.json<Run>({
+      method: 'POST',
+      path: `/runs/flows/${encodeURIComponent(flow)}`,
+      json: request,
+      idempotent: request.idempotency_key !== undefined,
+    })
+    return {
+      run: body,
+      replayed: headers['idempotency-replayed'] === 'true',
+      mismatch: headers['idempotency-mismatch'] !== undefined,
+    }
+  }
+
+  get(id: string, options: Attempt = {}): Promise<Run> {
+    return this.#calls.get(pathOf(id), {}, options)
+  }
+
+  /** One page, newest first. */
+  page(selection: RunSelection = {}, limit: number = limits.LIST_LIMIT_DEFAULT): Promise<RunsPage> {
+    return this.#calls.get('/runs', { ...selection, limit })
+  }
+
+  /** Every run of the selection, newest first, read as the loop goes on. Runs that are created meanwhile are not among them. */
+  async *list(selection: RunSelection = {}, page = 500): AsyncGenerator<Run, void, undefined> {
+    let before = selection.before
+    for (;;) {
+      const { items } = await this.page({ ...selection, ...(before === undefined ? {} : { before }) }, page)
+      yield* items
+      if (items.length < page) return
+      before = items.at(-1)!.created_at
+    }
+  }
+
+  /** Ends the run; a running one is `cancelled` once its bodies have ended. */
+  async cancel(id: string): Promise<Run> {
+    return (await this.#calls.json<Run>({ method: 'POST', path: `${pathOf(id)}/cancel` })).body
+  }
+
+  /** A new run with the inputs of this one, of the flow as it stands now. */
+  async retry(id: string): Promise<Run> {
+    return (await this.#calls.json<Run>({ method: 'POST', path: `${pathOf(id)}/retry` })).body
+  }
+
+  /** In the order of its waves. */
+  nodes(id: string): Promise<List<RunNode>> {
+    return this.#calls.get(`${pathOf(id)}/nodes`)
+  }
+
+  /** All that happened in it, oldest first. */
+  async events(id: string): Promise<EngineEvent[]> {
+    const { items } = await readPages<EngineEvent>(this.#calls, `${pathOf(id)}/events`)
+    return items.reverse()
+  }
+
+  /** As many as a page takes, newest first. */
+  eventsPage(id: string, offset: number, options: Attempt = {}): Promise<List<EngineEvent>> {
+    return this.#calls.get(`${pathOf(id)}/events`, { limit: limits.LIST_LIMIT, offset }, options)
+  }
+
+  /** How a node came by its outputs: from which run, or what changed since the nearest one. */
+  why(id: string, node: string): Promise<RunNodeWhy> {
+    return this.#calls.get(`${pathOf(id)}/nodes/${encodeURIComponent(node)}/why`)
+  }
+
+  /** The run once it has ended, however it ended. */
+  wait(id: string, options: WaitOptions = {}): Promise<Run> {
+    return waitForRun(() => this.get(id, { ...signalOf(options), once: true }), options)
+  }
+
+  /** What happens in the run, from its creation to its end, each event once. */
+  follow(id: string, options: WaitOptions = {}): AsyncGenerator<EngineEvent, Run, undefined> {
+    return followRun(this, { url: this.#calls.url, token: this.#token }, id, options)
+  }
+
+  /** A row per run: the inputs that vary over the selection, the numbers of the result, and a column for each metric named. */
+  export(selection: RunSelection = {}, form: ExportForm & { metrics?: readonly string[] } = {}): Promise<Export> {
+    const query = { ...selection, metrics: form.metrics?.join(',') }
+    return openExport(this.#calls, { path: '/runs/export', query, form, parquet: 'runsParquet' })
+  }
+}
+
+const pathOf = (id: string): string => `/runs/${encodeURIComponent(id)}`

@@ -1,0 +1,592 @@
+import * as atomics from '#atomics'
+import type { Arena } from '../../memory/arena.ts'
+import { copyBytes } from '../../memory/copy.ts'
+import { type EncodedValue, isNumeric, type Kind } from '../../memory/encoded.ts'
+import { JOURNAL_HEADER, journalOffset } from '../../memory/journal/record.ts'
+import { layout } from '../../memory/layout.ts'
+import type { Memory } from '../../memory/region.ts'
+import { slotOf } from '../../memory/threads.ts'
+import { FLOW_ROW, type FlowTable } from '../flows.ts'
+import { DOING, INTENT_ROW, intentWord } from '../intent.ts'
+import { SEGMENT_HEAD, SEGMENT_ITEM_UNITS, SEGMENT_UNITS, SegmentPool } from './segments.ts'
+
+export const QUEUE_ITEM = layout('QUEUE_ITEM', [
+  ['size', 'i32', 'units of 8 bytes, head and payload'],
+  ['message', 'i32', 'index of the message that was published'],
+  ['kind', 'i32', 'kind of the value'],
+  ['depth', 'i32', 'back edges and child cascades since the root publish'],
+  ['version', 'f64', 'version of the message'],
+  ['ts', 'f64', 'microseconds since 1970'],
+  ['parent_seq', 'f64', 'cascade that published, 0: none'],
+  ['parent_ts', 'f64', 'its start'],
+  ['length', 'i32', 'payload bytes'],
+  ['ref', 'i32', 'arena slab with the payload, 0: it follows here'],
+  ['group', 'i32', 'GROUP: which of its neighbours one emission published with it; slot of its publisher << 8'],
+  ['root_age_us', 'i32', 'microseconds from the root publish to ts; 2^31 - 1: that or more'],
+  ['unit', 'i32', 'position in the journal of its publisher: who marks there or beyond has closed its unit'],
+  ['spare', 'i32', ''],
+])
+
+/**
+ * Bits of an item's `group`. What one emission publishes for a flow lies together in its queue and is taken into one
+ * cascade. A group that lost its publisher half way ends where the next item does not say `joins`.
+ */
+export const GROUP = {
+  /** It belongs to the item before it. */
+  joins: 1,
+  /** Its publisher had more of its group to append. */
+  goes_on: 2,
+  /** An earlier value that starts a cascade once more: whoever else reads the message goes on with the newest. */
+  again: 4,
+} as const
+
+const HEAD_UNITS = QUEUE_ITEM.size >> 3
+const SEGMENT_MASK = ~(SEGMENT_UNITS - 1)
+const SEGMENT_SHIFT = Math.log2(SEGMENT_UNITS)
+const FIRST_UNIT = SEGMENT_HEAD.size >> 3
+/** Most flows whose last, empty segment this thread leaves in place for their next item; a power of two. */
+const WARM_FLOWS = 256
+
+/** Of an item that began longer ago; 35 minutes. */
+const OLDEST_ROOT_US = 2 ** 31 - 1
+
+const { word } = FLOW_ROW
+const item = QUEUE_ITEM.word
+const intent = INTENT_ROW.word
+const { marked: MARKED, tail: TAIL } = JOURNAL_HEADER.word
+const GROUP_BITS = 0xff
+const SLOT_SHIFT = 8
+const NEXT = SEGMENT_HEAD.word.next
+const END = SEGMENT_HEAD.word.end
+
+export interface TakenItem {
+  /** Its number in the flow's queue. */
+  item: number
+  message: number
+  depth: number
+  version: number
+  ts: number
+  /** When the value was published that it all began with; `ts` of one from outside. */
+  root_ts: number
+  parent_seq: number
+  parent_ts: number
+  /** Bits of GROUP. */
+  group: number
+  /** `bytes` is replaced by a larger buffer when the payload asks for it. */
+  value: EncodedValue
+}
+
+/** For an owner to take into, again and again. */
+export const newItem = (): TakenItem => ({
+  item: 0,
+  message: 0,
+  depth: 0,
+  version: 0,
+  ts: 0,
+  root_ts: 0,
+  parent_seq: 0,
+  parent_ts: 0,
+  group: 0,
+  value: { kind: 0, number: 0, bytes: Buffer.alloc(4096), length: 0 },
+})
+
+/** Units that an item with this payload takes in a queue. */
+const unitsOf = (value: EncodedValue, ref: number): number =>
+  HEAD_UNITS + (ref !== 0 ? 0 : isNumeric(value.kind) ? 1 : (value.length + 7) >> 3)
+
+/** Bytes that an item with this payload counts for. */
+export const itemBytes = (value: EncodedValue, ref: number): number =>
+  (unitsOf(value, ref) << 3) + (ref !== 0 ? value.length : 0)
+
+/**
+ * The queue of a flow: a chain of segments. Publishers append under the flow's publish word, the thread that has claimed
+ * the flow takes. The two never touch the same word but `appended` and `taken`, each written by one side.
+ */
+export class IngressQueue {
+  readonly #i32: Int32Array
+  readonly #f64: Float64Array
+  readonly #bytes: Buffer
+  readonly #flows: FlowTable
+  readonly #arena: Arena
+  readonly #owner: number
+  readonly #intent: number
+  readonly #slot: number
+  /** First word of the first ring, and words from one to the next. */
+  readonly #rings: number
+  readonly #ring_words: number
+  /** Slot of the thread that the items put here come from. */
+  #publisher: number
+  readonly #start_i32: number
+  readonly #start_f64: number
+  readonly #warm: Int32Array
+  readonly pool: SegmentPool
+
+  constructor(parts: { memory: Memory; owner: number; arena: Arena; flows: FlowTable }) {
+    this.#i32 = parts.memory.i32
+    this.#f64 = parts.memory.f64
+    this.#bytes = parts.memory.bytes
+    this.#flows = parts.flows
+    this.#arena = parts.arena
+    this.#owner = parts.owner
+    this.#intent = intentWord(parts.memory, slotOf(parts.owner))
+    this.#slot = this.#publisher = slotOf(parts.owner)
+    this.#rings = journalOffset(parts.memory, 0) >> 2
+    this.#ring_words = (journalOffset(parts.memory, 1) >> 2) - this.#rings
+    this.pool = new SegmentPool(parts.memory, slotOf(parts.owner))
+    this.#start_i32 = this.pool.start >> 2
+    this.#start_f64 = this.pool.start >> 3
+    // All lanes together keep at most a quarter of the pool warm.
+    let warm = WARM_FLOWS
+    while (warm > 1 && warm * 32 > this.pool.size) warm >>= 1
+    this.#warm = new Int32Array(warm).fill(-1)
+  }
+
+  /**
+   * Under the flow's publish word. Takes over one reference on `ref`. False: no segment was free, nothing changed. The item
+   * belongs to the unit that is open in the ring of `publisher`; by default it can be taken at once.
+   */
+  append(
+    flow: number,
+    message: number,
+    depth: number,
+    version: number,
+    ts: number,
+    parent_seq: number,
+    parent_ts: number,
+    value: EncodedValue,
+    ref: number,
+    group = 0,
+    root_ts = ts,
+    publisher = this.#slot,
+  ): boolean {
+    const room = this.room(flow, value, ref)
+    if (room === 0) return false
+    const i32 = this.#i32
+    const f64 = this.#f64
+    const said = this.#intent
+    i32[this.#flows.row(flow) + word.room] = room
+    i32[this.#flows.row(flow) + word.group] = group
+    i32[said + intent.depth] = depth
+    f64[(said >> 1) + intent.version] = version
+    f64[(said >> 1) + intent.ts] = ts
+    f64[(said >> 1) + intent.root_ts] = root_ts
+    f64[(said >> 1) + intent.parent_seq] = parent_seq
+    f64[(said >> 1) + intent.parent_ts] = parent_ts
+    const ring = this.#rings + publisher * this.#ring_words
+    i32[said + intent.mark] = publisher === this.#slot ? i32[ring + MARKED]! - 1 : i32[ring + TAIL]!
+    this.#publisher = publisher
+    this.put(flow, message, value, ref)
+    this.#publisher = this.#slot
+    return true
+  }
+
+  /**
+   * Where the next item goes, made sure of under the flow's publish word: an append of this value cannot fail after it.
+   * Nothing changes that others see. 0: no segment is free.
+   */
+  room(flow: number, value: EncodedValue, ref: number): number {
+    return this.#room(flow, unitsOf(value, ref))
+  }
+
+  /**
+   * For several items in one go: links segments until there is room for this value at `position`, where the items planned
+   * before it end, and answers where it ends itself. 0 as `position`: it is the first. Answers 0 when no segment is free;
+   * `giveAhead` then gives back what was linked.
+   */
+  plan(flow: number, position: number, value: EncodedValue, ref: number): number {
+    const units = unitsOf(value, ref)
+    if (position === 0) position = this.#tail(flow)
+    if (position === 0) {
+      const first = this.#room(flow, units)
+      return first === 0 ? 0 : first + units
+    }
+    const segment = position & SEGMENT_MASK
+    if (position + units <= segment + FIRST_UNIT + SEGMENT_ITEM_UNITS) return position + units
+    const next = this.#i32[this.#start_i32 + (segment << 1) + NEXT]! || this.#link(flow, segment)
+    return next === 0 ? 0 : next + units
+  }
+
+  /**
+   * Under the flow's publish word: gives back the segments that are linked and that no item reached, all of them when the
+   * queue had none before. Each is loose before it is unlinked, so a recovery finds out which of the two holds.
+   */
+  giveAhead(flow: number): void {
+    const tail = this.#tail(flow)
+    if (tail === 0) return
+    const row = this.#flows.row(flow)
+    const appended = this.#i32[row + word.appended]!
+    const taken = atomics.acquire(this.#i32, row + word.taken)
+    // Nothing was ever taken from this chain, so its owner has no position in it.
+    const untouched = appended === taken && this.#i32[row + word.head_even + (taken & 1)] === 0
+    const last = this.#start_i32 + ((tail & SEGMENT_MASK) << 1)
+    const ahead = untouched ? tail : this.#i32[last + NEXT]!
+    if (ahead === 0) return
+    for (let at = ahead; at !== 0; at = this.#nextOf(at)) this.pool.loosen((at & SEGMENT_MASK) >> SEGMENT_SHIFT, flow)
+    if (untouched) atomics.release(this.#i32, row + word.tail_even + (appended & 1), 0)
+    else {
+      this.#i32[last + END] = 0
+      atomics.release(this.#i32, last + NEXT, 0)
+    }
+    for (let at = ahead; at !== 0; ) {
+      const next = this.#nextOf(at)
+      this.pool.give((at & SEGMENT_MASK) >> SEGMENT_SHIFT)
+      at = next
+    }
+  }
+
+  /**
+   * The append itself, at the `room` that the flow's row says, of what the thread's intent row says of version, times and
+   * depth: they are there anyhow, and a double that crosses a call would become an object.
+   */
+  put(flow: number, message: number, value: EncodedValue, ref: number): void {
+    const i32 = this.#i32
+    const row = this.#flows.row(flow)
+    const position = i32[row + word.room]!
+    const units = unitsOf(value, ref)
+    this.#write(position, units, message, value, ref, i32[row + word.group]!)
+    const appended = i32[row + word.appended]!
+    const now = appended & 1
+    const then = now ^ 1
+    i32[row + word.tail_even + then] = position + units
+    i32[row + word.appended_bytes_even + then] =
+      i32[row + word.appended_bytes_even + now]! + (units << 3) + (ref !== 0 ? value.length : 0)
+    atomics.release(i32, row + word.appended, appended + 1)
+  }
+
+  /**
+   * By the thread that has claimed the flow. False: empty, or the next item was published in a unit that is still open on
+   * another thread (unless `open_too`). The item is taken when this returns: it will not come up again, whatever happens to
+   * the thread.
+   */
+  take(flow: number, out: TakenItem, open_too = false): boolean {
+    const row = this.#flows.row(flow)
+    const taken = this.#i32[row + word.taken]!
+    if (atomics.acquire(this.#i32, row + word.appended) === taken) {
+      this.#keepWarm(flow)
+      return false
+    }
+    const now = taken & 1
+    const then = now ^ 1
+    let position = this.#i32[row + word.head_even + now] || this.#i32[row + word.first]!
+    let emptied = -1
+    const segment = position & SEGMENT_MASK
+    const head = this.#start_i32 + (segment << 1)
+    if (this.#i32[head + END]! === position - segment) {
+      emptied = segment >> SEGMENT_SHIFT
+      position = this.#i32[head + NEXT]!
+    }
+    if (!open_too && !this.#isClosed(position)) return false
+    const ref = this.#read(position, out)
+    out.item = taken
+    const units = this.#i32[this.#start_i32 + (position << 1) + item.size]!
+    this.#i32[row + word.head_even + then] = position + units
+    this.#i32[row + word.taken_bytes_even + then] =
+      this.#i32[row + word.taken_bytes_even + now]! + (units << 3) + (ref !== 0 ? out.value.length : 0)
+    if (ref === 0) {
+      atomics.release(this.#i32, row + word.taken, taken + 1)
+    } else {
+      this.#i32[this.#intent + intent.flow] = flow
+      this.#i32[this.#intent + intent.ref] = ref
+      this.#i32[this.#intent + intent.mark] = taken + 1
+      this.#f64[(this.#intent >> 1) + intent.version] = this.#arena.generation(ref)
+      atomics.release(this.#i32, this.#intent + intent.doing, DOING.taking)
+      atomics.release(this.#i32, row + word.taken, taken + 1)
+      this.#arena.release(ref)
+      this.#i32[this.#intent + intent.doing] = DOING.nothing
+    }
+    if (emptied >= 0) this.pool.give(emptied)
+    return true
+  }
+
+  /**
+   * After a take whose item says `goes_on`: takes the next item if it belongs to the same group. A publisher that is still
+   * appending holds the publish word until the last item of the group stands; a dead one's word is freed by its recovery.
+   */
+  takeJoined(flow: number, out: TakenItem): boolean {
+    const i32 = this.#i32
+    const row = this.#flows.row(flow)
+    const taken = i32[row + word.taken]!
+    if (atomics.acquire(i32, row + word.appended) === taken) {
+      this.#flows.lockPublish(flow, this.#owner)
+      this.#flows.unlockPublish(flow, this.#owner)
+      if (atomics.acquire(i32, row + word.appended) === taken) return false
+    }
+    let position = i32[row + word.head_even + (taken & 1)]!
+    const segment = position & SEGMENT_MASK
+    const head = this.#start_i32 + (segment << 1)
+    if (i32[head + END]! === position - segment) position = i32[head + NEXT]!
+    return (i32[this.#start_i32 + (position << 1) + item.group]! & GROUP.joins) !== 0 && this.take(flow, out)
+  }
+
+  /** Time of the oldest item in microseconds since 1970, 0: empty. Anyone may ask; the answer may be one take old. */
+  oldest(flow: number): number {
+    const row = this.#flows.row(flow)
+    for (;;) {
+      const taken = atomics.acquire(this.#i32, row + word.taken)
+      if (atomics.acquire(this.#i32, row + word.appended) === taken) return 0
+      let position = this.#i32[row + word.head_even + (taken & 1)] || this.#i32[row + word.first]!
+      const segment = position & SEGMENT_MASK
+      const head = this.#start_i32 + (segment << 1)
+      if (this.#i32[head + END]! === position - segment) position = this.#i32[head + NEXT]!
+      const ts = this.#f64[this.#start_f64 + position + item.ts]!
+      if (atomics.recheck(this.#i32, row + word.taken) === taken) return ts
+    }
+  }
+
+  /** By the thread that has claimed the flow: a take would find an item. */
+  isTakeable(flow: number): boolean {
+    const row = this.#flows.row(flow)
+    const taken = this.#i32[row + word.taken]!
+    if (atomics.acquire(this.#i32, row + word.appended) === taken) return false
+    let position = this.#i32[row + word.head_even + (taken & 1)] || this.#i32[row + word.first]!
+    const segment = position & SEGMENT_MASK
+    const head = this.#start_i32 + (segment << 1)
+    if (this.#i32[head + END]! === position - segment) position = this.#i32[head + NEXT]!
+    return this.#isClosed(position)
+  }
+
+  /**
+   * The publisher of the item has closed its unit, or is this thread, whose ring is one sequence. So what was taken is never
+   * committed without what published it.
+   */
+  #isClosed(position: number): boolean {
+    const i32 = this.#i32
+    const at = this.#start_i32 + (position << 1)
+    const slot = i32[at + item.group]! >>> SLOT_SHIFT
+    if (slot === this.#slot) return true
+    const ring = this.#rings + slot * this.#ring_words
+    const unit = i32[at + item.unit]!
+    if (((atomics.acquire(i32, ring + MARKED) - unit) | 0) >= 0) return true
+    // What has waited for so long that positions have come round lies ahead of the tail, too.
+    return ((i32[ring + TAIL]! - unit) | 0) < 0
+  }
+
+  length(flow: number): number {
+    return this.#flows.queued(flow)
+  }
+
+  /** By the thread that has claimed the flow: gives the segments of an empty queue back, unless a publisher is inside. */
+  trim(flow: number): void {
+    const row = this.#flows.row(flow)
+    if (!this.#flows.tryLockPublish(flow, this.#owner)) return
+    const appended = this.#i32[row + word.appended]!
+    const taken = this.#i32[row + word.taken]!
+    if (appended === taken) {
+      let position = this.#head(row)
+      const tail = word.tail_even + (appended & 1)
+      if (this.#i32[row + tail] !== 0) {
+        this.#i32[row + word.head_even + (taken & 1)] = 0
+        atomics.release(this.#i32, row + tail, 0)
+        while (position !== 0) {
+          const segment = position & SEGMENT_MASK
+          position = this.#i32[this.#start_i32 + (segment << 1) + NEXT]!
+          this.pool.give(segment >> SEGMENT_SHIFT)
+        }
+      }
+    }
+    this.#flows.unlockPublish(flow, this.#owner)
+  }
+
+  /**
+   * Trims a flow that is free, under a claim for a moment. Who is told of an item meanwhile is told through the ready set of
+   * a lane that calls this; any other caller looks at the flow again afterwards.
+   */
+  cool(flow: number): void {
+    const owner = this.#flows.row(flow) + word.owner
+    if (atomics.compareExchange(this.#i32, owner, 0, this.#owner) !== 0) return
+    this.trim(flow)
+    atomics.store(this.#i32, owner, 0)
+  }
+
+  /** By a holder of both claim and publish word, after the last one died inside: gives back what is not in the chain. */
+  sweep(flow: number): void {
+    const row = this.#flows.row(flow)
+    const appended = this.#i32[row + word.appended]!
+    const taken = this.#i32[row + word.taken]!
+    if (appended === taken) {
+      this.#i32[row + word.tail_even + (appended & 1)] = 0
+      this.#i32[row + word.head_even + (taken & 1)] = 0
+    }
+    const chain = new Set(this.segments(flow))
+    for (let segment = 0; segment < this.pool.size; segment++) {
+      if (this.pool.flowOf(segment) === flow && !chain.has(segment)) this.pool.give(segment)
+    }
+  }
+
+  /** Segments of the chain in order, while nobody moves it. */
+  *segments(flow: number): Generator<number> {
+    const row = this.#flows.row(flow)
+    if (this.#i32[row + word.tail_even + (this.#i32[row + word.appended]! & 1)]! === 0) return
+    let position = this.#head(row)
+    while (position !== 0) {
+      const segment = position & SEGMENT_MASK
+      yield segment >> SEGMENT_SHIFT
+      position = this.#i32[this.#start_i32 + (segment << 1) + NEXT]!
+    }
+  }
+
+  /** Where the waiting items stand, in units of 8 bytes from `pool.start`, while nobody takes. */
+  *positions(flow: number): Generator<number> {
+    const row = this.#flows.row(flow)
+    let position = this.#head(row)
+    for (let left = this.#flows.queued(flow); left > 0; left--) {
+      const segment = position & SEGMENT_MASK
+      const head = this.#start_i32 + (segment << 1)
+      if (this.#i32[head + END]! === position - segment) position = this.#i32[head + NEXT]!
+      yield position
+      position += this.#i32[this.#start_i32 + (position << 1) + item.size]!
+    }
+  }
+
+  /** The version of the first waiting item of each message, while nobody takes or appends. */
+  firstVersions(flow: number): Map<number, number> {
+    const first = new Map<number, number>()
+    for (const position of this.positions(flow)) {
+      // What runs again is older than what the flow has come to.
+      if ((this.#i32[this.#start_i32 + (position << 1) + item.group]! & GROUP.again) !== 0) continue
+      const message = this.#i32[this.#start_i32 + (position << 1) + item.message]!
+      if (!first.has(message)) first.set(message, this.#f64[this.#start_f64 + position + item.version]!)
+    }
+    return first
+  }
+
+  /** Under the publish word. True when `segment` is where the flow appends or will append next. */
+  isLinked(flow: number, segment: number): boolean {
+    for (let at = this.#tail(flow); at !== 0; at = this.#nextOf(at)) {
+      if ((at & SEGMENT_MASK) >> SEGMENT_SHIFT === segment) return true
+    }
+    return false
+  }
+
+  /** Under the publish word: where the next item goes if it fits in there, 0: the queue has no segment. */
+  #tail(flow: number): number {
+    const row = this.#flows.row(flow)
+    return this.#i32[row + word.tail_even + (this.#i32[row + word.appended]! & 1)]!
+  }
+
+  /** Of the segment that the position lies in. */
+  #nextOf(position: number): number {
+    return this.#i32[this.#start_i32 + ((position & SEGMENT_MASK) << 1) + NEXT]!
+  }
+
+  /** A guess for a flow that others use. */
+  holdsSegments(flow: number): boolean {
+    const row = this.#flows.row(flow)
+    return this.#i32[row + word.tail_even + (atomics.acquire(this.#i32, row + word.appended) & 1)] !== 0
+  }
+
+  /** Where the next item of so many units goes, 0: no segment is free. */
+  #room(flow: number, units: number): number {
+    const row = this.#flows.row(flow)
+    const tail = row + word.tail_even + (this.#i32[row + word.appended]! & 1)
+    const position = this.#i32[tail]!
+    if (position === 0) {
+      const fresh = this.#fresh(flow)
+      if (fresh < 0) return 0
+      const first = (fresh << SEGMENT_SHIFT) + FIRST_UNIT
+      this.#i32[row + word.first] = first
+      atomics.release(this.#i32, tail, first)
+      this.pool.settle(fresh, flow)
+      return first
+    }
+    const segment = position & SEGMENT_MASK
+    const head = this.#start_i32 + (segment << 1)
+    if (position + units <= segment + FIRST_UNIT + SEGMENT_ITEM_UNITS) {
+      // An earlier publisher wanted more room and then put nothing there: the segment is open again.
+      if (this.#i32[head + END] !== 0) this.#i32[head + END] = 0
+      return position
+    }
+    // One that is linked already is used first.
+    const next = this.#i32[head + NEXT]! || this.#link(flow, segment)
+    // The end is read only when an item lies beyond it.
+    if (next !== 0) this.#i32[head + END] = position - segment
+    return next
+  }
+
+  /** Another segment behind this one; answers the position of its first item, 0: none is free. */
+  #link(flow: number, segment: number): number {
+    const fresh = this.#fresh(flow)
+    if (fresh < 0) return 0
+    const first = (fresh << SEGMENT_SHIFT) + FIRST_UNIT
+    atomics.release(this.#i32, this.#start_i32 + (segment << 1) + NEXT, first)
+    this.pool.settle(fresh, flow)
+    return first
+  }
+
+  /** Where the next take reads, before it looks whether the segment ends there. */
+  #head(row: number): number {
+    return this.#i32[row + word.head_even + (this.#i32[row + word.taken]! & 1)]! || this.#i32[row + word.first]!
+  }
+
+  #fresh(flow: number): number {
+    const segment = this.pool.take(flow)
+    if (segment < 0) return -1
+    const head = this.#start_i32 + (segment << (SEGMENT_SHIFT + 1))
+    this.#i32[head + NEXT] = 0
+    this.#i32[head + END] = 0
+    return segment
+  }
+
+  #write(position: number, units: number, message: number, value: EncodedValue, ref: number, group: number): void {
+    const i32 = this.#i32
+    const f64 = this.#f64
+    const at = this.#start_i32 + (position << 1)
+    const at_f64 = this.#start_f64 + position
+    const said = this.#intent
+    const said_f64 = said >> 1
+    i32[at + item.size] = units
+    i32[at + item.message] = message
+    i32[at + item.kind] = value.kind
+    i32[at + item.depth] = i32[said + intent.depth]!
+    i32[at + item.group] = group | (this.#publisher << SLOT_SHIFT)
+    i32[at + item.unit] = i32[said + intent.mark]! + 1
+    f64[at_f64 + item.version] = f64[said_f64 + intent.version]!
+    const ts = f64[said_f64 + intent.ts]!
+    f64[at_f64 + item.ts] = ts
+    i32[at + item.root_age_us] = Math.max(0, Math.min(ts - f64[said_f64 + intent.root_ts]!, OLDEST_ROOT_US))
+    f64[at_f64 + item.parent_seq] = f64[said_f64 + intent.parent_seq]!
+    f64[at_f64 + item.parent_ts] = f64[said_f64 + intent.parent_ts]!
+    this.#i32[at + item.length] = value.length
+    this.#i32[at + item.ref] = ref
+    if (ref !== 0) return
+    if (isNumeric(value.kind)) this.#f64[at_f64 + HEAD_UNITS] = value.number
+    else if (value.length > 0)
+      copyBytes(value.bytes, 0, this.#bytes, this.pool.start + ((position + HEAD_UNITS) << 3), value.length)
+  }
+
+  /** Returns the slab of the payload, 0: none. */
+  #read(position: number, out: TakenItem): number {
+    const at = this.#start_i32 + (position << 1)
+    const at_f64 = this.#start_f64 + position
+    const value = out.value
+    const length = this.#i32[at + item.length]!
+    const ref = this.#i32[at + item.ref]!
+    out.message = this.#i32[at + item.message]!
+    out.depth = this.#i32[at + item.depth]!
+    out.group = this.#i32[at + item.group]! & GROUP_BITS
+    out.version = this.#f64[at_f64 + item.version]!
+    out.ts = this.#f64[at_f64 + item.ts]!
+    out.root_ts = out.ts - this.#i32[at + item.root_age_us]!
+    out.parent_seq = this.#f64[at_f64 + item.parent_seq]!
+    out.parent_ts = this.#f64[at_f64 + item.parent_ts]!
+    value.kind = this.#i32[at + item.kind] as Kind
+    value.length = length
+    if (isNumeric(value.kind)) {
+      value.number = this.#f64[at_f64 + HEAD_UNITS]!
+    } else if (length > 0) {
+      if (value.bytes.length < length) value.bytes = Buffer.allocUnsafeSlow(length)
+      const from = ref !== 0 ? this.#arena.offset(ref) : this.pool.start + ((position + HEAD_UNITS) << 3)
+      copyBytes(this.#bytes, from, value.bytes, 0, length)
+    }
+    return ref
+  }
+
+  /** The queue ran empty. Its segment stays while this thread has few such flows; the flow that stood in its place is trimmed. */
+  #keepWarm(flow: number): void {
+    const place = flow & (this.#warm.length - 1)
+    const before = this.#warm[place]!
+    if (before === flow || !this.holdsSegments(flow)) return
+    this.#warm[place] = flow
+    if (before >= 0) this.cool(before)
+  }
+}
