@@ -156,6 +156,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     front,
     map,
     find: name => flows.find(name),
+    live: flows.all(),
     hasCrashed: (flow, message, version) => under_way.hasCrashed(flow, message, version),
   })
   store.resumed(resumed.flows)

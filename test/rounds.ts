@@ -20,6 +20,11 @@ const ROUNDS: readonly { what: string; words: readonly string[]; environment?: R
     words: ['--test', 'test/core/cascade/flow-control.fuzz.ts'],
     environment: { ROUNDS: '1500' },
   },
+  {
+    what: 'crashes at any mark',
+    words: ['--test', 'test/server/flows/restart/resume.fuzz.ts'],
+    environment: { ROUNDS: '25' },
+  },
 ]
 
 const failed: string[] = []

@@ -73,9 +73,9 @@ export const noWiring: FlowWiring = { readersOf: () => [], reachable: () => [] }
 
 export function planOf(
   nodes: FlowNode[],
-  options: { flow?: string; wiring?: FlowWiring; indexer?: Indexer } = {},
+  options: { flow?: string; wiring?: FlowWiring; indexer?: Indexer; digest?: (node_id: string) => string | null } = {},
 ): Plan {
-  const { flow = 'f', wiring = noWiring, indexer = createIndexer() } = options
+  const { flow = 'f', wiring = noWiring, indexer = createIndexer(), digest = () => null } = options
   return compilePlan({
     flow,
     version: 1,
@@ -84,7 +84,7 @@ export function planOf(
     indexer,
     wiring,
     world: noWorld,
-    digest: () => null,
+    digest,
     hash: text => text,
   })
 }

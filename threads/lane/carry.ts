@@ -1,5 +1,6 @@
 /** The values that one owner of a flow leaves to the next, in a slab that the flow's row names. */
 import type { FlowTable } from '../../core/cascade/flows.ts'
+import type { PlanMessage } from '../../core/flow/plan.ts'
 import type { Arena } from '../../core/memory/arena.ts'
 import type { Memory } from '../../core/memory/region.ts'
 import { limits } from '../../protocol/limits.ts'
@@ -9,6 +10,10 @@ import type { Codec } from '../../protocol/values/codec.ts'
 export type Carried = [message: number, dtype: string, kind: number, value: unknown]
 
 export const NO_VALUE = -1
+
+/** A plan follows a message that its own cascades move on: such values go from owner to owner, since the table is ahead of the queue. */
+export const isFollowed = (message: PlanMessage): boolean =>
+  message.queued && (message.own || message.readers.length > 0)
 
 export interface CarryParts {
   readonly memory: Memory

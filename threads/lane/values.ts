@@ -1,14 +1,11 @@
 import type { FlowRun } from '../../core/cascade/flow-run.ts'
 import { Packed, type Values } from '../../core/cascade/plan-run.ts'
-import type { Plan, PlanMessage } from '../../core/flow/plan.ts'
+import type { Plan } from '../../core/flow/plan.ts'
 import type { ReadValue } from '../../core/memory/messages.ts'
 import { type Codec, newEncoded } from '../../protocol/values/codec.ts'
 import { KIND } from '../../protocol/values/encoded.ts'
-import { type Carried, type CarryParts, NO_VALUE, readCarry, writeCarry } from './carry.ts'
+import { type Carried, type CarryParts, isFollowed, NO_VALUE, readCarry, writeCarry } from './carry.ts'
 import type { LaneMemory } from './memory.ts'
-
-/** A plan follows a message that its own cascades move on: such values go from owner to owner, since the table is ahead of the queue. */
-const isFollowed = (message: PlanMessage): boolean => message.queued && (message.own || message.readers.length > 0)
 
 /** The values of a flow's messages as a lane finds them, and as it leaves them to the next one. */
 export class LaneValues implements Values {

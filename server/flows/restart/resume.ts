@@ -1,8 +1,9 @@
 import { GROUP } from '../../../core/cascade/queue/queue.ts'
+import type { ReadValue } from '../../../core/memory/messages.ts'
 import { limits } from '../../../protocol/limits.ts'
 import { newEncoded } from '../../../protocol/values/codec.ts'
 import { KIND } from '../../../protocol/values/encoded.ts'
-import { type Carried, NO_VALUE, writeCarry } from '../../../threads/lane/carry.ts'
+import { type Carried, isFollowed, NO_VALUE, writeCarry } from '../../../threads/lane/carry.ts'
 import type { FrontMemory } from '../../lanes/front-memory.ts'
 import type { StoredWaiting } from '../../store/front/replies.ts'
 import type { ResumedFlow } from '../../store/front/requests.ts'
@@ -23,6 +24,8 @@ interface Parts {
   readonly front: FrontMemory
   readonly map: MessageMap
   find(flow: string): LiveFlow | undefined
+  /** Every flow that there is, with its plan. */
+  readonly live: Iterable<LiveFlow>
   /** Engines have died while it ran: it is not to run again. */
   hasCrashed(flow: string, message: string, version: number): boolean
 }
@@ -37,6 +40,7 @@ export function resume(
 ): { flows: ResumedFlow[]; dropped: NotResumed[] } {
   const flows: ResumedFlow[] = []
   const dropped: NotResumed[] = []
+  const standing = new Map<string, StoredWaiting['standing']>()
   for (const stored of waiting) {
     const live = parts.find(stored.flow)
     if (live === undefined) continue
@@ -50,12 +54,14 @@ export function resume(
     } else {
       const items = withoutCrashed(stored, parts, dropped)
       flows.push(queueAgain({ ...stored, items }, live.index, parts, count))
+      standing.set(stored.flow, stored.standing)
       count('value_lost', stored.lost)
     }
     for (const [reason, more] of missing) dropped.push({ flow: live.name, reason, count: more })
     live.resumed = flows.at(-1)!.messages.length
     live.not_run = dropped.reduce((sum, one) => sum + (one.flow === live.name ? one.count : 0), 0)
   }
+  for (const live of parts.live) writeStanding(live, standing.get(live.name) ?? [], parts)
   return { flows, dropped }
 }
 
@@ -124,7 +130,7 @@ function queueAgain(
     places.push((item.depth << 4) | item.group)
   }
   flows.unlockPublish(flow, owner)
-  writeStanding(stored, flow, { front, map })
+  if (flows.queued(flow) > 0) front.ready.markReady(flow)
   return {
     flow,
     messages: Int32Array.from(messages),
@@ -133,20 +139,28 @@ function queueAgain(
   }
 }
 
-/** The latest values are ahead of what waits: a join in the first cascade reads what stood before it. */
-function writeStanding(stored: StoredWaiting, flow: number, { front, map }: Pick<Parts, 'front' | 'map'>): void {
+/**
+ * What the lane that owned the flow would have left to the next one: the values that its first cascade reads. Of messages that wait
+ * the latest value is ahead of that; of the others it will be, when they are published more than once before the flow's first turn.
+ */
+function writeStanding(live: LiveFlow, standing: StoredWaiting['standing'], { front, map }: Parts): void {
+  const followed = live.plan.messages.filter(isFollowed)
+  // What waits of a single message is all that its flow reads.
+  if (followed.length < 2 && standing.length === 0) return
+  const before = new Map(standing.map(one => [map.get(one.message)?.index, one]))
   const carried: Carried[] = []
-  const encoded = newEncoded()
-  for (const standing of stored.standing) {
-    const message = map.get(standing.message)
-    if (message === undefined) continue
-    fill(encoded, standing)
+  const encoded: ReadValue = { ...newEncoded(), version: 0, ts: 0 }
+  for (const { index, dtype } of followed) {
+    const stored = before.get(index)
+    const known = stored?.dtype ?? dtype
+    if (stored !== undefined) fill(encoded, stored)
+    else if (!front.messages.read(index, encoded)) encoded.kind = KIND.none
     const { kind, number, bytes, length } = encoded
-    if (kind === KIND.none) carried.push([message.index, message.dtype, NO_VALUE, null])
-    else if (kind === KIND.json) carried.push([message.index, message.dtype, kind, bytes])
-    else carried.push([message.index, message.dtype, KIND.none, front.codec.decode(kind, number, bytes, 0, length)])
+    if (kind === KIND.none) carried.push([index, known, NO_VALUE, null])
+    else if (kind === KIND.json) carried.push([index, known, kind, Buffer.from(bytes.subarray(0, length))])
+    else carried.push([index, known, KIND.none, front.codec.decode(kind, number, bytes, 0, length)])
   }
+  if (standing.length === 0 && carried.every(([, , kind]) => kind === NO_VALUE)) return
   const { memory, arena, flows, codec } = front
-  writeCarry({ memory, arena, flows, codec }, flow, carried)
-  if (flows.queued(flow) > 0) front.ready.markReady(flow)
+  writeCarry({ memory, arena, flows, codec }, live.index, carried)
 }
