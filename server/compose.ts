@@ -51,6 +51,7 @@ import { CodeDigest } from './runs/code-digest.ts'
 import { Coordinator } from './runs/coordinator.ts'
 import { StageCache } from './runs/stage-cache.ts'
 import { type OpenedStore, openStore } from './store/front/open-store.ts'
+import { SetBacks } from './store/front/set-backs.ts'
 import { ClockWatch } from './watch/clock-watch.ts'
 import { FrontWatch } from './watch/front-watch.ts'
 import { ThreadWatch } from './watch/thread-watch.ts'
@@ -308,11 +309,16 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     tell: event => fanout.event(event),
   })
 
+  const set_backs = new SetBacks(store, loaded)
+  set_backs.addMissed(loaded, front.clock.now_us()).catch(onDefect)
   const clock_watch = new ClockWatch({
     clock: front.clock,
     wall_ms: options.wall_ms ?? Date.now,
     announce,
-    jumped: ({ from_us, to_us }) => timer.post({ type: 'clock', from_ms: from_us / 1000, to_ms: to_us / 1000 }),
+    jumped: jump => {
+      timer.post({ type: 'clock', from_ms: jump.from_us / 1000, to_ms: jump.to_us / 1000 })
+      if (jump.to_us < jump.from_us) set_backs.add(jump).catch(onDefect)
+    },
   })
 
   // What is asked.

@@ -7,6 +7,8 @@ export interface ClockJump {
   /** Microseconds since 1970 at one moment, by the clock as it stood and as it was set. */
   readonly from_us: number
   readonly to_us: number
+  /** Since when it had been ahead, by its own time: what it went back to, at the latest; `to_us` when it had been right. */
+  readonly ahead_us: number
 }
 
 export interface ClockWatchParts {
@@ -34,6 +36,8 @@ export class ClockWatch {
   readonly #parts: ClockWatchParts
   /** When the clock last went forward at once, by the steady clock. */
   #forward_us = 0
+  /** And where it went to, the first time since it was believed. */
+  #ahead_us = 0
 
   constructor(parts: ClockWatchParts) {
     this.#parts = parts
@@ -52,11 +56,15 @@ export class ClockWatch {
     const by_us = wall_us - from_us
     if (Math.abs(by_us) < FOLLOW_US) return
     const isJump = Math.abs(by_us) >= JUMP_US
-    if (isJump && by_us > 0) this.#forward_us = steady_us
+    const to_us = from_us + by_us
+    const ahead_us = by_us < 0 && clock.doubt_us > 0 ? Math.max(to_us, this.#ahead_us) : to_us
+    if (isJump && by_us > 0) {
+      this.#forward_us = steady_us
+      if (clock.doubt_us === 0) this.#ahead_us = to_us
+    }
     clock.shift(by_us, by_us < 0 || isJump ? Math.max(0, clock.doubt_us + by_us) : clock.doubt_us)
     if (!isJump) return
-    const to_us = from_us + by_us
-    jumped({ from_us, to_us })
+    jumped({ from_us, to_us, ahead_us })
     announce('clock_changed', null, {
       by_s: Math.round(by_us / 1000) / 1000,
       from: formatTime(from_us),

@@ -51,6 +51,32 @@ for (const [name, by_ms] of [
   })
 }
 
+test('the history of a message goes by its versions over a clock that was set back, and its newest values come first', async () => {
+  const story = new Story(live.engine)
+  await story.save('told', beat)
+  await story.reaches('told.y', 3)
+  await setClock(-HOUR_MS)
+  const since = story.version('told.y')
+  await story.reaches('told.y', since + 5)
+  await live.engine.flows.setEnabled('told', false, 'tests')
+  const versions = async (limit: number) => {
+    const { items } = await live.engine.messages.history('told.y', {
+      since_us: null,
+      until_us: null,
+      limit,
+      bucket_s: null,
+    })
+    return items.map(item => ('version' in item ? item.version : null))
+  }
+  await eventually(async () => (await versions(1))[0] === story.version('told.y'), 'the newest value is read')
+  const last = story.version('told.y')
+  assert.deepEqual(await versions(3), [last - 2, last - 1, last])
+  assert.deepEqual(
+    await versions(10_000),
+    Array.from({ length: last }, (_, n) => n + 1),
+  )
+})
+
 /** What was told, the newest first. */
 async function jumps() {
   const page = { limit: 100, offset: 0, flow: null, type: 'clock_changed', since_us: null, until_us: null }

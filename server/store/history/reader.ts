@@ -11,6 +11,7 @@ import { eachGroup } from './log.ts'
 import { kindOf, lengthOf, PointBatch } from './point-batch.ts'
 import { PointDecoder } from './point-chunk.ts'
 import { hasPayload } from './series.ts'
+import { type PointOrder, SetBackReader } from './set-backs.ts'
 
 interface ChunkRow {
   id: number
@@ -47,12 +48,14 @@ export class HistoryReader {
   readonly #bytes: Statement<{ bytes: Buffer }>
   readonly #rollups: Statement<RollupRow>
   readonly #rolledUntil: Statement<{ value: string }>
+  readonly #set_backs: SetBackReader
 
   /** An answer ends before its payloads pass `answer_bytes`, but has at least one point or bin. */
   constructor(db: Connection, codec: Codec, answer_bytes: number) {
     this.#db = db
     this.#codec = codec
     this.#answer_bytes = answer_bytes
+    this.#set_backs = new SetBackReader(db)
     this.#message = db.prepare('SELECT id, dtype FROM messages WHERE name = ?')
     this.#log = db.prepare('SELECT id, bytes FROM log ORDER BY id DESC')
     this.#chunks = db.prepare(
@@ -67,13 +70,13 @@ export class HistoryReader {
     this.#rolledUntil = db.prepare("SELECT value FROM settings WHERE name = 'rolled_until'")
   }
 
-  /** `now_us` decides which bins are closed. */
+  /** `now_us` decides which bins are closed, and which points lie ahead. */
   read(query: HistoryRequest, now_us: number): MessageHistory {
     const snapshot = this.#db.transaction(() => {
       const message = this.#message.get(query.name)
       if (!message) throw new ServiceError('message_not_found', `Nothing is recorded of "${query.name}".`)
       const shape = { name: query.name, dtype: message.dtype, bucket_s: query.bucket_s }
-      if (query.bucket_s === null) return { ...shape, ...this.#points(message.id, message.dtype, query) }
+      if (query.bucket_s === null) return { ...shape, ...this.#points(message.id, message.dtype, query, now_us) }
       return { ...shape, ...this.#bins(message.id, message.dtype, query, query.bucket_s, now_us) }
     })
     try {
@@ -85,20 +88,27 @@ export class HistoryReader {
   }
 
   /** The newest of the window that one answer holds, oldest first. */
-  #points(message: number, dtype: Dtype, query: HistoryRequest): { items: HistoryPoint[]; truncated: boolean } {
+  #points(
+    message: number,
+    dtype: Dtype,
+    query: HistoryRequest,
+    now_us: number,
+  ): { items: HistoryPoint[]; truncated: boolean } {
     const since = query.since ?? FIRST
     const until = query.until ?? NEVER
     const until_version = query.until_version ?? 0
+    const by = this.#set_backs.order(now_us)
+    const window = { since, until, until_version }
     const batch = this.#batch
     batch.clear()
     this.#readLog(message, batch)
-    let order = newest(batch, since, until, until_version)
+    let order = newest(batch, window, by)
     let held = this.#holds(batch, order, query.limit)
-    for (const chunk of this.#newestChunks(message, since, until_version > 0 ? until + 1 : until)) {
+    for (const chunk of this.#newestChunks(message, since, until_version > 0 ? by.latest(until) + 1 : until)) {
       // Chunks come by their newest point: once an answer's worth is newer than all that is left, no further one can matter.
-      if (held < order.length && batch.ts[order[held]!]! > chunk.ts_max) break
+      if (held < order.length && !by.mayBeNewer(chunk.ts_max, batch.ts[order[held]!]!)) break
       this.#readChunk(chunk, batch)
-      order = newest(batch, since, until, until_version)
+      order = newest(batch, window, by)
       held = this.#holds(batch, order, query.limit)
     }
     const truncated = held < order.length
@@ -235,14 +245,28 @@ export class HistoryReader {
   }
 }
 
-/** Positions of the batch that lie in the window, newest first; of the points at `until` those below `until_version`. */
-function newest(batch: PointBatch, since: number, until: number, until_version: number): Uint32Array {
+interface Window {
+  readonly since: number
+  readonly until: number
+  /** Of the point before which the window ends; 0: it ends before the time `until`. */
+  readonly until_version: number
+}
+
+/** Positions of the batch that lie in the window, newest first. */
+function newest(batch: PointBatch, { since, until, until_version }: Window, by: PointOrder): Uint32Array {
   const { ts, version } = batch
   const order = new Uint32Array(batch.count)
+  const end = until_version > 0 ? by.place(until) : until
   let count = 0
   for (let i = 0; i < batch.count; i++) {
     const time = ts[i]!
-    if (time >= since && (time < until || (time === until && version[i]! < until_version))) order[count++] = i
+    if (time < since) continue
+    if (until_version === 0) {
+      if (time < until) order[count++] = i
+      continue
+    }
+    const place = by.place(time)
+    if (place < end || (place === end && version[i]! < until_version)) order[count++] = i
   }
-  return order.subarray(0, count).sort((a, b) => ts[b]! - ts[a]! || version[b]! - version[a]!)
+  return order.subarray(0, count).sort((a, b) => by.place(ts[b]!) - by.place(ts[a]!) || version[b]! - version[a]!)
 }

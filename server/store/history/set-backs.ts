@@ -1,0 +1,90 @@
+import type { Connection, Statement } from '../file/database.ts'
+
+/** The clock was set back: it stood at `from_us`, and goes on from `to_us`. Microseconds since 1970. */
+export interface SetBack {
+  readonly to_us: number
+  readonly from_us: number
+  /** What it had said since it was ahead begins here; `to_us` when it had been right, so that all of the stretch came twice. */
+  readonly ahead_us: number
+}
+
+/** The setting of the database that holds the newest of them, as JSON. */
+export const SET_BACKS = 'clock_set_back'
+const KEPT = 64
+
+/** None when the row is damaged: points go by time then, and no start or read fails for it. */
+export function parseSetBacks(text: string | undefined): SetBack[] {
+  if (text === undefined) return []
+  try {
+    const all: unknown = JSON.parse(text)
+    return Array.isArray(all) ? all : []
+  } catch {
+    return []
+  }
+}
+
+export const withSetBack = (known: readonly SetBack[], next: SetBack): SetBack[] => [...known, next].slice(-KEPT)
+
+/**
+ * The order of a message's points: by time, but where the clock was set back by version, since there times come twice. What lies
+ * ahead of the present was said before the clock was set back.
+ */
+export class PointOrder {
+  readonly #all: readonly SetBack[]
+  /** Stretches of which times were said twice by now; apart from each other, in order. */
+  readonly #twice: { to_us: number; from_us: number }[] = []
+  readonly #now_us: number
+
+  constructor(all: readonly SetBack[], now_us: number) {
+    this.#all = all
+    this.#now_us = now_us
+    const wasTwice = ({ ahead_us, to_us }: SetBack, i: number): boolean =>
+      ahead_us === to_us || now_us >= ahead_us || all.slice(i + 1).some(later => later.from_us >= ahead_us)
+    for (const { to_us, from_us } of all.filter(wasTwice).sort((a, b) => a.to_us - b.to_us)) {
+      const last = this.#twice.at(-1)
+      if (last !== undefined && to_us <= last.from_us) last.from_us = Math.max(last.from_us, from_us)
+      else this.#twice.push({ to_us, from_us })
+    }
+  }
+
+  /** Points of one place go by version, others by their places. Never later than `ts`. */
+  place(ts: number): number {
+    if (this.#all.length === 0) return ts
+    const stretch = this.#stretch(ts)
+    if (stretch !== undefined) return stretch.to_us
+    if (ts <= this.#now_us) return ts
+    const ahead = this.#all.find(({ ahead_us, from_us }) => ts >= ahead_us && ts <= from_us)
+    return ahead === undefined ? ts : this.place(ts - (ahead.from_us - ahead.to_us))
+  }
+
+  /** May a point of a time up to `ts_max` be newer than one of the time `ts`? */
+  mayBeNewer(ts_max: number, ts: number): boolean {
+    return this.place(ts) <= ts_max
+  }
+
+  /** The latest time that a point before `ts` in this order may have. */
+  latest(ts: number): number {
+    const place = this.place(ts)
+    return [...this.#all, ...this.#twice].reduce(
+      (most, { to_us, from_us }) => (to_us <= place ? Math.max(most, from_us) : most),
+      ts,
+    )
+  }
+
+  #stretch(ts: number): { to_us: number; from_us: number } | undefined {
+    return this.#twice.find(({ to_us, from_us }) => ts >= to_us && ts <= from_us)
+  }
+}
+
+/** Reads what the front has put. */
+export class SetBackReader {
+  readonly #setting: Statement<{ value: string }>
+
+  constructor(db: Connection) {
+    this.#setting = db.prepare(`SELECT value FROM settings WHERE name = '${SET_BACKS}'`)
+  }
+
+  order(now_us: number): PointOrder {
+    return new PointOrder(parseSetBacks(this.#setting.get()?.value), now_us)
+  }
+}
