@@ -1,7 +1,7 @@
+import type { LiveBounds } from './calls/bounds.ts'
 import type { Config } from './config.ts'
 import type { Engine } from './engine.ts'
 import type { Installation, MintedToken } from './installation/installation.ts'
-import type { LiveBounds } from './lanes/bounds.ts'
 import type { Log } from './observe/serve-log.ts'
 import type { OpenedStore } from './store/front/open-store.ts'
 

@@ -1,6 +1,7 @@
 import { limits } from '../../protocol/limits.ts'
-import type { FlowRun } from './flow-run.ts'
+import type { Flow } from './flow.ts'
 import type { Host, Ingress } from './host.ts'
+import type { OpenWaves } from './open-waves.ts'
 import { asTaken } from './plan-run.ts'
 import { GROUP, type TakenItem } from './queue/queue.ts'
 import { Cascade, type Wave } from './wave.ts'
@@ -9,18 +10,21 @@ import { Cascade, type Wave } from './wave.ts'
 export class Beginning {
   /** How many items the last cascade has taken. */
   items = 0
-  readonly #flow: FlowRun
+  readonly #flow: Flow
   readonly #host: Host
+  readonly #waves: OpenWaves
 
-  constructor(flow: FlowRun, host: Host) {
+  constructor(flow: Flow, host: Host, waves: OpenWaves) {
     this.#flow = flow
     this.#host = host
+    this.#waves = waves
   }
 
   /** With the item, and those that were published for this flow with it. */
   fromItem(item: TakenItem, ingress: Ingress, now_us: number): Wave {
     const flow = this.#flow
-    const { run, waves } = flow
+    const { run } = flow
+    const waves = this.#waves
     const cascade = new Cascade()
     cascade.seq = this.#host.nextSeq()
     cascade.message = item.message
@@ -31,7 +35,7 @@ export class Beginning {
     cascade.item = item.item
     cascade.started_us = now_us
     cascade.root_ts = item.root_ts
-    cascade.root_ms = flow.now_ms - Math.max(0, now_us - item.root_ts) / 1000
+    cascade.root_ms = waves.now_ms - Math.max(0, now_us - item.root_ts) / 1000
     this.#host.begun(flow, cascade)
     waves.tick()
     const wave = waves.begin(run, cascade, item.depth, run.newBackEdgeCount())
@@ -58,14 +62,14 @@ export class Beginning {
       return
     }
     const value = asTaken(item.value, this.#host.codec)
-    wave.at_ms = this.#flow.now_ms - Math.max(0, cascade.started_us - item.ts) / 1000
+    wave.at_ms = this.#waves.now_ms - Math.max(0, cascade.started_us - item.ts) / 1000
     if ((item.group & GROUP.again) !== 0) run.lend(position, value, 0, wave.at_ms, wave)
-    else run.apply(position, value, item.version, wave, this.#flow.waves.mixed)
+    else run.apply(position, value, item.version, wave, this.#waves.mixed)
     const { readers } = message!
     if (item.depth > limits.WAVE_DEPTH) {
       // All of a group are equally deep: it is told once.
       if ((item.group & GROUP.joins) !== 0) return
-      this.#flow.waves.broken(cascade, run, readers[0] ?? 0, `deeper than ${limits.WAVE_DEPTH} through other flows`)
+      this.#waves.broken(cascade, run, readers[0] ?? 0, `deeper than ${limits.WAVE_DEPTH} through other flows`)
       cascade.errors++
       return
     }
@@ -78,7 +82,8 @@ export class Beginning {
    */
   purge(item: TakenItem, ingress: Ingress, most: number): number {
     const flow = this.#flow
-    const { run, waves } = flow
+    const { run } = flow
+    const waves = this.#waves
     waves.tick()
     const wave = waves.begin(run, new Cascade(), 0, run.newBackEdgeCount())
     let purged = 0
@@ -98,11 +103,12 @@ export class Beginning {
    * `values` by position in the plan's messages, as readers get them; `sources` are nodes that read nothing.
    */
   fromValues(values: ReadonlyMap<number, unknown>, sources: readonly number[], now_us: number): Wave {
-    const { run, waves } = this.#flow
+    const { run } = this.#flow
+    const waves = this.#waves
     const cascade = new Cascade()
     cascade.seq = this.#host.nextSeq()
     cascade.started_us = cascade.root_ts = now_us
-    cascade.root_ms = this.#flow.now_ms
+    cascade.root_ms = this.#waves.now_ms
     this.#host.begun(this.#flow, cascade)
     waves.tick()
     const wave = waves.begin(run, cascade, 0, run.newBackEdgeCount())

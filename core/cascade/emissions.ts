@@ -3,11 +3,11 @@ import type { PlanNode, PlanOutputPort } from '../flow/plan.ts'
 import { badOutput, emitsWhileRead, undeclaredKey, wrongOutput } from './failures.ts'
 import { Fifo } from './fifo.ts'
 import type { FlowControl } from './flow-control.ts'
-import type { Failure, Host } from './host.ts'
+import type { Host } from './host.ts'
 import type { OpenWaves } from './open-waves.ts'
 import { asRead, type OutputValues } from './plan-run.ts'
 import type { Emission } from './publish/emission.ts'
-import type { Execution } from './seat.ts'
+import type { Execution, Failure } from './seat.ts'
 import type { Place, Wave } from './wave.ts'
 
 /** Answered in place of a failure when a body gave an object with none of its outputs and no other key: perhaps a promise. */

@@ -2,17 +2,18 @@ import { limits } from '../../protocol/limits.ts'
 import { type Emissions, NO_OUTPUTS } from './emissions.ts'
 import { emitsAfterEnd, emitsInRing, wrongInput } from './failures.ts'
 import type { Fifo } from './fifo.ts'
+import type { Flow } from './flow.ts'
 import type { FlowControl } from './flow-control.ts'
-import type { FlowRun } from './flow-run.ts'
-import { type Failure, type Host, THREW } from './host.ts'
+import { type Host, THREW } from './host.ts'
 import type { Lines } from './lines.ts'
 import type { OpenWaves } from './open-waves.ts'
 import type { PlanRun } from './plan-run.ts'
+import type { Failure } from './seat.ts'
 import { type Arrival, Arrived, Execution, type Seat } from './seat.ts'
 import type { Wave } from './wave.ts'
 
 interface ExecutionsParts {
-  flow: FlowRun
+  flow: Flow
   host: Host
   waves: OpenWaves
   control: FlowControl
@@ -33,7 +34,7 @@ export class Executions {
   pulls = 0
   /** The execution whose body runs now, on this thread's stack. */
   inside: Execution | null = null
-  readonly #flow: FlowRun
+  readonly #flow: Flow
   readonly #host: Host
   readonly #waves: OpenWaves
   readonly #control: FlowControl

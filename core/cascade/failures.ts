@@ -1,8 +1,8 @@
 import type { CodecRefusal } from '../../protocol/values/codec.ts'
 import type { PlanInputPort, PlanNode } from '../flow/plan.ts'
 import { RING } from './flow-control.ts'
-import type { Failure, Host } from './host.ts'
-import type { Execution } from './seat.ts'
+import type { Host } from './host.ts'
+import type { Execution, Failure } from './seat.ts'
 
 /** What the engine finds wrong with what a body gave or is given, naming node and port. */
 

@@ -4,13 +4,14 @@ import { Beginning } from './beginning.ts'
 import { Emissions } from './emissions.ts'
 import { Executions } from './executions.ts'
 import { Fifo } from './fifo.ts'
+import type { Flow } from './flow.ts'
 import { FlowControl } from './flow-control.ts'
-import type { Failure, Host, Ingress } from './host.ts'
+import type { Host, Ingress } from './host.ts'
 import { Lines } from './lines.ts'
 import { OpenWaves } from './open-waves.ts'
 import { PlanRun } from './plan-run.ts'
 import type { TakenItem } from './queue/queue.ts'
-import type { Arrival, Arrived, Execution, Seat } from './seat.ts'
+import type { Arrival, Arrived, Execution, Failure, Seat } from './seat.ts'
 import { Seats } from './seats.ts'
 import type { Cascade, Wave } from './wave.ts'
 
@@ -25,7 +26,7 @@ const WAVE = 0
  * generator lies under its last wave on the stack, so it is pulled again when the inline part of that wave is done. After a
  * turn that ran out of time, arrivals, ingress and generators take turns in being first: none of them starves the others.
  */
-export class FlowRun {
+export class FlowRun implements Flow {
   readonly index: number
   run: PlanRun
   readonly control: FlowControl
@@ -63,7 +64,7 @@ export class FlowRun {
     this.control = new FlowControl(host.bounds)
     this.#lines = new Lines(this, host, this.waves, this.#seats, this.control)
     this.#emissions = new Emissions(host, this.waves, this.control)
-    this.#beginning = new Beginning(this, host)
+    this.#beginning = new Beginning(this, host, this.waves)
     this.#executions = new Executions({
       flow: this,
       host,
@@ -75,11 +76,6 @@ export class FlowRun {
       arrivals: this.#arrivals,
     })
     this.run = this.#prepare(plan)
-  }
-
-  /** The thread's monotonic clock, as of the last body that ran. */
-  get now_ms(): number {
-    return this.waves.now_ms
   }
 
   /** Executions waiting in mailboxes and results waiting for a turn. */

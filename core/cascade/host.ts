@@ -1,27 +1,19 @@
-import type { ErrorCode } from '../../protocol/errors.ts'
 import type { Codec } from '../../protocol/values/codec.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import type { PlanNode, PlanOutputPort } from '../flow/plan.ts'
-import type { FlowRun } from './flow-run.ts'
+import type { Flow } from './flow.ts'
 import type { Mailbox } from './mailbox.ts'
 import type { PlanRun, Values } from './plan-run.ts'
 import type { Emission } from './publish/emission.ts'
 import type { Bounds } from './queue/bounds.ts'
 import type { TakenItem } from './queue/queue.ts'
-import type { Execution, Seat } from './seat.ts'
+import type { Execution, Failure, Seat } from './seat.ts'
 import type { BrokenLoop, Cascade } from './wave.ts'
-
-/** What ended an execution without a result. */
-export interface Failure {
-  readonly code: ErrorCode
-  readonly message: string
-  readonly stack: string | null
-}
 
 /** Answered by `Host.call` in place of a result when the body threw; the host keeps what was thrown. */
 export const THREW = Symbol('threw')
 
-/** What a flow asks of the thread that it runs on. One implementation: the lane. */
+/** What a flow asks of the thread that it runs on. Implementations: the lane, a batch run, the double of the tests. */
 export interface Host extends Values {
   readonly bounds: Bounds
   readonly codec: Codec
@@ -37,16 +29,16 @@ export interface Host extends Values {
   failureOf(error: unknown): Failure
   newSeat(node: PlanNode, mailbox: Mailbox): Seat
   /** True when the thread had the body already: the seat is ready. */
-  loadAtOnce(flow: FlowRun, seat: Seat): boolean
+  loadAtOnce(flow: Flow, seat: Seat): boolean
   /** Makes the body of a seat ready and answers through `FlowRun.bodyReady`. */
-  load(flow: FlowRun, seat: Seat): void
+  load(flow: Flow, seat: Seat): void
   /** True when the body is not to run on this thread. */
   dispatched(seat: Seat): boolean
-  dispatch(flow: FlowRun, execution: Execution): void
+  dispatch(flow: Flow, execution: Execution): void
   /** A body has ended; its times are in the execution. */
   executed(execution: Execution): void
   waitedForInput(seat: Seat): void
-  failed(flow: FlowRun, seat: Seat, failure: Failure, inputs: unknown, cascade: Cascade): void
+  failed(flow: Flow, seat: Seat, failure: Failure, inputs: unknown, cascade: Cascade): void
   /** Publishes inside a cascade; answers the version. */
   publish(run: PlanRun, message: number, value: EncodedValue, ts_us: number, depth: number, cascade: Cascade): number
   /**
@@ -64,17 +56,17 @@ export interface Host extends Values {
   /** True when a rate-limited port may publish now; else the value is held. */
   passes(run: PlanRun, output: PlanOutputPort, value: EncodedValue, ts_us: number): boolean
   /** Once for each cascade; for one that stays open, again and again. */
-  cycle(flow: FlowRun, broken: BrokenLoop): void
+  cycle(flow: Flow, broken: BrokenLoop): void
   /** The only one of the thread that has begun, not ended, and is not in flight. */
-  begun(flow: FlowRun, cascade: Cascade): void
-  ended(flow: FlowRun, cascade: Cascade, ms: number): void
+  begun(flow: Flow, cascade: Cascade): void
+  ended(flow: Flow, cascade: Cascade, ms: number): void
   /** May another cascade of the flow begin, under the engine's bound on those in flight? */
-  mayBegin(flow: FlowRun): boolean
-  inFlight(flow: FlowRun, cascade: Cascade, change: 1 | -1): void
+  mayBegin(flow: Flow): boolean
+  inFlight(flow: Flow, cascade: Cascade, change: 1 | -1): void
   /** An item or a waiting execution whose ports a deploy took away. */
-  planChanged(flow: FlowRun, seat: Seat | null, cascade: Cascade): void
+  planChanged(flow: Flow, seat: Seat | null, cascade: Cascade): void
   /** Something arrived outside a turn: the lane gives the flow a turn soon. */
-  wants(flow: FlowRun): void
+  wants(flow: Flow): void
 }
 
 /** Where a turn takes items from: the flow's queue, or nothing. */

@@ -1,5 +1,5 @@
+import type { Flow } from './flow.ts'
 import type { FlowControl } from './flow-control.ts'
-import type { FlowRun } from './flow-run.ts'
 import type { Host } from './host.ts'
 import type { Mailbox, Waiting } from './mailbox.ts'
 import type { OpenWaves } from './open-waves.ts'
@@ -10,13 +10,13 @@ import type { Wave } from './wave.ts'
 
 /** The lines before the nodes of a flow: who waits for a node that is busy, for a body that is being loaded, or for its own wave. */
 export class Lines {
-  readonly #flow: FlowRun
+  readonly #flow: Flow
   readonly #host: Host
   readonly #waves: OpenWaves
   readonly #seats: Seats
   readonly #control: FlowControl
 
-  constructor(flow: FlowRun, host: Host, waves: OpenWaves, seats: Seats, control: FlowControl) {
+  constructor(flow: Flow, host: Host, waves: OpenWaves, seats: Seats, control: FlowControl) {
     this.#seats = seats
     this.#control = control
     this.#flow = flow

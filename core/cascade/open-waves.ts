@@ -1,4 +1,4 @@
-import type { FlowRun } from './flow-run.ts'
+import type { Flow } from './flow.ts'
 import type { Host } from './host.ts'
 import type { PlanRun } from './plan-run.ts'
 import type { Execution } from './seat.ts'
@@ -18,14 +18,14 @@ export class OpenWaves {
   /** Cascades that outlived the turn that began them. */
   readonly cascades = new Set<Cascade>()
 
-  readonly #flow: FlowRun
+  readonly #flow: Flow
   readonly #host: Host
   readonly #parked = new Set<Wave>()
   readonly #spare: Wave[] = []
   #ids = 0
   #open = 0
 
-  constructor(flow: FlowRun, host: Host) {
+  constructor(flow: Flow, host: Host) {
     this.#flow = flow
     this.#host = host
   }

@@ -20,7 +20,7 @@ import type { Memory } from '../memory/region.ts'
 import { SLOT, slotOf } from '../memory/threads.ts'
 import { recoverWord } from '../memory/wait.ts'
 import { FLOW_ROW, type FlowTable } from './flows.ts'
-import { DOING, INTENT_ROW, intentWord, RECORD_BIT } from './intent.ts'
+import { DOING, INTENT_ROW, intentWord, RECORD_BIT } from './publish/intent.ts'
 import type { IngressQueue } from './queue/queue.ts'
 import type { ReadySet } from './queue/ready.ts'
 

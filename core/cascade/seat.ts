@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../protocol/errors.ts'
 import type { PlanNode } from '../flow/plan.ts'
 import type { Mailbox } from './mailbox.ts'
 import type { PlanRun } from './plan-run.ts'
@@ -36,6 +37,13 @@ export class Seat {
     this.mailbox = mailbox
     this.execution = new Execution(this)
   }
+}
+
+/** What ended an execution without a result. */
+export interface Failure {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly stack: string | null
 }
 
 type Generator = Iterator<unknown, unknown> | AsyncIterator<unknown, unknown>

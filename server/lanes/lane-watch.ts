@@ -4,7 +4,7 @@ import { PLACEMENT } from '../../core/memory/counters.ts'
 import { THREAD_ROW } from '../../core/memory/threads.ts'
 import { type ErrorCode, errorTable } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import type { LiveBounds } from './bounds.ts'
+import type { LiveBounds } from '../calls/bounds.ts'
 import { bodyOnThread, nodeOfBody } from './find-body.ts'
 import type { FrontMemory } from './front-memory.ts'
 

@@ -2,7 +2,7 @@ import { cascadeId } from '../../protocol/nouns/cascade-id.ts'
 import type { EngineEvent, EventType } from '../../protocol/nouns/event.ts'
 import { formatTime } from '../../protocol/time.ts'
 import type { Note } from '../../threads/lane/messages.ts'
-import type { NodeHealth } from '../observe/node-health.ts'
+import type { NodeHealth } from '../health/node-health.ts'
 import type { Log } from '../observe/serve-log.ts'
 
 export interface ThreadNotesParts {

@@ -1,5 +1,5 @@
 import { BUCKETS, bucketFloor } from '../../core/memory/buckets.ts'
-import type { Distribution } from './latencies.ts'
+import type { Distribution } from '../health/latencies.ts'
 
 export type Labels = Readonly<Record<string, string>>
 export type Sample = readonly [Labels, number]

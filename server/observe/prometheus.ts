@@ -10,12 +10,12 @@ import type { JournalTap } from '../fanout/journal-tap.ts'
 import type { LiveFlow } from '../flows/flow.ts'
 import type { LiveFlows } from '../flows/flows.ts'
 import type { LiveMessages } from '../flows/messages.ts'
+import { type Distribution, type Latencies, measuredOf } from '../health/latencies.ts'
+import type { NodeHealth } from '../health/node-health.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
 import type { Store } from '../store/front/client.ts'
 import type { FrontWatch } from '../watch/front-watch.ts'
 import { Exposition, type Labels, type Sample } from './exposition.ts'
-import { type Distribution, type Latencies, measuredOf } from './latencies.ts'
-import type { NodeHealth } from './node-health.ts'
 
 export interface PrometheusParts {
   front: FrontMemory

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type LiveBounds, liveBounds } from '../../server/calls/bounds.ts'
 import type { Engine } from '../../server/engine.ts'
-import { type LiveBounds, liveBounds } from '../../server/lanes/bounds.ts'
 import { type Served, serve } from '../../server/main.ts'
 
 export interface LiveEngine {

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { inspect } from 'node:util'
-import { type Failure, THREW } from '../../core/cascade/host.ts'
-import type { Body } from '../../core/cascade/seat.ts'
+import { THREW } from '../../core/cascade/host.ts'
+import type { Body, Failure } from '../../core/cascade/seat.ts'
 import { errorTable, ServiceError } from '../../protocol/errors.ts'
 
 /**

@@ -1,7 +1,6 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { FlowRun } from '../../core/cascade/flow-run.ts'
-import type { Failure } from '../../core/cascade/host.ts'
-import type { Arrival, Execution } from '../../core/cascade/seat.ts'
+import type { Arrival, Execution, Failure } from '../../core/cascade/seat.ts'
 import { type ErrorCode, ServiceError } from '../../protocol/errors.ts'
 import { failure } from '../calls/node-call.ts'
 import type { NodeState } from '../calls/node-context.ts'

@@ -1,4 +1,4 @@
-import type { Failure } from '../../core/cascade/host.ts'
+import type { Failure } from '../../core/cascade/seat.ts'
 import type { Cascade } from '../../core/cascade/wave.ts'
 import { JOURNAL, type JournalWriter } from '../../core/memory/journal/journal.ts'
 import { limits } from '../../protocol/limits.ts'

@@ -7,7 +7,7 @@ import { layout } from '../../memory/layout.ts'
 import type { Memory } from '../../memory/region.ts'
 import { slotOf } from '../../memory/threads.ts'
 import { FLOW_ROW, type FlowTable } from '../flows.ts'
-import { DOING, INTENT_ROW, intentWord } from '../intent.ts'
+import { DOING, INTENT_ROW, intentWord } from '../publish/intent.ts'
 import { SEGMENT_HEAD, SEGMENT_ITEM_UNITS, SEGMENT_UNITS, SegmentPool } from './segments.ts'
 
 export const QUEUE_ITEM = layout('QUEUE_ITEM', [

@@ -2,7 +2,7 @@ import * as atomics from '#atomics'
 import { limits } from '../../../protocol/limits.ts'
 import { layout } from '../../memory/layout.ts'
 import { type Memory, queueHeadBytes } from '../../memory/region.ts'
-import { INTENT_ROW } from '../intent.ts'
+import { INTENT_ROW } from '../publish/intent.ts'
 
 /** Positions within the pool count units of 8 bytes; a segment's first unit is its index shifted by this. */
 const UNIT_BYTES = 8

@@ -1,7 +1,7 @@
 import type { EventType } from '../../../protocol/nouns/event.ts'
 import type { ToLane } from '../../../threads/lane/messages.ts'
 import type { ToTimer } from '../../../threads/timer/messages.ts'
-import type { NodeHealth } from '../../observe/node-health.ts'
+import type { NodeHealth } from '../../health/node-health.ts'
 import type { Store } from '../../store/front/client.ts'
 import type { Catalog } from '../catalog.ts'
 import type { MessageMap } from '../message-map.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { bucketOf } from '../../../core/memory/buckets.ts'
 import { NODE_ROW, NodeCounters } from '../../../core/memory/counters.ts'
-import { Latencies } from '../../../server/observe/latencies.ts'
+import { Latencies } from '../../../server/health/latencies.ts'
 import { countExecution, countWire, timesOf } from '../../kit/execution-times.ts'
 import { smallMemory } from '../../kit/memory.ts'
 

@@ -1,5 +1,5 @@
 import { limits } from '../../protocol/limits.ts'
-import { memoryMb } from '../calls/local-machine.ts'
+import { memoryMb } from './local-machine.ts'
 
 /** What the live engine holds its threads to. Tests use smaller ones. */
 export interface LiveBounds {

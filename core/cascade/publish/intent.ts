@@ -1,6 +1,6 @@
-import { limits } from '../../protocol/limits.ts'
-import { layout } from '../memory/layout.ts'
-import { type Memory, ROOM } from '../memory/region.ts'
+import { limits } from '../../../protocol/limits.ts'
+import { layout } from '../../memory/layout.ts'
+import { type Memory, ROOM } from '../../memory/region.ts'
 
 /**
  * What a thread is in the middle of: one row for each thread slot, written by the thread and read by the front after its
