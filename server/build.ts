@@ -49,11 +49,12 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   const { clock } = engine.front
   // Tokens say until when they are good by the time of day; how often somebody may try goes by the clock that never jumps.
   const wallMs = (): number => Math.floor(clock.now_us() / 1000)
+  const ageMs = (): number => Math.floor(clock.age_us() / 1000)
   const steadyMs = (): number => Math.floor(clock.steady_us() / 1000)
   const key = await signingKeyOf(installation.signing_key_pem)
   const tokens = new Tokens(key, wallMs)
   const { known, revoked } = engine.sign_ins
-  const revocations = new Revocations(revoked, rows => engine.store.sign_ins.revoke(rows), wallMs)
+  const revocations = new Revocations(revoked, rows => engine.store.sign_ins.revoke(rows), wallMs, ageMs)
   const keepAddress = (address: KnownAddress): void => {
     engine.store.sign_ins.know(address).catch(error => log.warn('address_not_kept', { user: address.user, error }))
   }
@@ -78,7 +79,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   })
   const onDefect = (error: unknown): void => log.error('defect', { error })
   const gatekeeper = new Gatekeeper(tokens, accounts, revocations, wallMs)
-  const door = new WorkerDoor(tokens, gatekeeper, wallMs)
+  const door = new WorkerDoor(tokens, gatekeeper, steadyMs)
   const front = await createFront({
     routes,
     sockets: [

@@ -52,7 +52,7 @@ import { Coordinator } from './runs/coordinator.ts'
 import { StageCache } from './runs/stage-cache.ts'
 import { type OpenedStore, openStore } from './store/front/open-store.ts'
 import { SetBacks } from './store/front/set-backs.ts'
-import { ClockWatch } from './watch/clock-watch.ts'
+import { CLOCK_DOUBT, ClockWatch, parseClockDoubt } from './watch/clock-watch.ts'
 import { FrontWatch } from './watch/front-watch.ts'
 import { ThreadWatch } from './watch/thread-watch.ts'
 
@@ -314,6 +314,8 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
   const clock_watch = new ClockWatch({
     clock: front.clock,
     wall_ms: options.wall_ms ?? Date.now,
+    doubt: parseClockDoubt(loaded.settings[CLOCK_DOUBT]),
+    doubted: doubt => void store.putSetting(CLOCK_DOUBT, JSON.stringify(doubt)).catch(onDefect),
     announce,
     jumped: jump => {
       timer.post({ type: 'clock', from_ms: jump.from_us / 1000, to_ms: jump.to_us / 1000 })

@@ -19,17 +19,21 @@ interface Revoked {
 export class Revocations {
   readonly #keep: (revoked: readonly RevokedToken[]) => Promise<unknown>
   readonly #now: () => number
+  readonly #age: () => number
   readonly #held = new Map<string, Revoked>()
   readonly #handlers: (() => void)[] = []
   #last_write: Promise<unknown> = Promise.resolve()
 
+  /** `age` is never ahead of `now`, and a jump forward of the clock counts late: one that is set right again brings no token back. */
   constructor(
     stored: readonly RevokedToken[],
     keep: (revoked: readonly RevokedToken[]) => Promise<unknown>,
     now: () => number,
+    age = now,
   ) {
     this.#keep = keep
     this.#now = now
+    this.#age = age
     this.#hold(stored)
   }
 
@@ -80,7 +84,7 @@ export class Revocations {
   }
 
   #dropEnded(): void {
-    const now = this.#now()
+    const now = this.#age()
     for (const [user, { tokens, all_until }] of this.#held) {
       for (const [id, { expires_at }] of tokens) if (expires_at <= now) tokens.delete(id)
       if (tokens.size === 0 && all_until <= now) this.#held.delete(user)

@@ -11,11 +11,32 @@ export interface ClockJump {
   readonly ahead_us: number
 }
 
+/** A jump forward that is not believed yet, as it is kept for the next start. Microseconds; `believed_us` since 1970. */
+export interface ClockDoubt {
+  readonly doubt_us: number
+  readonly believed_us: number
+}
+
+/** The setting of the database that holds it, as JSON. */
+export const CLOCK_DOUBT = 'clock_doubt'
+
+export function parseClockDoubt(text: string | undefined): ClockDoubt | null {
+  if (text === undefined) return null
+  try {
+    return JSON.parse(text) as ClockDoubt
+  } catch {
+    return null
+  }
+}
+
 export interface ClockWatchParts {
   readonly clock: Clock
   /** The machine's clock, milliseconds since 1970. */
   readonly wall_ms: () => number
   announce(type: EventType, flow: string | null, more: Record<string, unknown>): void
+  /** What the engine before this one did not believe; null: nothing. */
+  readonly doubt: ClockDoubt | null
+  doubted(doubt: ClockDoubt): void
   /** It was set; timestamps follow it already. */
   jumped(jump: ClockJump): void
 }
@@ -41,6 +62,13 @@ export class ClockWatch {
 
   constructor(parts: ClockWatchParts) {
     this.#parts = parts
+    const { clock, doubt } = parts
+    if (doubt === null || doubt.doubt_us <= 0) return
+    const left_us = Math.min(BELIEVED_US, doubt.believed_us - clock.now_us())
+    if (left_us <= 0) return
+    clock.shift(0, doubt.doubt_us)
+    this.#forward_us = clock.steady_us() - (BELIEVED_US - left_us)
+    this.#ahead_us = clock.now_us() - (BELIEVED_US - left_us)
   }
 
   /** A few times a second. */
@@ -64,6 +92,8 @@ export class ClockWatch {
     }
     clock.shift(by_us, by_us < 0 || isJump ? Math.max(0, clock.doubt_us + by_us) : clock.doubt_us)
     if (!isJump) return
+    const left_us = BELIEVED_US - (steady_us - this.#forward_us)
+    this.#parts.doubted({ doubt_us: clock.doubt_us, believed_us: to_us + left_us })
     jumped({ from_us, to_us, ahead_us })
     announce('clock_changed', null, {
       by_s: Math.round(by_us / 1000) / 1000,

@@ -14,7 +14,7 @@ export class WorkerDoor implements Admissions<Principal | WorkerPrincipal> {
   /** By token. */
   readonly #expected = new Map<string, Admission<WorkerPrincipal>>()
 
-  /** The clock is in milliseconds since 1970. */
+  /** The clock is in milliseconds, and never jumps: a process has so long to dial. */
   constructor(tokens: Tokens, users: Admissions, now: () => number) {
     this.#tokens = tokens
     this.#users = users

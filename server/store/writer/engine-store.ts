@@ -87,7 +87,7 @@ export class EngineStore {
       const flows = new FlowStore(db, blobs, clock)
       const flavors = new Flavors(db)
       const users = new Users(db, clock)
-      const sign_ins = new SignIns(db, clock)
+      const sign_ins = new SignIns(db, age_us)
       const registry = new Registry(db)
       const history = new HistoryWriter(db, registry, disk, bounds)
       const cascades = new CascadeWriter(db, registry, disk, bounds, epoch)

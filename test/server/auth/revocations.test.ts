@@ -27,6 +27,23 @@ function setting() {
 }
 
 describe('revoked tokens', () => {
+  test('stay revoked when the clock was set past their end and back again', async () => {
+    const { clock, claims } = setting()
+    const one = claims('one')
+    let ahead_ms = 0
+    const revocations = new Revocations(
+      [],
+      async () => {},
+      () => clock.ms + ahead_ms,
+      () => clock.ms,
+    )
+    await revocations.revoke(one)
+    ahead_ms = 2 * LIFETIME_MS
+    await revocations.revoke(claims('other', 'grace'))
+    ahead_ms = 0
+    assert.equal(revocations.isRevoked(one), true)
+  })
+
   test('stay revoked over a restart, and are forgotten when they have ended by themselves', async () => {
     const { clock, open, claims, rows } = setting()
     const one = claims('one')

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { Clock } from '../../../core/memory/clock.ts'
 import { createMemory } from '../../../core/memory/region.ts'
 import { limits } from '../../../protocol/limits.ts'
-import { type ClockJump, ClockWatch } from '../../../server/watch/clock-watch.ts'
+import { type ClockDoubt, type ClockJump, ClockWatch } from '../../../server/watch/clock-watch.ts'
 import { smallSizes } from '../../kit/memory.ts'
 
 const START_MS = 1_767_225_600_000
@@ -12,18 +12,24 @@ const HOUR_MS = 3_600_000
 /** A machine whose two clocks the test moves, and the thread that watches them. */
 class Machine {
   steady_ms = 5_000
-  wall_ms = START_MS
+  wall_ms: number
   readonly jumps: ClockJump[] = []
   readonly told: Record<string, unknown>[] = []
   readonly memory = createMemory(smallSizes)
   readonly clock = new Clock(this.memory, { now: () => this.steady_ms, ahead_ms: 0 })
+  /** As it is kept for the next start. */
+  doubt: ClockDoubt | null
   readonly #watch: ClockWatch
 
-  constructor() {
+  constructor(wall_ms = START_MS, doubt: ClockDoubt | null = null) {
+    this.wall_ms = wall_ms
+    this.doubt = doubt
     this.clock.begin(this.wall_ms * 1000)
     this.#watch = new ClockWatch({
       clock: this.clock,
       wall_ms: () => this.wall_ms,
+      doubt,
+      doubted: now => (this.doubt = now),
       announce: (type, flow, more) => this.told.push({ type, flow, ...more }),
       jumped: jump => this.jumps.push(jump),
     })
@@ -74,6 +80,16 @@ describe('the clock of the machine', () => {
     const machine = new Machine().set(HOUR_MS).pass(60_000).set(-HOUR_MS)
     assert.deepEqual(machine.moved, [60_000, 60_000, 60_000])
     assert.equal(machine.jumps.length, 2)
+  })
+
+  test('set forward makes nothing older on the next start either, until it has stood there for a day', () => {
+    const before = new Machine().set(HOUR_MS).pass(HOUR_MS)
+    const next = new Machine(before.wall_ms, before.doubt)
+    assert.deepEqual(next.moved, [2 * HOUR_MS, 2 * HOUR_MS, HOUR_MS])
+    next.pass(limits.CLOCK_BELIEVED_MS - HOUR_MS + 1_000).set(0)
+    assert.equal(next.clock.age_us(), next.clock.now_us())
+    const late = new Machine(before.wall_ms + limits.CLOCK_BELIEVED_MS + 1_000, before.doubt)
+    assert.equal(late.clock.age_us(), late.clock.now_us())
   })
 
   test('corrected by a little is followed in silence', () => {
