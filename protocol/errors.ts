@@ -185,7 +185,6 @@ const table = {
   },
   engine_restarted: { status: 500, title: 'The engine was restarted', next: 'Retry the run.' },
   cancelled: { status: 500, title: 'Cancelled', next: 'Retry the run.' },
-  too_many_metrics: { status: 500, title: 'Too many metrics', next: 'Use fewer names, or fewer steps.' },
 
   // workers
   worker_protocol: {

@@ -119,7 +119,14 @@ export const limits = {
   METRIC_BATCH_POINTS: 500,
   METRIC_BATCH_MS: 2_000,
   METRIC_NAMES_PER_RUN: 10_000,
-  METRIC_POINTS_WAITING: 200_000,
+  METRIC_POINTS_PER_RUN: 4_000_000,
+  /** Of a run, taken from its bodies and not written. */
+  METRIC_POINTS_WAITING: 32_768,
+  /** Of one write: more wait for the next. */
+  METRIC_POINTS_WRITE: 16_384,
+  /** Of one call, sent and not taken: at the bound the body stands still in `ctx.metric`, so long at most. */
+  METRIC_POINTS_AWAY: 8_192,
+  METRIC_WAIT_MS: 5_000,
   CACHE_INDEX_ENTRIES: 200_000,
   CACHE_INDEX_BYTES: 64 * MIB,
   EXPORT_RUNS: 10_000,

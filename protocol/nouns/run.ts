@@ -143,6 +143,7 @@ export const RunNode = Type.Object({
   duration_s: orNull(Type.Number({ description: 'Expected, as the node or its flavor says.' })),
   cache_key: orNull(Type.String()),
   cached_from: orNull(Type.String({ description: 'The run that executed it.' })),
+  metrics_dropped: Type.Integer({ description: 'Points of `ctx.metric` over the bounds of the run: not kept.' }),
   outputs: orNull(
     Type.Record(Type.String(), Type.Unknown(), { description: 'The last value of each, by `<flow>.<message>`.' }),
   ),

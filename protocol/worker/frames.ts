@@ -40,8 +40,10 @@ export const MetricFrame = Type.Object({
       /** Null: one after the last of that name. */
       step: nullable(Type.Number()),
     }),
-    { minItems: 1, maxItems: limits.WORKER_METRIC_POINTS },
+    { maxItems: limits.WORKER_METRIC_POINTS },
   ),
+  /** Points that the body gave and that nobody took in time. */
+  dropped: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
 })
 export const LogFrame = Type.Object({
   t: Type.Literal('log'),
@@ -121,6 +123,11 @@ export const RunFrame = Type.Object({
   ),
 })
 export const ProcessedFrame = Type.Object({ t: Type.Literal('processed'), call: Call })
+export const TakenFrame = Type.Object({
+  t: Type.Literal('taken'),
+  call: Call,
+  points: Type.Integer({ minimum: 0, maximum: limits.WORKER_METRIC_POINTS }),
+})
 export const CancelFrame = Type.Object({ t: Type.Literal('cancel'), call: Call, reason: Text })
 export const DrainFrame = Type.Object({ t: Type.Literal('drain') })
 
@@ -141,6 +148,7 @@ export const engineFrames = {
   refuse: RefuseFrame,
   run: RunFrame,
   processed: ProcessedFrame,
+  taken: TakenFrame,
   cancel: CancelFrame,
   drain: DrainFrame,
 } as const

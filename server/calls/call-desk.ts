@@ -77,8 +77,7 @@ export class CallDesk {
 
   /** A call of a batch run. */
   run(request: RunCallRequest, state: Record<string, unknown>, listener: CallListener): RunCall {
-    const processed = (): void => call.tell({ type: 'processed' })
-    const sink = new RunSink(listener, request.node.qualified, state, processed)
+    const sink = new RunSink(listener, request.node.qualified, state, message => call.tell(message))
     const call = this.#open({ ...request, state, port: null }, sink)
     return call
   }

@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { failure } from '../../threads/calls/node-call.ts'
-import type { CallMetric, CallOutcome, FromCall, Note } from '../../threads/lane/messages.ts'
+import type { CallMetric, CallOutcome, FromCall, Note, ToCall } from '../../threads/lane/messages.ts'
 
 /** Why a call ended without an answer of its own. */
 export type LostCall = (code: ErrorCode, message: string) => void
@@ -11,7 +11,8 @@ export interface CallListener {
   /** A slot has taken it. */
   emitted(outputs: unknown, processed: () => void): void
   note(note: Note): void
-  metrics(points: readonly CallMetric[]): void
+  /** `taken`: the body may send so many more. `dropped`: points that nobody took in time. */
+  metrics(points: readonly CallMetric[], dropped: number, taken: () => void): void
   /** The body has stored it. */
   artifact(digest: string): void
   /** The last: the slot is free, or its thread has ended. */
@@ -42,28 +43,32 @@ export class RunSink implements CallSink {
   readonly #listener: CallListener
   readonly #node: string
   readonly #state: Record<string, unknown>
-  readonly #processed: () => void
+  readonly #tell: (message: ToCall) => void
 
-  constructor(listener: CallListener, node: string, state: Record<string, unknown>, processed: () => void) {
+  constructor(listener: CallListener, node: string, state: Record<string, unknown>, tell: (message: ToCall) => void) {
     this.#listener = listener
     this.#node = node
     this.#state = state
-    this.#processed = processed
+    this.#tell = tell
   }
 
   said(message: FromCall): void {
     switch (message.type) {
       case 'emit':
-        return this.#listener.emitted(message.outputs, this.#processed)
+        return this.#listener.emitted(message.outputs, () => this.#tell({ type: 'processed' }))
       case 'note':
         return this.#listener.note(message.note)
       case 'metrics':
-        return this.#listener.metrics(message.points)
+        return this.#metrics(message)
       case 'artifact':
         return this.#listener.artifact(message.digest)
       default:
         this.#listener.ended(message)
     }
+  }
+
+  #metrics({ points, dropped }: Extract<FromCall, { type: 'metrics' }>): void {
+    this.#listener.metrics(points, dropped, () => this.#tell({ type: 'taken', points: points.length }))
   }
 
   timedOut(): void {}

@@ -323,16 +323,17 @@ export class Coordinator {
     }
     running.writing = this.#write(running, this.#taken(running)).then(() => {
       running.writing = null
-      if (running.again || running.unwritten !== null) this.#progressed(running.run.id)
+      const isMore = running.again || running.unwritten !== null || running.execution.waitingMetrics > 0
+      if (isMore) this.#progressed(running.run.id)
       running.again = false
     })
   }
 
   /** What the store refused comes first. */
-  #taken(running: Running): RunProgress {
+  #taken(running: Running, all = false): RunProgress {
     const before = running.unwritten
     running.unwritten = null
-    const progress = running.execution.takeProgress()
+    const progress = running.execution.takeProgress(all)
     return before === null ? progress : joined(before, progress)
   }
 
@@ -363,7 +364,7 @@ export class Coordinator {
   async #finish(run: StoredRun, running: Running | null, error: RunError | null): Promise<void> {
     const finished_at = this.#parts.now_us()
     if (running?.writing) await running.writing
-    const progress = running === null ? null : this.#taken(running)
+    const progress = running === null ? null : this.#taken(running, true)
     const result = running?.execution.result() ?? null
     const names = progress === null ? [] : curvesOf(run, progress)
     const events = names.length === 0 ? [] : [eventOf('run_metric', run.flow, finished_at, { run: run.id, names })]

@@ -56,6 +56,8 @@ export class NodeRecord {
   started_at: number | null = null
   finished_at: number | null = null
   body_ms = 0
+  /** Points over a bound of the run, or that nobody took in time. */
+  metrics_dropped = 0
   fingerprint: Fingerprint | null = null
   cached_from: string | null = null
   error: RunError | null = null
@@ -113,6 +115,7 @@ export class NodeRecord {
       outputs: ended && this.status !== 'skipped' ? this.storedOutputs() : null,
       cached_from: this.cached_from,
       error: this.error,
+      metrics_dropped: this.metrics_dropped,
     }
   }
 }

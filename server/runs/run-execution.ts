@@ -164,6 +164,7 @@ export class RunExecution {
   end(code: ErrorCode, message: string): void {
     if (this.#mode === 'over' || this.#mode === 'ending') return
     this.#mode = 'ending'
+    this.#metrics.end()
     this.error = { code, message, node: null, stack: null }
     for (const call of [...this.#calls]) {
       if ('end' in call) call.end(code, message)
@@ -182,14 +183,14 @@ export class RunExecution {
     return this.#values.bytes > limits.RUN_RESULT_BYTES ? null : this.#values.result()
   }
 
-  /** What was not taken before. Its points count as on their way until `written`. */
-  takeProgress(): RunProgress {
+  /** What was not taken before; of its points as many as one write holds, or all of them. They count as on their way until `written`. */
+  takeProgress(all: boolean): RunProgress {
     const nodes = this.records.filter(record => record.changed)
     for (const record of nodes) record.changed = false
     return {
       id: this.#parts.id,
       nodes: nodes.map(record => record.stored(this.#parts.attempt)),
-      metrics: this.#metrics.take(),
+      metrics: this.#metrics.take(all),
       artifacts: this.#values.takeArtifacts(),
     }
   }
@@ -322,10 +323,10 @@ export class RunExecution {
         this.#flow.arrive(execution, { type: 'emitted', outputs, processed: () => this.#processed(processed) })
       },
       note: note => this.#parts.note(note),
-      metrics: points => {
-        const refusal = this.#metrics.add(record, points)
-        if (refusal === null) this.#parts.progressed()
-        else call.end('too_many_metrics', `${refusal}.`)
+      metrics: (points, dropped, taken) => {
+        if (this.#mode !== 'running') return taken()
+        this.#dropped(record, dropped + this.#metrics.add(record, points, taken))
+        this.#parts.progressed()
       },
       artifact: digest => this.#values.artifact(digest),
       ended: outcome => {
@@ -342,6 +343,21 @@ export class RunExecution {
     this.#calls.add(call)
   }
 
+  /** Told with the first of them, and with the number when the body has ended. */
+  #dropped(record: NodeRecord, count: number): void {
+    if (count === 0) return
+    record.metrics_dropped += count
+    record.changed = true
+  }
+
+  #tellDropped(record: NodeRecord): void {
+    const count = record.metrics_dropped
+    if (count === 0) return
+    const { METRIC_POINTS_PER_RUN, METRIC_NAMES_PER_RUN } = limits
+    const text = `${count} points of ctx.metric were dropped. A run keeps ${METRIC_POINTS_PER_RUN} points under ${METRIC_NAMES_PER_RUN} names; give fewer of them.`
+    this.#parts.note({ type: 'log', node: record.node.qualified, level: 'warn', text, ts: this.#parts.now_us() })
+  }
+
   #processed(goOn: () => void): void {
     this.#drains.push(goOn)
     if (!this.#turning) this.#drain()
@@ -351,7 +367,9 @@ export class RunExecution {
     record.open--
     this.#open--
     record.changed = true
-    if (record.open === 0) this.#ends.ran(record)
+    if (record.open > 0) return
+    this.#tellDropped(record)
+    this.#ends.ran(record)
   }
 
   /** The run is ending: nothing of it is published any more. */

@@ -84,6 +84,7 @@ export function shownNode(run: StoredRun, row: StoredRunNode): RunNode {
     duration_s: row.expected_s,
     cache_key: row.cache_key,
     cached_from: row.cached_from,
+    metrics_dropped: row.metrics_dropped,
     outputs: row.outputs === null ? null : outputs,
     error: row.error,
   }

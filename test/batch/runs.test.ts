@@ -310,6 +310,28 @@ test('metrics are kept by flow, node, name and step', async () => {
   assert.equal(items[1]!.values[1], 1 / 101)
 })
 
+test('a body that gives points faster than they are written loses none of them, in a slot and in a process', async () => {
+  const story = new BatchStory(live.engine)
+  const count = 50_000
+  const text = `export default (_, ctx) => {
+    for (let step = 0; step < ${count}; step++) ctx.metric('loss', step)
+    return { y: 1 }
+  }`
+  for (const isolation of [null, 'process'] as const) {
+    await story.save('floods', flow([{ ...source(text), isolation }], { message: 'x', dtype: 'int' }))
+    const run = await story.runs('floods', { inputs: { x: 1 } })
+    assert.deepEqual([run.status, run.error], ['succeeded', null])
+    const none = { flow: null, group: null, status: null, since: null, before: null }
+    const asked = { ...none, run: run.id, name: 'floods.body.loss', stride: 100, limit: 1000 }
+    const [curve] = (await live.engine.runs.series(asked)).items
+    assert.deepEqual([curve!.steps.length, curve!.values.at(-1)], [count / 100, count - 100])
+    assert.deepEqual(
+      (await story.nodes(run.id)).map(node => node.metrics_dropped),
+      [0],
+    )
+  }
+})
+
 test('runs that were running when the engine ended have failed, and queued ones run at the next start', async t => {
   const own = await liveEngine(t, { FLOW_MAX_RUNS: '1' }, { call_grace_ms: 50 })
   const story = new BatchStory(own.engine)

@@ -76,6 +76,7 @@ export const runNodeOf = (node: string, fields: Partial<RunNode> = {}): RunNode 
   duration_s: null,
   cache_key: null,
   cached_from: null,
+  metrics_dropped: 0,
   outputs: null,
   error: null,
   ...fields,

@@ -77,6 +77,7 @@ export const nodeRow = (node: string, more: Partial<StoredRunNode> = {}): Stored
   parts: null,
   outputs: null,
   cached_from: null,
+  metrics_dropped: 0,
   error: null,
   ...more,
 })

@@ -23,12 +23,13 @@ class CallSlot implements CallLine {
   /** Of a batch run: what is said to its body comes over this port. */
   #listener: CallListener | null = null
 
-  constructor({ port, place }: SlotTask) {
+  constructor({ port, place, metrics }: SlotTask) {
     this.#port = port
     process.on('uncaughtException', error => this.#escaped(error))
     this.#built_ins = new BuiltIns()
     this.#place = {
       ...place,
+      metrics,
       loaded: () => this.#built_ins.loaded(),
       ended: () => this.#built_ins.restore(),
     }

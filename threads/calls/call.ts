@@ -9,6 +9,7 @@ import type { CallMetric, CallOutcome, FromCall, Note, RunIdentity, ToCall } fro
 import type { ArtifactPlace } from './artifact-files.ts'
 import type { CallLine, CallListener } from './call-line.ts'
 import { Gauges } from './gauges.ts'
+import { type MetricsTaken, MetricWindow, takeMetrics } from './metric-window.ts'
 import { failureOf, loadBody, NodeDoor } from './node-call.ts'
 import { type ContextHost, LineBudget, NodeContext, NodeState } from './node-context.ts'
 import { type CheckedNode, OutputCheck } from './output-check.ts'
@@ -35,6 +36,7 @@ export interface CallPlace {
 
 /** The same in a thread that has something to do when a body has been loaded, and when one has ended. */
 export interface BodyPlace extends CallPlace {
+  readonly metrics: MetricsTaken
   readonly loaded?: () => void
   /** Before anything is made of what it answered or threw. */
   readonly ended?: () => void
@@ -74,6 +76,9 @@ export class NodeCallTask implements ContextHost, CallListener {
   readonly #before: Buffer | null
   readonly #check: OutputCheck
   #points: CallMetric[] = []
+  #window: MetricWindow | null = null
+  /** Points that nobody took, not told yet. */
+  #dropped_points = 0
   /** Of a live node: sent when the body lets the event loop run, and at its end. */
   readonly #gauges = new Gauges<Note>()
   /** By reason; sent with the gauges. */
@@ -114,13 +119,13 @@ export class NodeCallTask implements ContextHost, CallListener {
       const outputs = await this.#body(body)
       this.#place.ended?.()
       if (outputs !== undefined && outputs !== null) this.#check.refuse(outputs)
-      this.#flushMetrics()
+      this.#flushMetrics(true)
       const state = this.#stateNow()
       if (state instanceof ServiceError) return this.#keptNot(outputs, state, from)
       return { type: 'returned', outputs, state, ms: clock.now() - from }
     } catch (error) {
       this.#place.ended?.()
-      this.#flushMetrics()
+      this.#flushMetrics(true)
       const state = this.#stateNow()
       const kept = state instanceof ServiceError ? this.#stateBefore() : state
       return { type: 'threw', failure: failureOf(error), state: kept, ms: clock.now() - from }
@@ -217,15 +222,24 @@ export class NodeCallTask implements ContextHost, CallListener {
     else if (this.#points.length === 1) this.#flushSoon()
   }
 
-  #flushMetrics(): void {
+  #flushMetrics(ends = false): void {
     for (const gauge of this.#gauges.take()) this.note(gauge)
     for (const [reason, count] of this.#dropped)
       this.note({ type: 'dropped', flow: this.#task.flow, reason, count, ts: this.now_us() })
     this.#dropped.clear()
-    if (this.#points.length === 0) return
-    const points = this.#points
+    if (this.#points.length === 0 && this.#dropped_points === 0) return
+    let points = this.#points
     this.#points = []
-    this.#line.send({ type: 'metrics', points })
+    this.#window ??= new MetricWindow(this.#place.metrics)
+    if (!this.#window.enter(points.length)) {
+      this.#dropped_points += points.length
+      points = []
+      // Told with the next points that somebody takes, or at the end.
+      if (!ends) return
+    }
+    const dropped = this.#dropped_points
+    this.#dropped_points = 0
+    this.#line.send({ type: 'metrics', points, dropped })
   }
 
   /** Counted and shown for live flows; a batch run says it in the next line that it keeps. */
@@ -273,6 +287,9 @@ export class NodeCallTask implements ContextHost, CallListener {
       case 'processed':
         this.#unprocessed--
         this.#goOn.shift()?.()
+        break
+      case 'taken':
+        takeMetrics(this.#place.metrics, message.points)
         break
       case 'abort':
         this.#abort(new ServiceError('interrupted', message.reason))

@@ -1,11 +1,13 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { FromCall, ToCall } from '../lane/messages.ts'
 import type { CallNode, CallPlace, NodeCall } from './call.ts'
+import type { MetricsTaken } from './metric-window.ts'
 
 /** What the front hands a call slot when it starts. */
 export interface SlotTask {
   readonly port: MessagePort
   readonly place: CallPlace
+  readonly metrics: MetricsTaken
 }
 
 /** Front to call slot. */

@@ -8,9 +8,10 @@ import type { EngineFrame, RunFrame, WelcomeFrame, WorkerFrame } from '../../pro
 import { encodeFrame, readFrame, WORKER_PROTOCOL } from '../../protocol/worker/wire.ts'
 import type { FromCall, LogLevel } from '../lane/messages.ts'
 import type { CallNode, NodeCall } from './call.ts'
+import { newMetricsTaken, takeMetrics } from './metric-window.ts'
 import { keptLine, LineBudget } from './node-context.ts'
 import { PrintedLines } from './printed-lines.ts'
-import type { ToWorkerThread } from './worker-thread.ts'
+import type { ThreadStart, ToWorkerThread } from './worker-thread.ts'
 
 /** What the program reads from its standard input, as JSON. */
 export interface WorkerStart {
@@ -30,6 +31,7 @@ export interface WorkerStart {
 class WorkerProgram {
   readonly #socket: WebSocket
   readonly #printed = new LineBudget()
+  readonly #metrics = newMetricsTaken()
   #thread: Worker | null = null
   #port: MessagePort | null = null
   #welcome: WelcomeFrame | null = null
@@ -69,6 +71,10 @@ class WorkerProgram {
       case 'processed':
         if (frame.call === this.#call?.call) this.#say({ type: 'processed' })
         break
+      case 'taken':
+        // The thread may stand still and hear nothing.
+        if (frame.call === this.#call?.call) takeMetrics(this.#metrics, frame.points)
+        break
       case 'cancel':
         if (frame.call === this.#call?.call) this.#say({ type: 'abort', reason: frame.reason })
         break
@@ -100,7 +106,7 @@ class WorkerProgram {
       ...(memory_mb === null ? {} : { resourceLimits: { maxOldGenerationSizeMb: Math.ceil(memory_mb) } }),
     })
     const { port1, port2 } = new MessageChannel()
-    thread.postMessage(port2, [port2])
+    thread.postMessage({ port: port2, metrics: this.#metrics } satisfies ThreadStart, [port2])
     port1.on('message', (message: FromCall) => this.#said(message))
     this.#follow(thread.stdout, 'info')
     this.#follow(thread.stderr, 'warn')
@@ -190,7 +196,7 @@ function frameOf(call: number, message: FromCall): WorkerFrame {
     case 'emit':
       return { t: 'emit', call, outputs: present(message.outputs as Record<string, unknown>) }
     case 'metrics':
-      return { t: 'metric', call, points: message.points }
+      return { t: 'metric', call, points: message.points, dropped: message.dropped }
     case 'artifact':
       return { t: 'artifact', call, digest: message.digest }
     case 'returned': {

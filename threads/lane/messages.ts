@@ -116,8 +116,8 @@ export type FromCall =
   | { readonly type: 'note'; readonly note: Note }
   /** Digest of what the body of a batch run has stored. */
   | { readonly type: 'artifact'; readonly digest: string }
-  /** Points of a batch run. */
-  | { readonly type: 'metrics'; readonly points: CallMetric[] }
+  /** Points of a batch run; `dropped`: those that nobody took in time. */
+  | { readonly type: 'metrics'; readonly points: CallMetric[]; readonly dropped: number }
 
 /** The last of a call. */
 export type CallOutcome = Extract<FromCall, { ms: number }>
@@ -132,7 +132,10 @@ export interface CallMetric {
 /** Lane to call slot, over the call's own port. */
 export type ToCall =
   /** The inline part of one emission's wave is done. */
-  { readonly type: 'processed' } | { readonly type: 'abort'; readonly reason: string }
+  | { readonly type: 'processed' }
+  /** So many of its points are taken. Over shared memory to the thread itself, which may stand still for them. */
+  | { readonly type: 'taken'; readonly points: number }
+  | { readonly type: 'abort'; readonly reason: string }
 
 /** What a thread tells the front and the store about a node or a flow, beside values: journalled as a note. */
 export type Note =

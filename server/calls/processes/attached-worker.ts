@@ -53,6 +53,10 @@ export class AttachedWorker {
   /** Sizes of the emissions that wait for `processed`, oldest first, and their sum. */
   #unprocessed: number[] = []
   #unprocessed_bytes = 0
+  /** Points of its call that were not taken. */
+  #untaken = 0
+  /** Its call is of a batch run: its points are acknowledged. */
+  #is_batch = false
 
   constructor(parts: AttachedWorkerParts) {
     this.#parts = parts
@@ -74,6 +78,8 @@ export class AttachedWorker {
     this.#listener = listener
     this.#unprocessed = []
     this.#unprocessed_bytes = 0
+    this.#untaken = 0
+    this.#is_batch = frame.run !== null
     this.#parts.socket.sendBinary(bytes)
   }
 
@@ -81,6 +87,12 @@ export class AttachedWorker {
   processed(): void {
     this.#unprocessed_bytes -= this.#unprocessed.shift() ?? 0
     if (this.#mode === 'busy') this.#send({ t: 'processed', call: this.#calls })
+  }
+
+  /** So many points of its call are taken. */
+  taken(points: number): void {
+    this.#untaken -= points
+    if (this.#mode === 'busy') this.#send({ t: 'taken', call: this.#calls, points })
   }
 
   cancel(reason: string): void {
@@ -150,6 +162,10 @@ export class AttachedWorker {
         this.#unprocessed_bytes > limits.WORKER_UNPROCESSED_BYTES
       )
         return this.#refuse('emit_overflow', 'It emitted far more than has run.')
+    } else if (frame.t === 'metric') {
+      if (this.#is_batch) this.#untaken += frame.points.length
+      if (this.#untaken > 2 * limits.METRIC_POINTS_AWAY)
+        return this.#refuse('bad_worker_frame', 'It sent far more points than were taken.')
     } else if (frame.t === 'log') {
       const missed = this.#lines.take(this.#parts.now_ms() * 1000)
       if (missed < 0) return

@@ -57,6 +57,7 @@ export class ProcessPlace implements CallPlace {
 
   tell(message: ToCall): void {
     if (message.type === 'processed') this.#process.worker?.processed()
+    else if (message.type === 'taken') this.#process.worker?.taken(message.points)
     else this.#process.worker?.cancel(message.reason)
   }
 
@@ -75,7 +76,7 @@ export class ProcessPlace implements CallPlace {
         if (run !== null) this.#call.said({ type: 'artifact', digest: frame.digest })
         break
       case 'metric':
-        if (run !== null) return this.#call.said({ type: 'metrics', points: frame.points })
+        if (run !== null) return this.#call.said({ type: 'metrics', points: frame.points, dropped: frame.dropped ?? 0 })
         for (const point of frame.points)
           this.#note({ type: 'gauge', node: node.qualified, ...point, ts: this.#parts.now_us() })
         break

@@ -82,7 +82,7 @@ export class SlotTeam implements CallPlaces {
     const { port1, port2 } = new MessageChannel()
     const { bodies, artifacts, keyOf } = this.#options
     const slot = new Slot(port1, keyOf)
-    const task: SlotTask = { port: port2, place: { bodies, artifacts } }
+    const task: SlotTask = { port: port2, place: { bodies, artifacts }, metrics: slot.metrics }
     this.#slots.add(slot)
     port1.on('message', (message: FromSlot) => this.#heard(slot, message))
     port1.unref()

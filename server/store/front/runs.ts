@@ -126,6 +126,7 @@ export interface StoredRunNode {
   outputs: StoredOutput[] | null
   cached_from: string | null
   error: RunError | null
+  metrics_dropped: number
 }
 
 /** What happened inside a run since the last record of it: one write, in order with those before and after. */

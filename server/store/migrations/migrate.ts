@@ -4,6 +4,7 @@ import { first } from './0001-first.ts'
 import { runs } from './0002-runs.ts'
 import { signIns } from './0003-sign-ins.ts'
 import { waiting } from './0004-waiting.ts'
+import { metricsDropped } from './0005-metrics-dropped.ts'
 
 export interface Migration {
   readonly number: number
@@ -12,7 +13,7 @@ export interface Migration {
 }
 
 /** Numbered from 1 without gaps, forward only. A published one is never changed: a change is the next number. */
-export const migrations: readonly Migration[] = [first, runs, signIns, waiting]
+export const migrations: readonly Migration[] = [first, runs, signIns, waiting, metricsDropped]
 
 export const schemaVersion = (db: Connection): number => db.pragma('user_version', { simple: true }) as number
 

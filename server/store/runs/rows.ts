@@ -65,7 +65,7 @@ function parsedRun(row: RunRow): StoredRun {
 }
 
 export const NODE_COLUMNS = `n.node, n.position, n.status, n.attempt, n.executions, n.emissions, n.asked, n.granted, n.machine, n.queued_at,
-  n.started_at, n.finished_at, n.body_s, n.expected_s, n.cache_key, n.cached_from, n.error, n.parts, n.outputs`
+  n.started_at, n.finished_at, n.body_s, n.expected_s, n.cache_key, n.cached_from, n.error, n.parts, n.outputs, n.metrics_dropped`
 
 export interface NodeRow {
   node: string
@@ -87,6 +87,7 @@ export interface NodeRow {
   error: string | null
   parts: string | null
   outputs: string | null
+  metrics_dropped: number
 }
 
 export const nodeOf = (row: NodeRow): StoredRunNode => ({
@@ -113,7 +114,7 @@ export const countsOf = (rows: readonly CountRow[]): Record<string, { total: num
 /** What `writtenNode` answers, in its order. */
 export const WRITTEN_NODE =
   'node, position, status, attempt, executions, emissions, asked, granted, machine, queued_at, started_at, finished_at, body_s, ' +
-  'expected_s, cache_key, cached_from, error, parts, outputs'
+  'expected_s, cache_key, cached_from, error, parts, outputs, metrics_dropped'
 
 /** A row of `run_nodes` without its run, as it is bound: it crosses threads so, and the store need not read what it only keeps. */
 export const writtenNode = (node: StoredRunNode): WrittenNode => [
@@ -136,6 +137,7 @@ export const writtenNode = (node: StoredRunNode): WrittenNode => [
   written(node.error),
   written(node.parts),
   written(node.outputs),
+  node.metrics_dropped,
 ]
 
 export const parsed = <T>(text: string | null): T | null => (text === null ? null : (JSON.parse(text) as T))

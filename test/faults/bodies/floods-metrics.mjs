@@ -1,4 +1,4 @@
 export default (_, ctx) => {
-  for (let n = 0; n < 300_000; n++) ctx.metric('m', n)
+  for (let n = 0; n < 1_200_000; n++) ctx.metric('m', n)
   return { y: 1 }
 }
