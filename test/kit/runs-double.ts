@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { ServiceError } from '../../protocol/errors.ts'
 import type { List } from '../../protocol/nouns/list.ts'
@@ -9,13 +10,15 @@ import {
   type RunNode,
   type RunNodeWhy,
 } from '../../protocol/nouns/run.ts'
+import { keyText } from '../../protocol/values/canonical-json.ts'
 import type { CreatedBatchRun, Runs, RunsPage } from '../../server/runs/batch-runs.ts'
 import { shownRun } from '../../server/runs/run-view.ts'
-import type { RunExport } from '../../server/store/front/runs.ts'
+import type { RunExport, StoredRun } from '../../server/store/front/runs.ts'
 
-/** Runs in memory, for what stands in front of them: they are queued for ever, or cancelled. */
+/** Runs in memory, for what stands in front of them: they are queued for ever, or cancelled. Passes `runStories`. */
 export class RunsDouble implements Runs {
-  readonly #runs = new Map<string, Run>()
+  /** Oldest first. */
+  readonly #runs = new Map<string, StoredRun>()
   readonly #flowExists: (name: string) => void
   #now_us = 1_767_225_600_000_000
   /** What exports answer. */
@@ -27,62 +30,71 @@ export class RunsDouble implements Runs {
 
   async create(flow: string, request: CreateRun, caller: string): Promise<CreatedBatchRun> {
     this.#flowExists(flow)
-    const key = request.idempotency_key ?? null
-    const inputs = request.inputs ?? {}
-    const same = (one: Run): boolean =>
-      key !== null && one.flow === flow && one.created_by === caller && one.idempotency_key === key
-    const before = [...this.#runs.values()].find(same)
-    if (before !== undefined) {
-      const mismatch = JSON.stringify(before.inputs) !== JSON.stringify(inputs)
-      return { run: before, replayed: true, mismatch }
-    }
-    return { run: this.#add(flow, request, caller, null, 1), replayed: false, mismatch: false }
+    const run = this.#new(flow, request, caller)
+    const there = [...this.#runs.values()].find(
+      one =>
+        one.idempotency_key !== null &&
+        one.idempotency_key === run.idempotency_key &&
+        one.flow === flow &&
+        one.created_by === caller,
+    )
+    if (there !== undefined)
+      return { run: this.#shown(there), replayed: true, mismatch: there.inputs_digest !== run.inputs_digest }
+    this.#runs.set(run.id, run)
+    return { run: this.#shown(run), replayed: false, mismatch: false }
   }
 
-  #add(flow: string, request: CreateRun, caller: string, retry_of: string | null, attempt: number): Run {
+  #new(flow: string, request: CreateRun, created_by: string): StoredRun {
     const inputs = request.inputs ?? {}
-    const now = this.#now_us++
-    const run = shownRun(
-      {
-        id: uuidv7(),
-        flow,
-        status: 'queued',
-        cause: request.cause ?? 'api',
-        created_by: caller,
-        seed: request.seed ?? null,
-        timeout: request.timeout ?? null,
-        no_cache: request.no_cache ?? false,
-        group: request.group ?? null,
-        idempotency_key: request.idempotency_key ?? null,
-        version: 1,
-        commit: 'c'.repeat(64),
-        origin: null,
-        origin_commit: request.origin_commit ?? null,
-        code_digest: null,
-        inputs,
-        resolved: inputs,
-        inputs_digest: '',
-        result: null,
-        terminal: [],
-        error: null,
-        retry_of,
-        attempt,
-        created_at: now,
-        started_at: null,
-        finished_at: null,
-        cancel_requested_at: null,
-      },
-      now,
-    )
-    this.#runs.set(run.id, run)
+    const seed = request.seed ?? null
+    return {
+      id: uuidv7(),
+      flow,
+      status: 'queued',
+      cause: request.cause ?? 'api',
+      created_by,
+      seed,
+      timeout: request.timeout ?? null,
+      no_cache: request.no_cache ?? false,
+      group: request.group ?? null,
+      idempotency_key: request.idempotency_key ?? null,
+      version: 1,
+      commit: 'c'.repeat(64),
+      origin: null,
+      origin_commit: request.origin_commit ?? null,
+      code_digest: null,
+      inputs,
+      resolved: inputs,
+      inputs_digest: hash('sha256', keyText({ inputs, seed }), 'hex'),
+      result: null,
+      terminal: [],
+      error: null,
+      retry_of: null,
+      attempt: 1,
+      created_at: this.#now_us++,
+      started_at: null,
+      finished_at: null,
+      cancel_requested_at: null,
+    }
+  }
+
+  #shown(run: StoredRun): Run {
+    return shownRun(run, this.#now_us)
+  }
+
+  #existing(id: string): StoredRun {
+    const run = this.#runs.get(id)
+    if (run === undefined) throw new ServiceError('run_not_found', `There is no run ${id}.`)
     return run
   }
 
-  async list({ limit, offset, flow, group, status }: RunsPage) {
+  async list({ limit, offset, flow, group, status, since, before }: RunsPage) {
     const chosen = [...this.#runs.values()]
       .filter(run => flow === null || run.flow === flow)
       .filter(run => group === null || run.group === group)
       .filter(run => status === null || run.status === status)
+      .filter(run => since === null || run.created_at >= since)
+      .filter(run => before === null || run.created_at < before)
       .reverse()
     const counts: Record<string, { total: number; live: number }> = {}
     for (const run of this.#runs.values()) {
@@ -90,13 +102,12 @@ export class RunsDouble implements Runs {
       count.total++
       if (isLive(run.status)) count.live++
     }
-    return { items: chosen.slice(offset, offset + limit), count: chosen.length, counts }
+    const items = chosen.slice(offset, offset + limit).map(run => this.#shown(run))
+    return { items, count: chosen.length, counts }
   }
 
   async get(id: string): Promise<Run> {
-    const run = this.#runs.get(id)
-    if (run === undefined) throw new ServiceError('run_not_found', `There is no run ${id}.`)
-    return run
+    return this.#shown(this.#existing(id))
   }
 
   async nodes(id: string): Promise<List<RunNode>> {
@@ -105,16 +116,23 @@ export class RunsDouble implements Runs {
   }
 
   async cancel(id: string): Promise<Run> {
-    const run = await this.get(id)
+    const run = this.#existing(id)
     if (!isLive(run.status)) throw new ServiceError('run_ended', `Run ${id} is ${run.status}.`)
     run.status = 'cancelled'
-    return run
+    run.cancel_requested_at = run.finished_at = this.#now_us++
+    return this.#shown(run)
   }
 
   async retry(id: string, caller: string): Promise<Run> {
-    const run = await this.get(id)
-    if (isLive(run.status)) throw new ServiceError('run_not_ended', `Run ${id} is ${run.status}.`)
-    return this.#add(run.flow, { inputs: run.inputs }, caller, id, run.attempt + 1)
+    const before = this.#existing(id)
+    if (isLive(before.status)) throw new ServiceError('run_not_ended', `Run ${id} is ${before.status}.`)
+    const { flow, cause, seed, timeout, no_cache, group, inputs, origin_commit, attempt } = before
+    this.#flowExists(flow)
+    const run = this.#new(flow, { cause, no_cache, inputs }, caller)
+    Object.assign(run, { seed, timeout, group, origin_commit, retry_of: id, attempt: attempt + 1 })
+    run.inputs_digest = before.inputs_digest
+    this.#runs.set(run.id, run)
+    return this.#shown(run)
   }
 
   async why(id: string, node: string): Promise<RunNodeWhy> {
