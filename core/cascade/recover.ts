@@ -21,6 +21,7 @@ import { SLOT, slotOf } from '../memory/threads.ts'
 import { recoverWord } from '../memory/wait.ts'
 import { FLOW_ROW, type FlowTable } from './flows.ts'
 import { DOING, INTENT_ROW, intentWord, RECORD_BIT } from './publish/intent.ts'
+import { writeParent } from './publish/parent.ts'
 import type { IngressQueue } from './queue/queue.ts'
 import type { ReadySet } from './queue/ready.ts'
 
@@ -190,6 +191,7 @@ function finishPublish(
     if (flow === own && (record & RECORD_BIT.queued) === 0) continue
     const group = i32[at + word.group]!
     // Once more, if the thread died between this record and the item: the store takes it for the same.
+    if (writer !== null) writeParent(writer, flow, parent_seq, parent_ts)
     writer?.queued(flow, message, value.version, i32[at + word.appended]!, depth, group)
     queue.append(
       flow,

@@ -17,6 +17,7 @@ import { restore } from '../../server/flows/restart/restore.ts'
 import { resume } from '../../server/flows/restart/resume.ts'
 import { FrontMemory } from '../../server/lanes/front-memory.ts'
 import { decodeCascades } from '../../server/store/cascades/chunk.ts'
+import { EARLIER } from '../../server/store/cascades/earlier.ts'
 import { CascadeRows } from '../../server/store/cascades/pending.ts'
 import { eachGroup } from '../../server/store/history/log.ts'
 import { PointBatch } from '../../server/store/history/point-batch.ts'
@@ -73,7 +74,7 @@ export interface Traces {
   /** Values by message, in the order of their versions; the version stands with each. */
   readonly history: Record<string, [version: number, value: number][]>
   readonly states: Record<string, unknown>
-  /** `flow message@version status executions errors`, sorted; those that are still open have the status 4. */
+  /** `flow message@version status executions errors`, with its parent, sorted. */
   readonly cascades: string[]
 }
 
@@ -281,10 +282,24 @@ export class SteppedEngine {
 
     const flows = new Map(db.prepare('SELECT id, name FROM flows').raw().all() as [number, string][])
     const rows = new CascadeRows()
-    for (const bytes of db.prepare('SELECT bytes FROM cascades').pluck().all() as Buffer[]) decodeCascades(bytes, rows)
+    const epochs: number[] = []
+    for (const [epoch, bytes] of db.prepare('SELECT epoch, bytes FROM cascades').raw().all() as [number, Buffer][]) {
+      decodeCascades(bytes, rows)
+      while (epochs.length < rows.count) epochs.push(epoch)
+    }
+    const get = (row: number, column: Parameters<CascadeRows['get']>[1]): number => rows.get(row, column)
+    const known = new Map(epochs.map((epoch, row) => [`${epoch}.${get(row, 'seq')}`, row]))
     const cascades = Array.from({ length: rows.count }, (_, row) => {
       const of = (column: Parameters<CascadeRows['get']>[1]): number => rows.get(row, column)
-      return `${flows.get(of('flow'))} ${names.get(of('message'))}@${of('root_version')} ${of('status')} ${of('executions')} ${of('errors')}`
+      const parent_epoch = of('parent_ts') < 2 * EARLIER ? of('parent_ts') - EARLIER : epochs[row]
+      const parent = known.get(`${parent_epoch}.${of('parent_seq')}`)
+      const child =
+        of('parent_seq') === 0
+          ? ''
+          : parent === undefined
+            ? ' of a cascade that is not there'
+            : ` of ${names.get(get(parent, 'message'))}@${get(parent, 'root_version')}`
+      return `${flows.get(of('flow'))} ${names.get(of('message'))}@${of('root_version')} ${of('status')} ${of('executions')} ${of('errors')}${child}`
     })
     const open = db.prepare('SELECT flow, message, root_version FROM running').raw().all() as [number, number, number][]
     for (const [flow, message, version] of open)

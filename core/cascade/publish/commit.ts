@@ -10,6 +10,7 @@ import { slotOf } from '../../memory/threads.ts'
 import { FLOW_ROW, type FlowTable } from '../flows.ts'
 import type { IngressQueue } from '../queue/queue.ts'
 import { DOING, INTENT_ROW, intentWord, RECORD_BIT } from './intent.ts'
+import { writeParent } from './parent.ts'
 import { REFUSED } from './refused.ts'
 import type { Reservations } from './reservations.ts'
 import type { Route } from './route.ts'
@@ -110,6 +111,9 @@ export class Commit {
     const row = this.#flows.row(flow)
     const depth = this.#i32[this.#intent + intent.depth]!
     const group = this.#i32[row + word.group]!
+    const { parent_seq, parent_ts } = intent
+    const said = this.#intent >> 1
+    writeParent(this.#journal, flow, this.#f64[said + parent_seq]!, this.#f64[said + parent_ts]!)
     this.#journal.queued(flow, message, version, this.#i32[row + word.appended]!, depth, group)
     this.#queue.put(flow, message, value, ref)
   }

@@ -25,7 +25,7 @@ export const JOURNAL = {
   count: 7,
   /** An item entered a flow's queue. */
   queued: 8,
-  /** A cascade has begun and run no body yet: a restart queues its items again. */
+  /** A cascade has begun and run no body yet: a restart queues its items again. Of no items: it published the item of the next queued record. */
   fresh: 9,
 } as const
 /** Flags of a value record. */
@@ -80,14 +80,17 @@ export const ITEM_PAYLOAD = layout('ITEM_PAYLOAD', [
   ['spare', 'i32', ''],
 ])
 
-/** Payload of a fresh record; its subject is the flow, ref the root message, version the root version. */
+/**
+ * Payload of a fresh record; its subject is the flow, ref the root message, version the root version. One of no items names a parent:
+ * version is the number of the cascade, item the epoch that a rerun has in place of a start, else 0.
+ */
 export const FRESH_PAYLOAD = layout('FRESH_PAYLOAD', [
   ['item', 'i32', 'number of its first item'],
   ['items', 'i32', 'how many it has taken'],
 ])
 
-/** Bytes of a queued record. */
-export const ITEM_RECORD_BYTES = JOURNAL_RECORD.size + ITEM_PAYLOAD.size
+/** Bytes of a queued record, with one before it that names its parent. */
+export const ITEM_RECORD_BYTES = JOURNAL_RECORD.size + ITEM_PAYLOAD.size + JOURNAL_RECORD.size + FRESH_PAYLOAD.size
 
 /** Count records come this many times a lap, and `reserved` moves in such strides. */
 export const STRIDES = 16

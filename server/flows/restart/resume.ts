@@ -88,6 +88,8 @@ const empty = (flow: number): ResumedFlow => ({
   messages: new Int32Array(0),
   versions: new Float64Array(0),
   places: new Int32Array(0),
+  parent_seqs: new Float64Array(0),
+  parent_times: new Float64Array(0),
 })
 
 function queueAgain(
@@ -101,6 +103,8 @@ function queueAgain(
   const messages: number[] = []
   const versions: number[] = []
   const places: number[] = []
+  const parent_seqs: number[] = []
+  const parent_times: number[] = []
   flows.lockPublish(flow, owner)
   for (const item of stored.items) {
     const message = map.get(item.message)
@@ -119,7 +123,18 @@ function queueAgain(
     }
     const isRoom =
       (ref !== 0 || encoded.length <= limits.QUEUE_INLINE_BYTES) &&
-      queue.append(flow, message.index, item.depth, item.version, item.ts, 0, 0, encoded, ref, item.group)
+      queue.append(
+        flow,
+        message.index,
+        item.depth,
+        item.version,
+        item.ts,
+        item.parent_seq,
+        item.parent_ts,
+        encoded,
+        ref,
+        item.group,
+      )
     if (!isRoom) {
       if (ref !== 0) arena.release(ref)
       count('queue_full', 1)
@@ -128,6 +143,8 @@ function queueAgain(
     messages.push(message.index)
     versions.push(item.version)
     places.push((item.depth << 4) | item.group)
+    parent_seqs.push(item.parent_seq)
+    parent_times.push(item.parent_ts)
   }
   flows.unlockPublish(flow, owner)
   if (flows.queued(flow) > 0) front.ready.markReady(flow)
@@ -136,6 +153,8 @@ function queueAgain(
     messages: Int32Array.from(messages),
     versions: Float64Array.from(versions),
     places: Int32Array.from(places),
+    parent_seqs: Float64Array.from(parent_seqs),
+    parent_times: Float64Array.from(parent_times),
   }
 }
 

@@ -7,13 +7,12 @@ import type { Connection, Statement } from '../file/database.ts'
 import { readable } from '../file/unreadable.ts'
 import type { CascadesRequest } from '../front/requests.ts'
 import { countIn, decodeCascades } from './chunk.ts'
+import { EARLIER } from './earlier.ts'
 import { type CascadeColumn, CascadeRows, COLUMN, WIDTH } from './pending.ts'
 
 const STATUSES = ['', 'succeeded', 'failed', 'interrupted', 'running'] as const
 const NEVER = Number.MAX_SAFE_INTEGER
 const RUNNING = 4
-/** Epochs are less; times in microseconds since 1970 are more. */
-const EPOCHS = 2 ** 24
 
 interface ChunkRow {
   id: number
@@ -94,6 +93,11 @@ export class CascadeReader {
     return isOf(key, one, 0) ? one : null
   }
 
+  /** Of this engine, or of one before a restart. */
+  #parentOf(epoch: number, ts: number, seq: number): string | null {
+    return ts < 2 * EARLIER ? this.#idOf(ts - EARLIER, seq) : cascadeId(epoch, ts, seq)
+  }
+
   /** Null: its record is not kept any more. */
   #idOf(epoch: number, seq: number): string | null {
     for (const { bytes } of this.#bySeq.all(epoch, seq, seq)) {
@@ -168,15 +172,14 @@ export class CascadeReader {
     const status = rows.get(row, 'status')
     const parent_seq = rows.get(row, 'parent_seq')
     const parent_ts = rows.get(row, 'parent_ts')
-    // A time that early is the epoch of the engine that ran it first, see `Publisher.again`.
-    const is_rerun = parent_seq !== 0 && parent_ts < EPOCHS
+    const is_rerun = parent_seq !== 0 && parent_ts < EARLIER
     const duration_us = status === RUNNING ? Math.max(0, now_us - started) : rows.get(row, 'duration')
     return {
       id: cascadeId(epoch, started, rows.get(row, 'seq')),
       flow: this.#name(this.#flowName, `flow ${rows.get(row, 'flow')}`, rows.get(row, 'flow'), names),
       root: this.#name(this.#messageName, `message ${rows.get(row, 'message')}`, rows.get(row, 'message'), names),
       root_version: rows.get(row, 'root_version'),
-      parent: parent_seq === 0 || is_rerun ? null : cascadeId(epoch, parent_ts, parent_seq),
+      parent: parent_seq === 0 || is_rerun ? null : this.#parentOf(epoch, parent_ts, parent_seq),
       rerun_of: is_rerun ? this.#idOf(parent_ts, parent_seq) : null,
       started_at: formatTime(started),
       duration: duration_us / 1e6,

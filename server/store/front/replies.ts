@@ -62,6 +62,9 @@ export interface StoredWaiting {
     depth: number
     /** Bits of GROUP, see core/cascade/queue/queue.ts. */
     group: number
+    /** As the record of its cascade will say it. */
+    parent_seq: number
+    parent_ts: number
     kind: number
     number: number
     bytes: Uint8Array

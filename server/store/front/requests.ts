@@ -112,6 +112,9 @@ export interface ResumedFlow {
   versions: Float64Array
   /** `depth << 4 | group`. */
   places: Int32Array
+  /** The cascade that published it, 0: none; see `server/store/cascades/earlier.ts`. */
+  parent_seqs: Float64Array
+  parent_times: Float64Array
 }
 
 /** The engine's own figures since the sample before; `waiting` and `sockets` are the most at once. */

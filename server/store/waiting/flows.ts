@@ -3,6 +3,9 @@ import type { RecordView } from '../../../core/memory/journal/view.ts'
 import type { ResumedFlow } from '../front/requests.ts'
 import { WaitingItems } from './items.ts'
 
+/** Any start of a cascade: its number says which it is. */
+const OF_THIS_ENGINE = Number.MAX_SAFE_INTEGER
+
 /**
  * What waits in every flow, as of the last cut that was drained. Items enter as their records come, in whatever ring; what a
  * cut says of their consumption is applied when the whole cut was seen, since a ring that comes later may hold the publish.
@@ -16,6 +19,9 @@ export class WaitingFlows {
   /** Flow, root message, root version. */
   readonly #begun: number[] = []
   readonly #taken = new Map<number, number>()
+  /** Of the next queued record; 0: none. */
+  #parent_seq = 0
+  #parent_ts = 0
 
   of(flow: number): WaitingItems | undefined {
     return this.#flows.get(flow)
@@ -26,11 +32,12 @@ export class WaitingFlows {
   }
 
   /** What a start has queued again: items 0, 1, ... of the flow's queue. Nothing was written into the journal of it. */
-  resumed({ flow, messages, versions, places }: ResumedFlow): void {
+  resumed({ flow, messages, versions, places, parent_seqs, parent_times }: ResumedFlow): void {
     const items = new WaitingItems()
     for (let item = 0; item < messages.length; item++) {
       const place = places[item]!
-      items.queued(item, messages[item]!, versions[item]!, place >> 4, place & 15)
+      const parent = { seq: parent_seqs[item]!, ts: parent_times[item]! }
+      items.queued(item, messages[item]!, versions[item]!, place >> 4, place & 15, parent.seq, parent.ts)
     }
     this.#flows.set(flow, items)
     this.changed.add(flow)
@@ -39,11 +46,17 @@ export class WaitingFlows {
   queued({ subject: flow, message, version, item, depth, group }: RecordView): void {
     let items = this.#flows.get(flow)
     if (items === undefined) this.#flows.set(flow, (items = new WaitingItems()))
-    items.queued(item, message, version, depth, group)
+    items.queued(item, message, version, depth, group, this.#parent_seq, this.#parent_ts)
+    this.#parent_seq = this.#parent_ts = 0
     this.changed.add(flow)
   }
 
-  fresh({ subject: flow, item, items }: RecordView): void {
+  fresh({ subject: flow, version, item, items }: RecordView): void {
+    if (items === 0) {
+      this.#parent_seq = version
+      this.#parent_ts = item === 0 ? OF_THIS_ENGINE : item
+      return
+    }
     this.#fresh.push(flow, item, items)
   }
 

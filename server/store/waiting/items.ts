@@ -6,6 +6,9 @@ export interface WaitingItem {
   depth: number
   /** Bits of GROUP, see core/cascade/queue/queue.ts. */
   group: number
+  /** The cascade that published it, 0: none; and its start, or, of an earlier engine, `EARLIER` and that engine's epoch. */
+  parent_seq: number
+  parent_ts: number
 }
 
 /** Items of a cascade that has begun and run no body yet. */
@@ -34,6 +37,8 @@ export class WaitingItems {
   #version = new Float64Array(FIRST_CAPACITY)
   /** depth << 4 | group */
   #place = new Int32Array(FIRST_CAPACITY)
+  #parent_seq = new Float64Array(FIRST_CAPACITY)
+  #parent_ts = new Float64Array(FIRST_CAPACITY)
   #fresh: FreshItems[] = []
   #count = 0
 
@@ -48,7 +53,15 @@ export class WaitingItems {
     return this.#fresh.length > 0
   }
 
-  queued(item: number, message: number, version: number, depth: number, group: number): void {
+  queued(
+    item: number,
+    message: number,
+    version: number,
+    depth: number,
+    group: number,
+    parent_seq = 0,
+    parent_ts = 0,
+  ): void {
     const ahead = (item - this.#first) | 0
     // A recovery repeats the record of a publish that it finishes; its item may have run since.
     if (ahead < 0) return
@@ -58,6 +71,8 @@ export class WaitingItems {
     this.#message[at] = message
     this.#version[at] = version
     this.#place[at] = (depth << 4) | group
+    this.#parent_seq[at] = parent_seq
+    this.#parent_ts[at] = parent_ts
     if (((item - this.#end) | 0) >= 0) this.#end = (item + 1) | 0
   }
 
@@ -109,23 +124,36 @@ export class WaitingItems {
     const at = number & this.#mask
     if (this.#message[at] === NOTHING) return null
     const place = this.#place[at]!
-    return { message: this.#message[at]!, version: this.#version[at]!, depth: place >> 4, group: place & 15 }
+    return {
+      message: this.#message[at]!,
+      version: this.#version[at]!,
+      depth: place >> 4,
+      group: place & 15,
+      parent_seq: this.#parent_seq[at]!,
+      parent_ts: this.#parent_ts[at]!,
+    }
   }
 
   #resize(capacity: number): void {
     const message = new Int32Array(capacity).fill(NOTHING)
     const version = new Float64Array(capacity)
     const place = new Int32Array(capacity)
+    const parent_seq = new Float64Array(capacity)
+    const parent_ts = new Float64Array(capacity)
     for (let number = this.#first; number !== this.#end; number = (number + 1) | 0) {
       const from = number & this.#mask
       const to = number & (capacity - 1)
       message[to] = this.#message[from]!
       version[to] = this.#version[from]!
       place[to] = this.#place[from]!
+      parent_seq[to] = this.#parent_seq[from]!
+      parent_ts[to] = this.#parent_ts[from]!
     }
     this.#mask = capacity - 1
     this.#message = message
     this.#version = version
     this.#place = place
+    this.#parent_seq = parent_seq
+    this.#parent_ts = parent_ts
   }
 }

@@ -36,7 +36,18 @@ export function readWaiting(db: Connection, registry: Registry): StoredWaiting[]
     const found = items.flatMap(item => {
       const series = registry.byId(item.message)
       const value = series === undefined ? undefined : wanted.value(item.message, item.version)
-      return value === undefined ? [] : [{ ...value, message: series!.name, depth: item.depth, group: item.group }]
+      return value === undefined
+        ? []
+        : [
+            {
+              ...value,
+              message: series!.name,
+              depth: item.depth,
+              group: item.group,
+              parent_seq: item.parent_seq,
+              parent_ts: item.parent_ts,
+            },
+          ]
     })
     const standing = [...versions].flatMap(([message, those]) => {
       const series = registry.byId(message)

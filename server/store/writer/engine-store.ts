@@ -93,7 +93,7 @@ export class EngineStore {
       const cascades = new CascadeWriter(db, registry, disk, bounds, epoch)
       const events = new EventWriter(db, disk, clock)
       const errors = new NodeErrors(db, disk, codec, epoch)
-      const live = new LiveState(db, registry)
+      const live = new LiveState(db, registry, epoch)
       const samples = new Samples(db)
       const counts = new RunCounts(db)
       const runs = new RunWriter(db, events, counts, bounds.runs_queued)

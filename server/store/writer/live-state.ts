@@ -8,6 +8,7 @@ import type { Registry } from './registry.ts'
 /** What a restart needs beside values: node states, held values, and what waits in each flow. Inside the caller's transaction. */
 export class LiveState {
   readonly #registry: Registry
+  readonly #epoch: () => number
   readonly #putState: Statement
   readonly #dropState: Statement
   readonly #putHeld: Statement
@@ -16,8 +17,9 @@ export class LiveState {
   readonly #dropWaiting: Statement
   readonly #encoder = new WaitingEncoder()
 
-  constructor(db: Connection, registry: Registry) {
+  constructor(db: Connection, registry: Registry, epoch: () => number) {
     this.#registry = registry
+    this.#epoch = epoch
     this.#putState = db.prepare(
       'INSERT INTO states (node, bytes) VALUES (?, ?) ON CONFLICT (node) DO UPDATE SET bytes = excluded.bytes',
     )
@@ -63,7 +65,7 @@ export class LiveState {
       this.#putWaiting.run(
         id,
         count,
-        this.#encoder.encode(items!, message => this.#registry.series(message).id),
+        this.#encoder.encode(items!, message => this.#registry.series(message).id, this.#epoch()),
       )
   }
 }

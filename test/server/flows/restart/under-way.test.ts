@@ -36,7 +36,8 @@ function start(data_dir: string, ...versions: number[]) {
   const file = new UnderWayFile(data_dir, waiting(...versions), log)
   const messages = new Int32Array(versions.length).fill(MESSAGE)
   const [version, places] = [Float64Array.from(versions), new Int32Array(versions.length)]
-  const task = file.task([{ flow: FLOW, messages, versions: version, places }])
+  const [parent_seqs, parent_times] = [new Float64Array(versions.length), new Float64Array(versions.length)]
+  const task = file.task([{ flow: FLOW, messages, versions: version, places, parent_seqs, parent_times }])
   return { file, lane: (slot = 0) => new UnderWay(task!, SLOT.lane + slot), marks: task !== null }
 }
 

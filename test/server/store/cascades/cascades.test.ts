@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Cascade } from '../../../../protocol/nouns/cascade.ts'
 import { cascadeId } from '../../../../protocol/nouns/cascade-id.ts'
+import { asEarlier } from '../../../../server/store/cascades/earlier.ts'
 import type { StoreBounds } from '../../../../server/store/file/bounds.ts'
 import type { CascadesRequest } from '../../../../server/store/front/requests.ts'
 import { randomFrom, seed } from '../../../kit/random.ts'
@@ -85,6 +86,22 @@ test('a cascade is listed with what its record says, and found by its id', async
   for (const id of [idOf({ seq: 3, started: 1.7e15 }), idOf(child, 2), idOf({ seq: 2, started: 1.8e15 }), 'nonsense']) {
     await assert.rejects(started.store.cascade(id), { code: 'cascade_not_found' })
   }
+})
+
+test('a child that ran after a restart names its parent of the engine before, as long as that is kept', async t => {
+  const data_dir = temporaryDirectory(t)
+  const ended = { duration: 10, status: 1, executions: 1, errors: 0 } as const
+  const first = await engine(t, data_dir)
+  const root: Record = { seq: 5, flow: 'boiler', started: 1.7e15, ...ended }
+  note(first, root)
+  await first.close()
+  const second = await startStore(t, data_dir, { bounds })
+  const child: Record = { seq: 5, flow: 'panel', started: 1.7e15 + 1e6, ...ended }
+  note(second, { ...child, parent: { seq: 5, started: asEarlier(root.started, 1) } })
+  note(second, { ...child, seq: 6, parent: { seq: 77, started: asEarlier(root.started, 1) } })
+  await second.store.flush()
+  assert.equal((await second.store.cascade(idOf(child, 2))).parent, idOf(root, 1))
+  assert.equal((await second.store.cascade(idOf({ ...child, seq: 6 }, 2))).parent, null)
 })
 
 test('a cascade that still runs is listed as running, then with its end, and only once', async t => {

@@ -35,8 +35,8 @@ test('what waits is held against the history: values that are gone, items out of
   const id = (flow: string) => store.db.prepare('SELECT id FROM flows WHERE name = ?').pluck().get(flow) as number
   const message = store.db.prepare("SELECT id FROM messages WHERE name = 'a.x'").pluck().get() as number
   const put = (flow: string, versions: readonly number[], group = 0) => {
-    const items = versions.map(version => ({ message, version, depth: 0, group }))
-    const bytes = new WaitingEncoder().encode(items, row => row)
+    const items = versions.map(version => ({ message, version, depth: 0, group, parent_seq: 0, parent_ts: 0 }))
+    const bytes = new WaitingEncoder().encode(items, row => row, 1)
     store.db.prepare('UPDATE waiting SET count = ?, bytes = ? WHERE flow = ?').run(items.length, bytes, id(flow))
   }
   put('c', [8, 5])

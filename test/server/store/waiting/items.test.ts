@@ -1,9 +1,19 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { GROUP } from '../../../../core/cascade/queue/queue.ts'
+import { asEarlier, EARLIER } from '../../../../server/store/cascades/earlier.ts'
 import { decodeWaiting, WaitingEncoder } from '../../../../server/store/waiting/blob.ts'
 import { type WaitingItem, WaitingItems } from '../../../../server/store/waiting/items.ts'
 import { randomFrom, seed } from '../../../kit/random.ts'
+
+const NO_PARENT = { depth: 0, group: 0, parent_seq: 0, parent_ts: 0 }
+
+/** None, one of this engine, one of an earlier one, or the first run of a rerun. */
+function parentOf(random: () => number): Pick<WaitingItem, 'parent_seq' | 'parent_ts'> {
+  if (random() < 0.5) return { parent_seq: 0, parent_ts: 0 }
+  const parent_ts = [1.7e15 + Math.floor(random() * 1e9), EARLIER + 3, 3][Math.floor(random() * 3)]!
+  return { parent_seq: 8 * 2 ** 40 + Math.floor(random() * 1e6), parent_ts }
+}
 
 const versions = (items: WaitingItems): number[] => [...items].map(item => item.version)
 
@@ -101,7 +111,7 @@ describe('items that wait', () => {
 
 describe('items as a blob', () => {
   const encoded = (items: readonly WaitingItem[]): Buffer =>
-    Buffer.from(new WaitingEncoder().encode(items, row => row + 7))
+    Buffer.from(new WaitingEncoder().encode(items, row => row + 7, 9))
 
   test(`are read as they were written, and a backlog of one message is a few bytes (seed ${seed})`, () => {
     const random = randomFrom(seed)
@@ -111,24 +121,30 @@ describe('items as a blob', () => {
       const items = Array.from({ length: below(2000) }, (): WaitingItem => {
         version += random() < 0.8 ? 1 : below(1000)
         const group = random() < 0.9 ? 0 : below(8)
-        return { message: random() < 0.9 ? 1 : below(50), version, depth: random() < 0.9 ? 0 : below(100), group }
+        return {
+          message: random() < 0.9 ? 1 : below(50),
+          version,
+          depth: random() < 0.9 ? 0 : below(100),
+          group,
+          ...parentOf(random),
+        }
       })
       assert.deepEqual(
         decodeWaiting(encoded(items), 2000),
-        items.map(item => ({ ...item, message: item.message + 7 })),
+        items.map(item => ({ ...item, message: item.message + 7, parent_ts: asEarlier(item.parent_ts, 9) })),
       )
     }
-    const backlog = Array.from({ length: 10_000 }, (_, at) => ({ message: 1, version: 5000 + at, depth: 0, group: 0 }))
+    const backlog = Array.from({ length: 10_000 }, (_, at) => ({ message: 1, version: 5000 + at, ...NO_PARENT }))
     assert.ok(encoded(backlog).length < 16)
   })
 
   test('that are damaged, of another format or too many are refused', () => {
-    const bytes = encoded([{ message: 1, version: 1000, depth: 1, group: GROUP.joins }])
+    const bytes = encoded([{ message: 1, version: 1000, ...NO_PARENT, group: GROUP.joins }])
     for (let end = 2; end < bytes.length; end++) {
       assert.throws(() => decodeWaiting(bytes.subarray(0, end), 10), RangeError, `${end} bytes of ${bytes.length}`)
     }
     assert.throws(() => decodeWaiting(Buffer.from([9]), 10), /format 9/)
-    const many = encoded(Array.from({ length: 11 }, (_, at) => ({ message: 1, version: at + 1, depth: 0, group: 0 })))
+    const many = encoded(Array.from({ length: 11 }, (_, at) => ({ message: 1, version: at + 1, ...NO_PARENT })))
     assert.throws(() => decodeWaiting(many, 10), /more than 10/)
   })
 })

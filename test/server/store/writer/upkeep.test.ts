@@ -191,7 +191,14 @@ test('values that wait to be run outlive the history around them, until they are
   // Before the front has answered nobody knows what waits.
   settle(store)
   store.intake.resumed([
-    { flow: 0, messages: Int32Array.of(0, 0, 0), versions: Float64Array.of(300, 301, 302), places: new Int32Array(3) },
+    {
+      flow: 0,
+      messages: Int32Array.of(0, 0, 0),
+      versions: Float64Array.of(300, 301, 302),
+      places: new Int32Array(3),
+      parent_seqs: new Float64Array(3),
+      parent_times: new Float64Array(3),
+    },
   ])
   passes(20)
   assert.ok(kept() > 0)
