@@ -14,8 +14,8 @@ import type { LiveFlows } from './flows.ts'
 import type { MessageMap } from './message-map.ts'
 
 const RETRY_S = 1
-/** Clocks of two threads differ by less, see `Publisher`. */
-const CLOCKS_DIFFER_US = 100_000
+/** The clock is corrected in silence by less, see `Commit`. */
+const CLOCKS_DIFFER_US = limits.CLOCK_JUMP_MS * 1000
 
 export interface Cascades {
   /** Accepted in memory: the cascade begins as one of a value that was published. */

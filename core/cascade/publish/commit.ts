@@ -15,8 +15,8 @@ import { REFUSED } from './refused.ts'
 import type { Reservations } from './reservations.ts'
 import type { Route } from './route.ts'
 
-/** The clocks of two threads differ by less; a step back by more is the machine's clock that was set. */
-export const CLOCKS_DIFFER_US = 100_000
+/** Threads share a clock, which is corrected in silence by less; a step back by more is the machine's clock that was set. */
+export const CLOCKS_DIFFER_US = limits.CLOCK_JUMP_MS * 1000
 /** Flags of a publish's journal record. */
 export const RECORD = { none: -1, inner: 0, ...VALUE_FLAG } as const
 

@@ -11,7 +11,15 @@ import { pathToFileURL } from 'node:url'
 
 const ROOT = join(import.meta.dirname, '../../..')
 const PAGES = join(ROOT, 'docs/shared-memory')
-const FOLDERS = ['core/memory', 'core/memory/journal', 'core/memory/recover', 'core/cascade', 'core/books']
+const FOLDERS = [
+  'core/memory',
+  'core/memory/journal',
+  'core/memory/recover',
+  'core/cascade',
+  'core/cascade/publish',
+  'core/cascade/queue',
+  'core/books',
+]
 const DRAWING = /(<!-- drawing (\w+) -->\n```\n)([^`]*)(```)/g
 
 /** Every layout that the folders export, by name. */
