@@ -172,26 +172,27 @@ describe('one row that cannot be read', () => {
   })
 })
 
-test('a table that SQLite cannot read refuses the start, which names it', t => {
-  const data_dir = temporaryDirectory(t)
-  filled(data_dir)
-  const path = join(data_dir, 'engine.db')
-  const db = new Database(path)
-  const page = db.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'latest'").pluck().get() as number
-  db.close()
-  const file = openSync(path, 'r+')
-  writeSync(file, Buffer.alloc(PAGE_BYTES, 0xee), 0, PAGE_BYTES, (page - 1) * PAGE_BYTES)
-  closeSync(file)
-  assert.throws(
-    () => opened(data_dir),
-    (error: ServiceError) => {
-      assert.equal(error.code, 'database_damaged')
-      assert.match(error.detail, /^The table "latest" of .*engine\.db cannot be read/)
-      assert.match(error.detail, /svc verify/)
-      return true
-    },
-  )
-})
+for (const table of ['latest', 'waiting'])
+  test(`a table that SQLite cannot read refuses the start, which names it: ${table}`, t => {
+    const data_dir = temporaryDirectory(t)
+    filled(data_dir)
+    const path = join(data_dir, 'engine.db')
+    const db = new Database(path)
+    const page = db.prepare('SELECT rootpage FROM sqlite_schema WHERE name = ?').pluck().get(table) as number
+    db.close()
+    const file = openSync(path, 'r+')
+    writeSync(file, Buffer.alloc(PAGE_BYTES, 0xee), 0, PAGE_BYTES, (page - 1) * PAGE_BYTES)
+    closeSync(file)
+    assert.throws(
+      () => opened(data_dir),
+      (error: ServiceError) => {
+        assert.equal(error.code, 'database_damaged')
+        assert.match(error.detail, new RegExp(`^The table "${table}" of .*engine\\.db cannot be read`))
+        assert.match(error.detail, /svc verify/)
+        return true
+      },
+    )
+  })
 
 describe('run writes that were answered and are gone are counted', () => {
   /** Killed with three runs in the redo log that are not committed. */
