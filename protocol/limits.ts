@@ -15,8 +15,12 @@ export const limits = {
   ARENA_BYTES: 256 * MIB,
   /** New values may fill this share of the arena; the rest is for cascades that run. */
   ARENA_INGRESS_SHARE: 7 / 8,
+  /** A thread that cannot get the pool of blocks in this time acts as if the arena were full. */
+  ARENA_PATIENCE_MS: 200,
   /** The front lets go of a publish word after so long, so that it hears of the death of the thread that it waits for. */
   PUBLISH_PATIENCE_MS: 100,
+  /** A repair waits so long for a live publisher; a dead one is another recovery's work. */
+  RECOVER_PATIENCE_MS: 50,
   PUBLISH_LIST_ITEMS: 1_000,
 
   // the size of the tables in shared memory
@@ -40,6 +44,7 @@ export const limits = {
   FLOW_INPUTS: 256,
   SOURCE_BYTES: 256 * KIB,
   SOURCE_CHECK_MS: 10_000,
+  SOURCE_CHECK_RETRY_S: 5,
   CHECKED_BODIES_CHARACTERS: 16 * MIB,
   BODIES_UNUSED: 1_024,
   SETTINGS_BYTES: 256 * KIB,
@@ -53,11 +58,14 @@ export const limits = {
   FLOW_WAITING_ITEMS: 10_000,
   FLOW_WAITING_BYTES: 64 * MIB,
   FLOW_WAITING_HARD_FACTOR: 4,
+  /** Told to a publisher that is refused. */
+  BACKLOG_RETRY_S: 1,
   /** So many engines that died while a resumed item ran; the next one drops it. */
   ENGINE_DEATHS_OF_ITEM: 2,
   FLOW_PRESSURE_SHOWN: 0.6,
   FLOW_PRESSURE_DEGRADED: 0.85,
   DEGRADED_AFTER_MS: 5_000,
+  BACKLOG_WATCH_MS: 250,
   /** When the status says so: within 3 s, and within 5 s no more. */
   OVERLOAD_LOOK_MS: 500,
   OVERLOADED_AFTER_MS: 1_500,
@@ -80,6 +88,7 @@ export const limits = {
   CANCEL_GRACE_MS: 10_000,
   RETIRE_GRACE_MS: 90_000,
   FAILED_INPUTS_KEPT: 20,
+  FAILED_INPUT_BYTES: 16 * KIB,
   LATENCY_MINUTE_MS: 60_000,
   NODE_ERROR_KEPT_MS: 24 * 3_600_000,
   NODE_ERRORS_RECORDED_PER_S: 20,
@@ -89,6 +98,8 @@ export const limits = {
   LOG_LINE_BYTES: 8 * KIB,
   RATE_HZ_MIN: 1e-6,
   RATE_HZ_MAX: 1e6,
+  /** How long a value stays held when the flow refuses it at the interval's end. */
+  HELD_AGAIN_MS: 100,
   TIMEOUT_S_MAX: 31_536_000,
   INJECT_EVERY_S_MIN: 0.001,
   INJECT_EVERY_S_MAX: 31_536_000,
@@ -135,12 +146,20 @@ export const limits = {
   EXPORT_PAGE_BYTES: 256 * KIB,
   SERIES_POINTS: 1_000_000,
   CODE_DIGEST_BYTES: 256 * MIB,
+  /** For each call of git. */
+  CODE_DIGEST_GIT_MS: 10_000,
+  /** A claim or an end that the disk refuses is written again after this; what else refuses it is waited for longer each time. */
+  RUN_WRITE_RETRY_MS: 500,
+  RUN_WRITE_SLOWEST_MS: 10_000,
+  /** A run's progress is written this often; with its end in any case. */
+  RUN_PROGRESS_MS: 500,
 
   // resource books and flavors
   BOOK_MACHINES: 64,
   BOOK_CLAIMS: 1_024,
   BOOK_WAITING: 4_096,
   BOOK_HEAD_MS: 60_000,
+  BOOK_PATIENCE_MS: 200,
   MACHINE_CARDS: 64,
   NODE_QUEUED_EVERY_MS: 1_000,
   FLAVORS: 256,
@@ -208,9 +227,15 @@ export const limits = {
   SOCKET_SWEEP_MS: 10,
   SOCKET_STALLED_MS: 30_000,
   SOCKET_BATCH: 32,
+  /** Values that wait for an older one of another journal ring. */
+  VALUES_AHEAD_BYTES: 4 * MIB,
   SOCKET_ERRORS: 100,
   SOCKET_ERRORS_MS: 10_000,
   SOCKET_UNREAD_BYTES: 16 * MIB,
+  /** A socket that answers no ping for this long is closed; the library allows 8..960. */
+  SOCKET_IDLE_S: 120,
+  /** How often the tokens of open sockets are looked at besides: with each frame, and when an account or a token ends. */
+  TOKEN_SWEEP_MS: 15_000,
   FRONT_SLICE_MS: 2,
 
   // the front thread
@@ -218,6 +243,8 @@ export const limits = {
   FRONT_HELD_MS: 20,
   FRONT_LOOK_MS: 20,
   FRONT_HELD_LOGGED_MS: 60_000,
+  /** How often the engine's own figures are kept for the time series. */
+  SAMPLE_MS: 10_000,
 
   // signing in
   LOGIN_FAILURES: 10,
@@ -249,6 +276,10 @@ export const limits = {
   CASCADES_BYTES: 512 * MIB,
   EVENTS_BYTES: 256 * MIB,
   WAL_BYTES: 64 * MIB,
+  /** Told to whoever is refused because the store does not answer. */
+  STORE_RETRY_S: 5,
+  /** A health check waits so long for the store. */
+  STORE_ANSWER_MS: 5_000,
   /** The redo log of run writes, between two commits. */
   REDO_BYTES: 2 * MIB,
   CHUNK_POINTS: 4_096,
@@ -264,8 +295,16 @@ export const limits = {
   LANE_HEAP_MB: 1_024,
   CALL_HEAP_MB: 1_024,
   HEAP_WATCH_MS: 250,
+  /** How often each thread is pinged. */
+  THREAD_PING_MS: 1_000,
   /** Without an answer to a ping. */
   THREAD_SILENT_MS: 30_000,
+  /** One that does not end by itself is ended: a hung thread is not to hold up the end of the engine. */
+  THREAD_CLOSE_MS: 5_000,
+  THREAD_LOAD_MS: 5_000,
+  /** The second time within `THREAD_RESTART_WITHIN_MS`; longer each time. */
+  THREAD_RESTART_AFTER_MS: 100,
+  THREAD_RESTART_WITHIN_MS: 60_000,
   HEAP_END_SHARE: 0.9,
 
   // the command line

@@ -1,5 +1,6 @@
 import type { Transferable, Worker } from 'node:worker_threads'
 import { Piscina } from 'piscina'
+import { limits } from '../protocol/limits.ts'
 
 /** The only file that knows piscina: threads that run user code, as tasks of a fixed number of threads. */
 export interface ThreadPoolOptions {
@@ -39,7 +40,6 @@ export class TaskEnd {
 
 /** What piscina's worker says when it has loaded the module. */
 const LOADED = '_WORKER_READY'
-const LOAD_MS = 5_000
 
 export class ThreadPool {
   readonly #piscina: Piscina
@@ -86,7 +86,7 @@ export class ThreadPool {
    */
   async loaded(): Promise<void> {
     this.#follow()
-    const late = new Promise(resolve => setTimeout(resolve, LOAD_MS).unref())
+    const late = new Promise(resolve => setTimeout(resolve, limits.THREAD_LOAD_MS).unref())
     const threads = this.#piscina.threads.map(worker => this.#loaded.get(worker.threadId))
     await Promise.race([Promise.all(threads), late])
   }

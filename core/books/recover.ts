@@ -1,10 +1,9 @@
 /** After a thread died: the books are made whole, and everything that it held or waited for is free. Its exit is confirmed. */
 import * as atomics from '#atomics'
+import { limits } from '../../protocol/limits.ts'
 import type { Memory } from '../memory/region.ts'
 import { holderOf, lockWord, recoverWord, unlockWordWithBarrier } from '../memory/wait.ts'
 import { Ledger } from './ledger.ts'
-
-const PATIENCE_MS = 200
 
 /**
  * The dead holder keeps the books' word until they are whole, so that nobody else looks. False when another thread holds it for
@@ -13,7 +12,7 @@ const PATIENCE_MS = 200
 export function recoverBooks(memory: Memory, dead_owner: number, owner: number, now_us: number): boolean {
   const ledger = new Ledger(memory)
   const was_holder = holderOf(atomics.load(memory.i32, ledger.lock)) === dead_owner
-  if (!was_holder && !lockWord(memory, ledger.lock, owner, PATIENCE_MS)) return false
+  if (!was_holder && !lockWord(memory, ledger.lock, owner, limits.BOOK_PATIENCE_MS)) return false
   ledger.relink()
   ledger.freeOwner(dead_owner)
   ledger.walk(now_us, owner)

@@ -27,8 +27,6 @@ import type { ReadySet } from './queue/ready.ts'
 
 const { word } = FLOW_ROW
 const intent = INTENT_ROW.word
-/** The front waits so long for a live publisher; a dead one is another recovery's work. */
-const PATIENCE_MS = 50
 /** A record of a cascade or of what was taken, generously. */
 const CLOSING_BYTES = 128
 
@@ -304,7 +302,8 @@ function settleSegments(held: readonly number[], parts: RecoverParts): void {
 function freeFlow(flow: number, dead_owner: number, parts: RecoverParts): boolean {
   const { memory, flows, queue, ready } = parts
   const row = flows.row(flow)
-  if (flows.publisherOf(flow) !== dead_owner && !flows.lockPublish(flow, parts.owner, PATIENCE_MS)) return false
+  if (flows.publisherOf(flow) !== dead_owner && !flows.lockPublish(flow, parts.owner, limits.RECOVER_PATIENCE_MS))
+    return false
   // Nobody appends and nobody takes: the chain stands still.
   queue.sweep(flow)
   flows.setInner(flow, 0, 0)

@@ -7,8 +7,6 @@ import type { FlowTable } from './flows.ts'
 import type { Publisher } from './publish/publish.ts'
 import type { Route } from './publish/route.ts'
 
-/** So long a thread waits for a publish word whose holder has died and is not recovered yet; the value stays held then. */
-const PATIENCE_MS = 100
 /** The longest record of a held value, generously. */
 const ROOM_BYTES = limits.JOURNAL_INLINE_BYTES + 128
 
@@ -51,7 +49,7 @@ export function takeHeld(
   due_ms: number,
 ): boolean {
   if (held.due(message) === 0 || !journal.hasRoom(ROOM_BYTES)) return false
-  if (!flows.lockPublish(flow, owner, PATIENCE_MS)) return false
+  if (!flows.lockPublish(flow, owner, limits.PUBLISH_PATIENCE_MS)) return false
   const steady_us = clock.steady_us()
   const taken = journal.isClosed(held.unit(message)) && held.take(message, value, due_ms)
   if (taken) held.setPassed(message, steady_us)

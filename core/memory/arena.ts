@@ -77,8 +77,6 @@ export const ARENA_HEADER = layout(
 
 /** An odd step with mixed bits: generations do not repeat for 2^32 allocations and never look like small numbers. */
 const GENERATION_STEP = 0x61c88647
-/** A thread that cannot get the pool in this time acts as if the arena were full. */
-const POOL_PATIENCE_MS = 200
 
 const B = BLOCK_ROW.word
 const S = SLAB_ROW.word
@@ -361,7 +359,7 @@ export class Arena {
 
   /** First fit from the hint, under the lock. A run's first row is written last and cleared first: without it the rest is free. */
   #takeBlocks(span: number, kind: number): number {
-    if (!lockWord(this.#memory, this.#header + ARENA_HEADER.word.lock, this.#owner, POOL_PATIENCE_MS)) return 0
+    if (!lockWord(this.#memory, this.#header + ARENA_HEADER.word.lock, this.#owner, limits.ARENA_PATIENCE_MS)) return 0
     const i32 = this.#i32
     const hint = Math.max(1, i32[this.#header + ARENA_HEADER.word.hint]!)
     let found = 0
@@ -404,7 +402,8 @@ export class Arena {
 
   /** Gives blocks back to the pool; false when its lock is not to be had in time, then they stay. */
   #retire(block: number, span: number): boolean {
-    if (!lockWord(this.#memory, this.#header + ARENA_HEADER.word.lock, this.#owner, POOL_PATIENCE_MS)) return false
+    if (!lockWord(this.#memory, this.#header + ARENA_HEADER.word.lock, this.#owner, limits.ARENA_PATIENCE_MS))
+      return false
     this.#unlink(block)
     const i32 = this.#i32
     for (let b = block; b < block + span; b++) {

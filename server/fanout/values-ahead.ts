@@ -1,3 +1,4 @@
+import { limits } from '../../protocol/limits.ts'
 import { ACCEPT, type Acceptance } from './fanout.ts'
 import type { PassingValue } from './passing-value.ts'
 
@@ -7,7 +8,6 @@ interface Receiver {
   deliver(value: PassingValue): void
 }
 
-const MOST_BYTES = 4 * 1024 * 1024
 /** What a value takes besides its bytes, roughly. */
 const VALUE_BYTES = 100
 
@@ -22,7 +22,7 @@ export class ValuesAhead {
   }
 
   get isFull(): boolean {
-    return this.#bytes > MOST_BYTES
+    return this.#bytes > limits.VALUES_AHEAD_BYTES
   }
 
   /** Keeps a copy of it. */

@@ -2,6 +2,7 @@ import type { Publisher } from '../../core/cascade/publish/publish.ts'
 import { REFUSED } from '../../core/cascade/publish/refused.ts'
 import type { ReadValue } from '../../core/memory/messages.ts'
 import { ServiceError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
 import type { Message, MessageHistory, Published } from '../../protocol/nouns/message.ts'
 import { formatTime } from '../../protocol/time.ts'
@@ -13,7 +14,6 @@ import type { LiveMessage } from './flow.ts'
 import type { MessageMap } from './message-map.ts'
 import type { Names } from './names.ts'
 
-const RETRY_S = 1
 /** For the next list; the buffers of a longer one are let go. */
 const SCRATCHES_KEPT = 64
 
@@ -137,7 +137,7 @@ export class LiveMessages implements Messages {
   }
 
   #refusal(message: LiveMessage, code: ReturnType<Publisher['publish']>): ServiceError {
-    const options = { retry_after_s: RETRY_S }
+    const options = { retry_after_s: limits.BACKLOG_RETRY_S }
     if (code === REFUSED.backlogged) {
       const full = message.route.downstream.find(flow => this.#front.flows.share(flow) >= 1)
       const name = (full === undefined ? null : this.#names.flowName(full)) ?? message.flow

@@ -13,7 +13,6 @@ import type { LiveMessage } from './flow.ts'
 import type { LiveFlows } from './flows.ts'
 import type { MessageMap } from './message-map.ts'
 
-const RETRY_S = 1
 /** The clock is corrected in silence by less, see `Commit`. */
 const CLOCKS_DIFFER_US = limits.CLOCK_JUMP_MS * 1000
 
@@ -119,5 +118,5 @@ function backlogged({ flow }: Cascade, code: number): ServiceError {
     code === REFUSED.backlogged
       ? `Flow "${flow}" has as much waiting as it may hold.`
       : 'The memory for waiting items is used up, or the store is behind.'
-  return new ServiceError('backlogged', why, { retry_after_s: RETRY_S })
+  return new ServiceError('backlogged', why, { retry_after_s: limits.BACKLOG_RETRY_S })
 }

@@ -44,10 +44,6 @@ export interface FrontCounts {
   readonly sockets: number
 }
 
-/** How often the tokens of open sockets are looked at besides: with each frame, and when an account or a token ends. */
-const TOKEN_SWEEP_MS = 15_000
-/** A socket that answers no ping for this long is closed; the library allows 8..960. */
-const SOCKET_IDLE_S = 120
 const TOKEN_ENDED = 4401
 const TOKEN_ENDED_WHY = 'the token has ended; sign in again'
 const GOING_AWAY = 1001
@@ -109,7 +105,7 @@ export class Front implements Publisher {
     })
     for (const handlers of options.sockets) this.#serveSockets(handlers)
     if (options.sockets.length > 0) {
-      this.#sweep = setInterval(() => this.endStale(), options.token_sweep_ms ?? TOKEN_SWEEP_MS)
+      this.#sweep = setInterval(() => this.endStale(), options.token_sweep_ms ?? limits.TOKEN_SWEEP_MS)
       this.#sweep.unref()
     }
     this.#app.any('/*', (res, req) => {
@@ -261,7 +257,7 @@ export class Front implements Publisher {
       maxPayloadLength: handlers.frames === 'binary' ? handlers.frame_bytes : limits.SOCKET_FRAME_BYTES,
       maxBackpressure: limits.SOCKET_BACKPRESSURE_BYTES,
       closeOnBackpressureLimit: false,
-      idleTimeout: SOCKET_IDLE_S,
+      idleTimeout: limits.SOCKET_IDLE_S,
       sendPingsAutomatically: true,
       upgrade: (res, req, context) => {
         try {

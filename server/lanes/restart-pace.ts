@@ -1,17 +1,14 @@
 import { limits } from '../../protocol/limits.ts'
 
-const FIRST_MS = 100
-const WITHIN_MS = 60_000
-
 /** How soon a thread that died may be started again: at once the first time, later each time within a minute, at last not at all. */
 export class RestartPace {
   #deaths_ms: number[] = []
 
   /** The pause before the next start; null: it has died too often. */
   died(now_ms: number): number | null {
-    this.#deaths_ms = [...this.#deaths_ms.filter(at => now_ms - at < WITHIN_MS), now_ms]
+    this.#deaths_ms = [...this.#deaths_ms.filter(at => now_ms - at < limits.THREAD_RESTART_WITHIN_MS), now_ms]
     const deaths = this.#deaths_ms.length
     if (deaths > limits.RESTARTS_PER_MINUTE) return null
-    return deaths === 1 ? 0 : FIRST_MS * 2 ** (deaths - 1)
+    return deaths === 1 ? 0 : limits.THREAD_RESTART_AFTER_MS * 2 ** (deaths - 1)
   }
 }

@@ -73,7 +73,6 @@ export interface LiveObserveParts {
 }
 
 const BACKLOGS_SHOWN = 100
-const HEALTH_MS = 5_000
 const KIND_NAMES: Readonly<Record<number, string>> = Object.fromEntries(
   Object.entries(THREAD_KIND).map(([name, kind]) => [kind, name]),
 )
@@ -219,9 +218,9 @@ export class LiveObserve implements Observe {
     // Without room it does its work, less history; a disk that fails is no state to go on in.
     if (fault !== null && fault.code !== 'disk_full') throw new ServiceError(fault.code, `${fault.reason}.`)
     if (store.health.failure !== null) throw new ServiceError('store_failed', store.health.failure)
-    const late = new Promise<'late'>(resolve => setTimeout(resolve, HEALTH_MS, 'late').unref())
+    const late = new Promise<'late'>(resolve => setTimeout(resolve, limits.STORE_ANSWER_MS, 'late').unref())
     if ((await Promise.race([store.flush(), late])) === 'late')
-      throw new ServiceError('store_failed', `The store did not answer for ${HEALTH_MS / 1000} s.`)
+      throw new ServiceError('store_failed', `The store did not answer for ${limits.STORE_ANSWER_MS / 1000} s.`)
     if (team.size === 0) throw new ServiceError('starting', 'No lane runs.')
     return { status: this.#isDegraded ? 'degraded' : 'ok' }
   }

@@ -16,7 +16,6 @@ export interface SamplesParts {
   fanout: Fanout
 }
 
-const SAMPLE_MS = 10_000
 /** What may have waited at most is looked at this often. */
 const LOOK_MS = 1_000
 
@@ -48,7 +47,7 @@ export class Samples {
     for (const flow of flows.all()) waiting += Math.max(0, front.flows.waiting(flow.index))
     this.#waiting = Math.max(this.#waiting, waiting)
     this.#sockets = Math.max(this.#sockets, fanout.counts().followers)
-    if (++this.#looks % (SAMPLE_MS / LOOK_MS) === 0) this.#sample()
+    if (++this.#looks % (limits.SAMPLE_MS / LOOK_MS) === 0) this.#sample()
   }
 
   #sample(): void {

@@ -17,7 +17,6 @@ export interface Code {
 const SOURCES = ['*.ts', '*.mts', '*.js', '*.mjs', '*.json', '*.py']
 /** A file that was written this shortly before it was read may have been written again within one tick of its clock. */
 const RACY_NS = 50_000_000n
-const GIT_MS = 10_000
 /** Where there was no repository a moment ago nobody looks again: the look costs as much as a short run's own record. */
 const NONE_MS = 1_000
 
@@ -120,7 +119,12 @@ export class CodeDigest {
 
   /** Null when git says no, or is not there. */
   async #git(folder: string, ...words: string[]): Promise<string | null> {
-    const options = { cwd: folder, timeout: GIT_MS, maxBuffer: 64 * 1024 * 1024, env: { ...process.env, LC_ALL: 'C' } }
+    const options = {
+      cwd: folder,
+      timeout: limits.CODE_DIGEST_GIT_MS,
+      maxBuffer: 64 * 1024 * 1024,
+      env: { ...process.env, LC_ALL: 'C' },
+    }
     try {
       return (await run('git', words, options)).stdout
     } catch {

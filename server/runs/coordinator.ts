@@ -80,8 +80,6 @@ interface Claiming {
   cancelled_by: string | null
 }
 
-/** A run's progress is written this often; with its end in any case. */
-const PROGRESS_MS = 500
 /** An end that the store refused so often, and not for the disk, cannot be written as it is. */
 const END_FAILURES = 3
 /** Queued runs that are held in memory whole. */
@@ -310,7 +308,7 @@ export class Coordinator {
     // What was refused waits its time.
     if (running.unwritten === null && running.execution.waitingMetrics >= limits.METRIC_BATCH_POINTS)
       return this.#flush(running)
-    running.flush ??= setTimeout(() => this.#flush(running), PROGRESS_MS)
+    running.flush ??= setTimeout(() => this.#flush(running), limits.RUN_PROGRESS_MS)
   }
 
   #flush(running: Running): void {

@@ -1,17 +1,15 @@
 import { DISK_FAULTS } from '../../protocol/disk-faults.ts'
 import { type ErrorCode, ServiceError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
 
 /** What only time, or somebody with a larger disk, can mend. */
 const DISK: ReadonlySet<ErrorCode> = new Set(DISK_FAULTS)
-
-const RETRY_MS = 500
-const SLOWEST_MS = 10_000
 
 export const isDiskRefusal = (error: unknown): boolean => error instanceof ServiceError && DISK.has(error.code)
 
 export interface RunWritesParts {
   onDefect(error: unknown): void
-  /** `RETRY_MS` when absent. */
+  /** `limits.RUN_WRITE_RETRY_MS` when absent. */
   readonly retry_ms?: number
 }
 
@@ -36,7 +34,7 @@ export class RunWrites {
 
   /** `write` is told how often it was refused for a reason that is none of the disk. Null when it was given up. */
   async untilTaken<Result>(write: (failures: number) => Promise<Result>): Promise<{ result: Result } | null> {
-    const { retry_ms = RETRY_MS, onDefect } = this.#parts
+    const { retry_ms = limits.RUN_WRITE_RETRY_MS, onDefect } = this.#parts
     for (let failures = 0; ; ) {
       const isLast = this.#closing
       try {
@@ -45,7 +43,7 @@ export class RunWrites {
         const isDisk = isDiskRefusal(error)
         if (!isDisk && failures++ === 0) onDefect(error)
         if (isLast) return null
-        await this.#pause(isDisk ? retry_ms : Math.min(SLOWEST_MS, retry_ms * 2 ** failures))
+        await this.#pause(isDisk ? retry_ms : Math.min(limits.RUN_WRITE_SLOWEST_MS, retry_ms * 2 ** failures))
       }
     }
   }

@@ -1,5 +1,6 @@
 import { type ResourceLimits, Worker } from 'node:worker_threads'
 import { type Problem, ServiceError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
 import { Calls } from './calls.ts'
 import type { WatchedThread } from './thread-watch.ts'
 
@@ -20,9 +21,6 @@ export interface CalledThreadParts {
   readonly worker_data: unknown
   readonly resource_limits?: ResourceLimits
 }
-
-/** One that does not end by itself is ended: a hung thread is not to hold up the end of the engine. */
-const CLOSE_MS = 5_000
 
 interface Running {
   readonly worker: Worker
@@ -82,7 +80,7 @@ export class CalledThread<Request> implements WatchedThread {
     const running = this.#running
     if (running === null) return
     running.worker.postMessage({ type: 'close' } satisfies ToCalledThread<Request>)
-    const late = setTimeout(() => running.worker.terminate().catch(() => {}), CLOSE_MS)
+    const late = setTimeout(() => running.worker.terminate().catch(() => {}), limits.THREAD_CLOSE_MS)
     await running.exited
     clearTimeout(late)
   }

@@ -1,3 +1,4 @@
+import { limits } from '../../protocol/limits.ts'
 import type { EventType } from '../../protocol/nouns/event.ts'
 import type { Log } from '../observe/serve-log.ts'
 
@@ -26,8 +27,6 @@ interface Seen {
   next_ms: number
   silent: boolean
 }
-
-const PING_EVERY_MS = 1_000
 
 /**
  * Pings every thread once a second. One that does not answer for `silent_ms` is dealt with by its own rule, told in an event and in
@@ -59,7 +58,7 @@ export class ThreadWatch {
   look(now_ms: number): void {
     // The front itself was held up, or the whole process: nobody is blamed for that time.
     const since_ms = now_ms - this.#looked_ms
-    const late_ms = since_ms > PING_EVERY_MS ? since_ms : 0
+    const late_ms = since_ms > limits.THREAD_PING_MS ? since_ms : 0
     this.#looked_ms = now_ms
     for (const seen of this.#threads) {
       if (seen.pinged_ms === null) this.#ping(seen, now_ms)
@@ -75,7 +74,7 @@ export class ThreadWatch {
     const answered = seen.thread.ping()
     if (answered === null) return
     seen.pinged_ms = now_ms
-    seen.next_ms = now_ms + PING_EVERY_MS
+    seen.next_ms = now_ms + limits.THREAD_PING_MS
     const over = (): void => {
       seen.pinged_ms = null
       if (!seen.silent) return

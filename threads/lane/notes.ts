@@ -6,8 +6,6 @@ import type { Codec } from '../../protocol/values/codec.ts'
 import { Gauges } from '../calls/gauges.ts'
 import type { Note } from './messages.ts'
 
-const INPUT_BYTES = 16 * 1024
-
 type ErrorNote = Extract<Note, { type: 'error' }>
 
 /** Errors of one node: so many a second are written at once; of those beyond, the newest wait for `flush`. */
@@ -107,7 +105,7 @@ export class LaneNotes {
   #shortened(inputs: unknown): unknown {
     if (this.#codec.checkPlain(inputs) !== null) return null
     const bytes = this.#codec.encodePlain(inputs).length
-    if (bytes <= INPUT_BYTES) return inputs
+    if (bytes <= limits.FAILED_INPUT_BYTES) return inputs
     return { shortened: `${bytes} bytes`, start: JSON.stringify(inputs).slice(0, 4000) }
   }
 

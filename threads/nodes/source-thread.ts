@@ -17,8 +17,6 @@ interface Waiting {
   readonly reject: (error: ServiceError) => void
 }
 
-const RETRY_S = 5
-
 /**
  * Checks sources in a thread of its own, one at a time: types out, parsed, its default export looked at. Node's stripper is
  * WebAssembly, and a source with some hundred functions inside each other breaks it for the rest of its thread's life. A broken
@@ -91,7 +89,7 @@ export class SourceThread {
     this.close()
     const { reject } = this.#waiting.shift()!
     const detail = `A source was not checked within ${this.#late_ms / 1000} s.`
-    reject(new ServiceError('check_late', detail, { retry_after_s: RETRY_S }))
+    reject(new ServiceError('check_late', detail, { retry_after_s: limits.SOURCE_CHECK_RETRY_S }))
     this.#next()
   }
 }

@@ -26,11 +26,7 @@ import { planAfterJump } from './cron-jump.ts'
 import { DueHeap } from './due-heap.ts'
 import type { FromTimer, InjectPlan, RatedPlan, TimersOfFlow, TimerTask, ToTimer } from './messages.ts'
 
-/** The timer thread: injects, ends of rate-limited intervals, and the watch over backlogs. Everything that fires is a publish like any other. */
-const WATCH_MS = 250
-/** How long a value stays held when the flow refuses it at the interval's end. */
-const HELD_AGAIN_MS = 100
-/** The same while it cannot be let go: the lane that held it is in the middle of a cascade, or the journal is full. */
+/** A value that is due and cannot be let go is looked at again: the lane that held it is in the middle of a cascade, or the journal is full. */
 const OPEN_AGAIN_MS = 5
 /** Node's timers take at most 2^31 ms; what is due later is looked at again by then. */
 const LONGEST_SLEEP_MS = 3_600_000
@@ -57,6 +53,7 @@ interface TimedFlow {
   readonly intervals: Map<number, { readonly every_s: number; due_ms: number }>
 }
 
+/** The timer thread: injects, ends of rate-limited intervals, and the watch over backlogs. Everything that fires is a publish like any other. */
 class Timer {
   readonly #codec = createCodec()
   readonly #encoded: EncodedValue = newEncoded()
@@ -118,7 +115,7 @@ class Timer {
 
   run(): void {
     parentPort!.on('message', (message: ToTimer) => this.#receive(message))
-    const watch = setInterval(() => this.#watch(), WATCH_MS)
+    const watch = setInterval(() => this.#watch(), limits.BACKLOG_WATCH_MS)
     watch.unref()
     this.#post({ type: 'entered', owner: this.#owner })
   }
@@ -296,7 +293,7 @@ class Timer {
     }
     // Refused: it stays the newest unless a newer one is held meanwhile.
     this.#flows.lockPublish(flow, this.#owner)
-    const again_ms = now_ms + HELD_AGAIN_MS
+    const again_ms = now_ms + limits.HELD_AGAIN_MS
     const free = this.#held.due(message) === 0 && this.#encoded.length <= limits.SLOT_INLINE_BYTES
     if (free) {
       this.#journal.held(message, again_ms, this.#clock.steady_us(), this.#encoded)

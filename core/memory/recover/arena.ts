@@ -4,6 +4,7 @@
  * thread that is about to push it; it stays as it is.
  */
 import * as atomics from '#atomics'
+import { limits } from '../../../protocol/limits.ts'
 import {
   ARENA_HEADER,
   ARENA_SLOT_ROW,
@@ -23,7 +24,6 @@ import { lockWord, recoverWord, unlockWord } from '../wait.ts'
 const B = BLOCK_ROW.word
 const S = SLAB_ROW.word
 const BLOCK_WORDS = BLOCK_ROW.size >> 2
-const PATIENCE_MS = 200
 
 /**
  * The dead thread's exit is confirmed and nobody has entered its slot again. False when another thread holds the pool for
@@ -36,7 +36,7 @@ export function recoverArena(memory: Memory, dead_owner: number, owner: number):
   const slot = slotOf(dead_owner)
   // what the lock guards is set right below, under it: rows owned by the dead slot that belong to no block are its half-done moves
   recoverWord(memory, lock, dead_owner)
-  if (!lockWord(memory, lock, owner, PATIENCE_MS)) return false
+  if (!lockWord(memory, lock, owner, limits.ARENA_PATIENCE_MS)) return false
 
   const row = place.slots + slot * (ARENA_SLOT_ROW.size >> 2)
   putAwayReturned(i32, row)

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { Clock } from '../../../core/memory/clock.ts'
 import { attachMemory } from '../../../core/memory/region.ts'
 import { ServiceError } from '../../../protocol/errors.ts'
+import { limits } from '../../../protocol/limits.ts'
 import type { Cascade } from '../../../protocol/nouns/cascade.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type { Flavor } from '../../../protocol/nouns/flavor.ts'
@@ -54,8 +55,6 @@ export interface StoreOptions {
   bounds?: Partial<StoreBounds>
 }
 
-/** To whoever is refused because the store does not answer. */
-const RETRY_AFTER_S = 5
 const DAMAGE_KEPT = 1000
 
 /**
@@ -350,7 +349,7 @@ export class Store implements WatchedThread {
     }
     if (this.#silent_ms > 0 && 'id' in request && request.type !== 'ping' && request.type !== 'close') {
       const text = `The store thread has not answered for ${Math.round(this.#silent_ms / 1000)} s`
-      throw new ServiceError('store_silent', `${text}; nothing was written.`, { retry_after_s: RETRY_AFTER_S })
+      throw new ServiceError('store_silent', `${text}; nothing was written.`, { retry_after_s: limits.STORE_RETRY_S })
     }
     this.#outbox.push(request)
     if (this.#outbox.length === 1) setImmediate(() => this.#send())
