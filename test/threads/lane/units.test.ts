@@ -67,7 +67,14 @@ function lane() {
     return told
   }
   const flow = new StandingFlow()
-  return { units, time, marked, flow, run: flow as unknown as FlowRun, journal }
+  /** So many bytes of records, and the store takes them out of the way as they come. */
+  const write = (bytes: number): void => {
+    while (journal.unmarked() < bytes) {
+      if (!journal.hasRoom(64)) reader.stage()
+      journal.taken(9, 1)
+    }
+  }
+  return { units, time, marked, write, flow, run: flow as unknown as FlowRun, journal }
 }
 
 describe('a unit of a lane', () => {
@@ -104,6 +111,18 @@ describe('a unit of a lane', () => {
     flow.hasTaken = true
     units.endTurn(run)
     assert.deepEqual(marked(), ['taken'], 'once recorded as open it holds up no mark')
+  })
+
+  test('that is too large is marked with its turn, whatever room its ring has', () => {
+    const { units, marked, write, flow, run, journal } = lane()
+    flow.begins(2)
+    write(limits.UNIT_BYTES - 64)
+    units.endTurn(run)
+    assert.equal(units.halfway, run)
+    write(limits.UNIT_BYTES)
+    units.endTurn(run)
+    assert.deepEqual([journal.unmarked(), units.halfway], [0, null])
+    assert.deepEqual(marked().slice(-2), ['cascade 7 running', 'taken'])
   })
 
   test('that is too long before a body of it has run leaves the items to the next start, until one runs', () => {
