@@ -35,6 +35,18 @@ async function fail(t: TestContext, engine: Engine): Promise<{ mend: () => void 
   return { mend: () => void limitFiles(null) }
 }
 
+/** One run executes and stands at the gate, the next one is queued. */
+async function oneRunsAndOneWaits(t: TestContext) {
+  const live = await liveEngine(t, { FLOW_MAX_RUNS: '1' }, { call_grace_ms: 50 })
+  const story = new BatchStory(live.engine)
+  const gate = new Gate(live.data_dir)
+  await story.save('slow', flow([waiting(gate)], { message: 'x', dtype: 'int' }))
+  const run = await story.create('slow', { inputs: { x: 1 } })
+  const next = await story.create('slow', { inputs: { x: 2 } })
+  await story.until(run.id, one => one.status === 'running', 'runs')
+  return { live, story, gate, run, next }
+}
+
 test('runs that end, and that wait, while the disk fails are written when it takes writes again', async t => {
   const live = await liveEngine(t, { FLOW_MAX_RUNS: '1' }, { call_grace_ms: 50 })
   const story = new BatchStory(live.engine)
@@ -69,15 +81,7 @@ test('runs that end, and that wait, while the disk fails are written when it tak
 })
 
 test('a run that executes can be cancelled while the disk fails', async t => {
-  const live = await liveEngine(t, { FLOW_MAX_RUNS: '1' }, { call_grace_ms: 50 })
-  const story = new BatchStory(live.engine)
-  const gate = new Gate(live.data_dir)
-  await story.save('slow', flow([waiting(gate)], { message: 'x', dtype: 'int' }))
-  const [run, next] = [
-    await story.create('slow', { inputs: { x: 1 } }),
-    await story.create('slow', { inputs: { x: 2 } }),
-  ]
-  await story.until(run.id, one => one.status === 'running', 'runs')
+  const { live, story, gate, run, next } = await oneRunsAndOneWaits(t)
   const disk = await fail(t, live.engine as Engine)
   if (disk === null) return t.skip('needs prlimit')
   const cancelled = await live.engine.runs.cancel(run.id, 'tests')
@@ -91,15 +95,7 @@ test('a run that executes can be cancelled while the disk fails', async t => {
 })
 
 test('an engine that ends while the disk fails gives up what it cannot write, and the next one says so of each run', async t => {
-  const live = await liveEngine(t, { FLOW_MAX_RUNS: '1' }, { call_grace_ms: 50 })
-  const story = new BatchStory(live.engine)
-  const gate = new Gate(live.data_dir)
-  await story.save('slow', flow([waiting(gate)], { message: 'x', dtype: 'int' }))
-  const [run, next] = [
-    await story.create('slow', { inputs: { x: 1 } }),
-    await story.create('slow', { inputs: { x: 2 } }),
-  ]
-  await story.until(run.id, one => one.status === 'running', 'runs')
+  const { live, gate, run, next } = await oneRunsAndOneWaits(t)
   const disk = await fail(t, live.engine as Engine)
   if (disk === null) return t.skip('needs prlimit')
   await (live.engine as Engine).close()

@@ -7,24 +7,29 @@ import { ADA, ROOT, type ServedFront, serveFront } from '../../kit/served-front.
 
 const login = '/login/access-token'
 
-describe('signing in', () => {
-  let served: ServedFront
-  let asking: Asking
+/** A front of its own for each test of a suite, and who asks it. */
+function eachFront(options?: Parameters<typeof serveFront>[0]): { served: ServedFront; asking: Asking } {
+  const each = {} as { served: ServedFront; asking: Asking }
   beforeEach(async () => {
-    served = await serveFront({ proxies: ['127.0.0.1', '10.0.0.0/8'] })
-    asking = new Asking(served)
+    each.served = await serveFront(options)
+    each.asking = new Asking(each.served)
   })
-  afterEach(() => served.close())
+  afterEach(() => each.served.close())
+  return each
+}
+
+describe('signing in', () => {
+  const each = eachFront({ proxies: ['127.0.0.1', '10.0.0.0/8'] })
 
   const attempt = (password: string, address = '203.0.113.7', username = ADA.name) =>
-    asking.ask('POST', login, {
+    each.asking.ask('POST', login, {
       as: 'nobody',
       body: { username, password },
       headers: { 'x-forwarded-for': address },
     })
 
   test('with JSON or with a form, a name and a password give a token that works', async () => {
-    const byJson = await asking.ask('POST', login, {
+    const byJson = await each.asking.ask('POST', login, {
       as: 'nobody',
       body: { username: ADA.name, password: ADA.password },
     })
@@ -35,9 +40,9 @@ describe('signing in', () => {
     assert.equal(byJson.headers.get('cache-control'), 'no-store')
     const text = new URLSearchParams({ grant_type: 'password', username: ADA.name, password: ADA.password, scope: '' })
     const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=UTF-8' }
-    const byForm = await asking.ask('POST', login, { as: 'nobody', text: String(text), headers })
+    const byForm = await each.asking.ask('POST', login, { as: 'nobody', text: String(text), headers })
     for (const { json } of [byJson, byForm]) {
-      const me = await asking.ask('GET', '/users/me', {
+      const me = await each.asking.ask('GET', '/users/me', {
         as: 'nobody',
         headers: { authorization: `Bearer ${json.access_token}` },
       })
@@ -57,7 +62,7 @@ describe('signing in', () => {
     assert.deepEqual([refused.status, refused.json.code], [429, 'rate_limited'])
     assert.equal(Number(refused.headers.get('retry-after')), limits.LOGIN_WINDOW_MS / 1000)
     assert.equal((await attempt(ADA.password, '203.0.113.8')).status, 200)
-    served.clock.ms += limits.LOGIN_WINDOW_MS
+    each.served.clock.ms += limits.LOGIN_WINDOW_MS
     assert.equal((await attempt(ADA.password)).status, 200)
   })
 
@@ -92,28 +97,34 @@ describe('signing in', () => {
         'x',
       ]) {
         const asked = { as: 'nobody', text: JSON.stringify(fields), headers: { 'content-type': type } } as const
-        assert.equal(await asking.code('POST', target, asked), 'unsupported_media_type', `${target} ${type}`)
+        assert.equal(await each.asking.code('POST', target, asked), 'unsupported_media_type', `${target} ${type}`)
       }
     // Without any, as a page may send bytes without being asked for leave.
-    const bare = await fetch(served.url + login, {
+    const bare = await fetch(each.served.url + login, {
       method: 'POST',
       body: new TextEncoder().encode(JSON.stringify(fields)),
     })
     assert.equal(bare.status, 415)
     const headers = { 'content-type': 'Application/JSON ; charset=utf-8' }
-    assert.equal(await asking.status('POST', login, { as: 'nobody', text: JSON.stringify(fields), headers }), 200)
+    assert.equal(await each.asking.status('POST', login, { as: 'nobody', text: JSON.stringify(fields), headers }), 200)
   })
 
   test('what is not a sign-in is refused at its place', async () => {
-    const problem = await asking.problem('POST', login, {
+    const problem = await each.asking.problem('POST', login, {
       as: 'nobody',
       body: { username: '', password: 7, remember: true },
     })
     assert.deepEqual(problem.errors.map(({ loc }) => loc).sort(), ['body.password', 'body.remember', 'body.username'])
     const text = 'username=a&username=b&password=c'
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-    assert.equal((await asking.problem('POST', login, { as: 'nobody', text, headers })).errors[0]!.loc, 'body.username')
-    assert.equal(await asking.code('POST', login, { as: 'nobody', text: 'x'.repeat(20_000), headers }), 'too_large')
+    assert.equal(
+      (await each.asking.problem('POST', login, { as: 'nobody', text, headers })).errors[0]!.loc,
+      'body.username',
+    )
+    assert.equal(
+      await each.asking.code('POST', login, { as: 'nobody', text: 'x'.repeat(20_000), headers }),
+      'too_large',
+    )
   })
 })
 
@@ -139,16 +150,14 @@ describe('no trusted proxy', () => {
 })
 
 describe('one account', () => {
-  let served: ServedFront
-  let asking: Asking
-  beforeEach(async () => {
-    served = await serveFront({ proxies: ['127.0.0.1'] })
-    asking = new Asking(served)
-  })
-  afterEach(() => served.close())
+  const each = eachFront({ proxies: ['127.0.0.1'] })
 
   const attempt = (address: string, password: string, username = ADA.name) =>
-    asking.ask('POST', login, { as: 'nobody', body: { username, password }, headers: { 'x-forwarded-for': address } })
+    each.asking.ask('POST', login, {
+      as: 'nobody',
+      body: { username, password },
+      headers: { 'x-forwarded-for': address },
+    })
   /** As many failures as an account is allowed, none of the addresses with more than it is allowed. */
   const besiege = async (username = ADA.name, network = '198.51.100'): Promise<void> => {
     for (let failure = 0; failure < limits.LOGIN_ACCOUNT_FAILURES; failure++)
@@ -161,7 +170,7 @@ describe('one account', () => {
     assert.deepEqual([refused.status, refused.json.code], [429, 'rate_limited'])
     assert.equal(Number(refused.headers.get('retry-after')), limits.LOGIN_ACCOUNT_WINDOW_MS / 1000)
     assert.equal((await attempt('203.0.113.1', ROOT.password, ROOT.name)).status, 200)
-    served.clock.ms += limits.LOGIN_ACCOUNT_WINDOW_MS
+    each.served.clock.ms += limits.LOGIN_ACCOUNT_WINDOW_MS
     assert.equal((await attempt('203.0.113.1', ADA.password)).status, 200)
   })
 
@@ -175,11 +184,11 @@ describe('one account', () => {
 
   test('is known where its password was reset', async () => {
     await besiege()
-    const digest = served.accounts.find(ADA.name)!.digest
-    const token = await served.tokens.mint('reset', ADA.name, digest, limits.RESET_LIFETIME_S)
+    const digest = each.served.accounts.find(ADA.name)!.digest
+    const token = await each.served.tokens.mint('reset', ADA.name, digest, limits.RESET_LIFETIME_S)
     const body = { token, password: 'a fresh password' }
     const headers = { 'x-forwarded-for': '203.0.113.1' }
-    assert.equal(await asking.status('POST', '/password-reset', { as: 'nobody', body, headers }), 204)
+    assert.equal(await each.asking.status('POST', '/password-reset', { as: 'nobody', body, headers }), 204)
     assert.equal((await attempt('203.0.113.2', 'a fresh password')).status, 429)
     assert.equal((await attempt('203.0.113.1', 'a fresh password')).status, 200)
   })
@@ -197,15 +206,18 @@ describe('one account', () => {
     await attempt('203.0.113.1', 'wrong', 'my password by mistake')
     await attempt('203.0.113.1', ADA.password)
     const body = { name: 'grace', password: 'long enough' }
-    await asking.ask('POST', '/users', { as: 'superuser', body })
-    await asking.ask('POST', '/users', { as: 'superuser', body })
+    await each.asking.ask('POST', '/users', { as: 'superuser', body })
+    await each.asking.ask('POST', '/users', { as: 'superuser', body })
     const change = { old: 'not this one', new: 'another password' }
-    await asking.ask('POST', '/users/me/password', { body: change })
-    await asking.ask('POST', '/users/me/password', { body: { ...change, old: ADA.password } })
-    await asking.ask('DELETE', '/users/grace', { as: 'superuser' })
-    await asking.ask('POST', '/password-reset', { as: 'nobody', body: { token: 'none', password: 'another password' } })
-    await asking.ask('POST', '/logout', { as: 'superuser' })
-    const rows = served.audited.map(({ action, user, by, address, result }) => [action, user, by, address, result])
+    await each.asking.ask('POST', '/users/me/password', { body: change })
+    await each.asking.ask('POST', '/users/me/password', { body: { ...change, old: ADA.password } })
+    await each.asking.ask('DELETE', '/users/grace', { as: 'superuser' })
+    await each.asking.ask('POST', '/password-reset', {
+      as: 'nobody',
+      body: { token: 'none', password: 'another password' },
+    })
+    await each.asking.ask('POST', '/logout', { as: 'superuser' })
+    const rows = each.served.audited.map(({ action, user, by, address, result }) => [action, user, by, address, result])
     assert.deepEqual(rows, [
       ['sign_in', 'ada', null, '203.0.113.1', 'wrong_credentials'],
       ['sign_in', null, null, '203.0.113.1', 'wrong_credentials'],
@@ -217,68 +229,56 @@ describe('one account', () => {
       ['password_reset', null, null, '127.0.0.1', 'reset_refused'],
       ['sign_out', 'root', 'root', '127.0.0.1', 'ok'],
     ])
-    const secrets = ['a secret word', ADA.password, 'another password', 'long enough', 'mistake', served.superuser]
-    for (const secret of secrets) assert.ok(!JSON.stringify(served.audited).includes(secret), secret)
+    const secrets = ['a secret word', ADA.password, 'another password', 'long enough', 'mistake', each.served.superuser]
+    for (const secret of secrets) assert.ok(!JSON.stringify(each.served.audited).includes(secret), secret)
   })
 
   test('an address that is refused is told once, not with each attempt', async () => {
     for (let round = 0; round < limits.LOGIN_FAILURES + 20; round++) await attempt('203.0.113.1', 'wrong')
-    const results = served.audited.map(({ result }) => result)
+    const results = each.served.audited.map(({ result }) => result)
     assert.equal(results.filter(result => result === 'rate_limited').length, 1)
     assert.equal(results.length, limits.LOGIN_FAILURES + 1)
   })
 })
 
 describe('signing out', () => {
-  let served: ServedFront
-  let asking: Asking
-  beforeEach(async () => {
-    served = await serveFront()
-    asking = new Asking(served)
-  })
-  afterEach(() => served.close())
+  const each = eachFront()
 
   const as = (token: string) => ({ as: 'nobody', headers: { authorization: `Bearer ${token}` } }) as const
 
   test('ends the token of the request at once and no other, and is kept', async () => {
-    const other = await served.mint(ADA.name)
-    assert.equal(await asking.status('POST', '/logout'), 204)
-    assert.equal(await asking.code('GET', '/users/me'), 'unauthenticated')
-    assert.equal(await asking.code('POST', '/logout'), 'unauthenticated')
-    assert.equal(await asking.status('GET', '/users/me', as(other)), 200)
+    const other = await each.served.mint(ADA.name)
+    assert.equal(await each.asking.status('POST', '/logout'), 204)
+    assert.equal(await each.asking.code('GET', '/users/me'), 'unauthenticated')
+    assert.equal(await each.asking.code('POST', '/logout'), 'unauthenticated')
+    assert.equal(await each.asking.status('GET', '/users/me', as(other)), 200)
     assert.deepEqual(
-      served.users.revoked.map(({ user, expires_at }) => [user, expires_at]),
-      [['ada', served.clock.ms + limits.TOKEN_LIFETIME_S * 1000]],
+      each.served.users.revoked.map(({ user, expires_at }) => [user, expires_at]),
+      [['ada', each.served.clock.ms + limits.TOKEN_LIFETIME_S * 1000]],
     )
   })
 
   test('that could not be kept has not happened', async () => {
-    served.users.refuse = new ServiceError('disk_full')
-    assert.equal(await asking.code('POST', '/logout'), 'disk_full')
-    assert.equal(await asking.status('GET', '/users/me'), 200)
+    each.served.users.refuse = new ServiceError('disk_full')
+    assert.equal(await each.asking.code('POST', '/logout'), 'disk_full')
+    assert.equal(await each.asking.status('GET', '/users/me'), 200)
   })
 })
 
 describe('changing one’s own password', () => {
-  let served: ServedFront
-  let asking: Asking
-  beforeEach(async () => {
-    served = await serveFront()
-    asking = new Asking(served)
-  })
-  afterEach(() => served.close())
+  const each = eachFront()
 
   const change = (old: string, password = 'a fresh password') =>
-    asking.ask('POST', '/users/me/password', { body: { old, new: password } })
+    each.asking.ask('POST', '/users/me/password', { body: { old, new: password } })
 
   test('takes the old one, ends every token, and answers a new one', async () => {
     const changed = await change(ADA.password)
     assert.deepEqual([changed.status, changed.json.expires_in], [200, limits.TOKEN_LIFETIME_S])
-    assert.equal(await asking.code('GET', '/users/me'), 'unauthenticated')
+    assert.equal(await each.asking.code('GET', '/users/me'), 'unauthenticated')
     const headers = { authorization: `Bearer ${changed.json.access_token}` }
-    assert.equal(await asking.status('GET', '/users/me', { as: 'nobody', headers }), 200)
+    assert.equal(await each.asking.status('GET', '/users/me', { as: 'nobody', headers }), 200)
     const login_with = (password: string) =>
-      asking.status('POST', login, { as: 'nobody', body: { username: ADA.name, password } })
+      each.asking.status('POST', login, { as: 'nobody', body: { username: ADA.name, password } })
     assert.deepEqual([await login_with(ADA.password), await login_with('a fresh password')], [401, 200])
   })
 
@@ -287,9 +287,9 @@ describe('changing one’s own password', () => {
     for (let round = 0; round < limits.LOGIN_FAILURES; round++)
       assert.equal((await change('wrong')).json.code, 'wrong_password')
     assert.equal((await change(ADA.password)).json.code, 'rate_limited')
-    assert.equal(await asking.status('GET', '/users/me'), 200)
+    assert.equal(await each.asking.status('GET', '/users/me'), 200)
     const body = { old: ROOT.password, new: 'a fresh password' }
-    assert.equal(await asking.status('POST', '/users/me/password', { as: 'superuser', body }), 200)
+    assert.equal(await each.asking.status('POST', '/users/me/password', { as: 'superuser', body }), 200)
   })
 
   test('twice at once: one wins', async () => {
@@ -299,25 +299,24 @@ describe('changing one’s own password', () => {
 })
 
 describe('users', () => {
-  let served: ServedFront
-  let asking: Asking
+  const all = {} as { served: ServedFront; asking: Asking }
   before(async () => {
-    served = await serveFront()
-    asking = new Asking(served)
+    all.served = await serveFront()
+    all.asking = new Asking(all.served)
   })
-  after(() => served.close())
+  after(() => all.served.close())
 
   const add = (name: string, more: object = {}) =>
-    asking.ask('POST', '/users', { as: 'superuser', body: { name, password: 'long enough', ...more } })
+    all.asking.ask('POST', '/users', { as: 'superuser', body: { name, password: 'long enough', ...more } })
 
   test('a superuser adds, lists and removes users', async () => {
     const made = await add('grace@example.org')
     assert.deepEqual([made.status, made.json.superuser], [201, false])
     assert.doesNotMatch(made.text, /argon2|password/)
-    const { items, count } = (await asking.ask('GET', '/users?limit=2', { as: 'superuser' })).json
+    const { items, count } = (await all.asking.ask('GET', '/users?limit=2', { as: 'superuser' })).json
     assert.deepEqual([count, items.map((user: { name: string }) => user.name)], [3, ['ada', 'grace@example.org']])
-    assert.equal(await asking.status('DELETE', '/users/grace@example.org', { as: 'superuser' }), 204)
-    assert.equal(await asking.code('DELETE', '/users/grace@example.org', { as: 'superuser' }), 'user_not_found')
+    assert.equal(await all.asking.status('DELETE', '/users/grace@example.org', { as: 'superuser' }), 204)
+    assert.equal(await all.asking.code('DELETE', '/users/grace@example.org', { as: 'superuser' }), 'user_not_found')
   })
 
   test('names and passwords are checked', async () => {
@@ -332,9 +331,9 @@ describe('users', () => {
   })
 
   test('the last superuser stays', async () => {
-    assert.equal(await asking.code('DELETE', `/users/${ROOT.name}`, { as: 'superuser' }), 'last_superuser')
+    assert.equal(await all.asking.code('DELETE', `/users/${ROOT.name}`, { as: 'superuser' }), 'last_superuser')
     await add('second', { superuser: true })
-    assert.equal(await asking.status('DELETE', '/users/second', { as: 'superuser' }), 204)
+    assert.equal(await all.asking.status('DELETE', '/users/second', { as: 'superuser' }), 204)
   })
 
   test('two that create the same name at once: one wins', async () => {
@@ -343,34 +342,29 @@ describe('users', () => {
   })
 
   test('what could not be stored is not there', async () => {
-    served.users.refuse = new ServiceError('disk_full')
+    all.served.users.refuse = new ServiceError('disk_full')
     assert.equal((await add('ghost')).json.code, 'disk_full')
-    assert.equal(await asking.code('DELETE', '/users/ada', { as: 'superuser' }), 'disk_full')
-    served.users.refuse = null
-    assert.equal(served.accounts.find('ghost'), null)
-    assert.equal(await asking.status('GET', '/users/me'), 200)
+    assert.equal(await all.asking.code('DELETE', '/users/ada', { as: 'superuser' }), 'disk_full')
+    all.served.users.refuse = null
+    assert.equal(all.served.accounts.find('ghost'), null)
+    assert.equal(await all.asking.status('GET', '/users/me'), 200)
   })
 })
 
 describe('a lost password', () => {
-  let served: ServedFront
-  let asking: Asking
-  beforeEach(async () => {
-    served = await serveFront()
-    asking = new Asking(served)
-  })
-  afterEach(() => served.close())
+  const each = eachFront()
 
-  const recover = (username: string) => asking.ask('POST', '/password-recovery', { as: 'nobody', body: { username } })
+  const recover = (username: string) =>
+    each.asking.ask('POST', '/password-recovery', { as: 'nobody', body: { username } })
   const reset = (token: string, password = 'a fresh password') =>
-    asking.ask('POST', '/password-reset', { as: 'nobody', body: { token, password } })
+    each.asking.ask('POST', '/password-reset', { as: 'nobody', body: { token, password } })
   /** The token that the recovery delivered, once it has: the answer does not wait for it. */
   const delivered = async (): Promise<string> => {
-    for (let turn = 0; served.resets.length === 0; turn++) {
+    for (let turn = 0; each.served.resets.length === 0; turn++) {
       assert.ok(turn < 10_000, 'nothing was delivered')
       await new Promise(resolve => setImmediate(resolve))
     }
-    return served.resets.at(-1)!.token
+    return each.served.resets.at(-1)!.token
   }
 
   test('asking answers the same for a name that exists and for one that does not', async () => {
@@ -379,7 +373,7 @@ describe('a lost password', () => {
     const unknown = await recover('nobody-of-that-name')
     assert.deepEqual([known.status, known.text], [202, unknown.text])
     assert.deepEqual(
-      served.resets.map(({ name }) => name),
+      each.served.resets.map(({ name }) => name),
       [ADA.name],
     )
   })
@@ -389,9 +383,9 @@ describe('a lost password', () => {
     const token = await delivered()
     assert.equal((await reset(token)).status, 204)
     assert.equal((await reset(token)).json.code, 'reset_refused')
-    assert.equal(await asking.status('GET', '/users/me'), 401)
+    assert.equal(await each.asking.status('GET', '/users/me'), 401)
     const login_with = (password: string) =>
-      asking.status('POST', login, { as: 'nobody', body: { username: ADA.name, password } })
+      each.asking.status('POST', login, { as: 'nobody', body: { username: ADA.name, password } })
     assert.equal(await login_with(ADA.password), 401)
     assert.equal(await login_with('a fresh password'), 200)
   })
@@ -399,8 +393,8 @@ describe('a lost password', () => {
   test('two tokens for one password: when one was used, the other stops verifying', async () => {
     await recover(ADA.name)
     const first = await delivered()
-    const digest = served.accounts.find(ADA.name)!.digest
-    const second = await served.tokens.mint('reset', ADA.name, digest, limits.RESET_LIFETIME_S)
+    const digest = each.served.accounts.find(ADA.name)!.digest
+    const second = await each.served.tokens.mint('reset', ADA.name, digest, limits.RESET_LIFETIME_S)
     const statuses = (await Promise.all([reset(first), reset(second)])).map(({ status }) => status)
     assert.deepEqual(statuses.sort(), [204, 400])
   })
@@ -408,14 +402,14 @@ describe('a lost password', () => {
   test('a reset token is valid 48 hours', async () => {
     await recover(ADA.name)
     const token = await delivered()
-    served.clock.ms += limits.RESET_LIFETIME_S * 1000
+    each.served.clock.ms += limits.RESET_LIFETIME_S * 1000
     assert.equal((await reset(token)).json.code, 'reset_refused')
-    served.clock.ms -= 1000
+    each.served.clock.ms -= 1000
     assert.equal((await reset(token)).status, 204)
   })
 
   test('an access token resets nothing, and a weak password is refused before the token is used', async () => {
-    assert.equal((await reset(served.user)).json.code, 'reset_refused')
+    assert.equal((await reset(each.served.user)).json.code, 'reset_refused')
     await recover(ADA.name)
     const token = await delivered()
     assert.equal((await reset(token, 'short')).json.code, 'validation')
@@ -429,6 +423,6 @@ describe('a lost password', () => {
       assert.equal((await reset('guess')).json.code, 'reset_refused')
     assert.equal((await reset('guess')).json.code, 'rate_limited')
     const body = { username: ADA.name, password: ADA.password }
-    assert.equal(await asking.status('POST', login, { as: 'nobody', body }), 200)
+    assert.equal(await each.asking.status('POST', login, { as: 'nobody', body }), 200)
   })
 })
