@@ -86,7 +86,7 @@ export function* prometheusText(parts: PrometheusParts): Iterable<string> {
     'Cascades that outlived the turn that began them: a body is away, or they are long.',
     [[{}, front.cascadesInFlight]],
   )
-  out.metric(
+  yield* out.metric(
     'svc_front_held_total',
     'counter',
     `Stretches of over ${limits.FRONT_HELD_MS} ms in which the front thread did nothing else, by route.`,
