@@ -53,8 +53,9 @@ interface Parts {
 
 /**
  * One transaction for everything that waits: what the journals brought, then the control writes in the order they came.
- * A refused control write takes nothing along (its own savepoint); a failed transaction is undone whole, history is dropped
- * and counted, and the control writes are tried again one by one, so that each gets its own answer.
+ * A refused control write takes nothing along (its own savepoint); a failed transaction is undone whole. Then the history is
+ * tried without the control writes, and dropped and counted if that fails, too; and they are tried again one by one, so that each
+ * gets its own answer.
  *
  *   well --the disk refuses a commit--> down --a probe goes through--> well
  *
@@ -120,7 +121,9 @@ export class GroupCommit {
       })
     } catch (error) {
       this.#failed(error)
-      this.#drop(intake)
+      // A write that breaks, on a disk that does not: what the journals brought is committed without the writes.
+      if (waiting.length > 0 && !this.isDown) this.run(intake, [])
+      else this.#drop(intake)
       return waiting.map(one => this.#alone(one))
     }
     for (const follow of after) follow()
