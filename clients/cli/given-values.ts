@@ -10,14 +10,14 @@ const NAME = new RegExp(MESSAGE_REFERENCE_PATTERN)
 export function givenInput(text: string, before: Record<string, unknown> = {}): Record<string, unknown> {
   const [name, value] = split(text, '-p')
   if (Object.hasOwn(before, name)) throw usage(`-p gives ${name} twice.`)
-  return { ...before, [name]: parsed(value) }
+  return { ...before, [name]: givenValue(value) }
 }
 
 /** The same for lists: `--param window=6,12,24`. A comma within brackets or quotes belongs to the value. */
 export function givenList(text: string, before: Record<string, unknown[]> = {}): Record<string, unknown[]> {
   const [name, values] = split(text, '--param')
   if (Object.hasOwn(before, name)) throw usage(`--param gives ${name} twice; give all its values at once.`)
-  return { ...before, [name]: parts(values).map(parsed) }
+  return { ...before, [name]: parts(values).map(givenValue) }
 }
 
 /** Every combination of the values, the last name changing fastest. */
@@ -37,7 +37,8 @@ function split(text: string, flag: string): [name: string, value: string] {
   return [name, text.slice(at + 1)]
 }
 
-function parsed(text: string): unknown {
+/** JSON when the text reads as JSON, else the text as it is. */
+export function givenValue(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

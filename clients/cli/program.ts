@@ -4,13 +4,17 @@ import { VERSION } from '../../protocol/version.ts'
 import { ClientError } from '../client/client-error.ts'
 import { addArtifacts } from './commands/artifacts/artifacts.ts'
 import { addCascades } from './commands/cascades/cascades.ts'
+import { addEvents } from './commands/engine/events.ts'
 import { addLogin } from './commands/engine/login.ts'
 import { addLogout } from './commands/engine/logout.ts'
+import { addModules } from './commands/engine/modules.ts'
 import { addServe } from './commands/engine/serve.ts'
 import { addStatus } from './commands/engine/status.ts'
 import { addFlavors } from './commands/flavors.ts'
 import { addFlows } from './commands/flows/flows.ts'
 import { addSync } from './commands/flows/sync.ts'
+import { addHelp } from './commands/help.ts'
+import { addHistory } from './commands/messages/history.ts'
 import { addMessages } from './commands/messages/messages.ts'
 import { addPublish } from './commands/messages/publish.ts'
 import { addTail } from './commands/messages/tail.ts'
@@ -21,6 +25,7 @@ import { addRun } from './commands/runs/run.ts'
 import { addRuns } from './commands/runs/runs.ts'
 import { addSweep } from './commands/runs/sweep.ts'
 import { addWhy } from './commands/runs/why.ts'
+import { addUsers } from './commands/users.ts'
 import type { Context } from './context.ts'
 import { Failure, failureOf } from './failure.ts'
 import { Interrupts } from './interrupts.ts'
@@ -37,6 +42,8 @@ const COMMANDS = [
   addPublish,
   addTail,
   addMessages,
+  addHistory,
+  addEvents,
   addCascades,
   addNodes,
   addRun,
@@ -47,16 +54,19 @@ const COMMANDS = [
   addExport,
   addFlavors,
   addSync,
+  addModules,
   addArtifacts,
+  addUsers,
   addVerify,
   addRepair,
+  addHelp,
 ]
 
 /** The whole command line as a tree of commands; nothing runs yet. */
 export function createProgram(context: Context): Command {
   const program = new Command('svc')
     .description('Flows of wired nodes that run live, and as recorded batch runs.')
-    .version(VERSION, '-V, --version', 'print the release number')
+    .version(VERSION, '-v, --version', 'print the release number')
     .helpOption('-h, --help', 'print this help')
     .helpCommand(false)
     .option('--url <address>', 'the engine to talk to, such as http://127.0.0.1:8700')

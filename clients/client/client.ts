@@ -3,6 +3,7 @@ import type { WorkerResources } from '../../protocol/worker/resources.ts'
 import { Artifacts } from './artifacts.ts'
 import { Calls } from './calls.ts'
 import { Cascades } from './cascades.ts'
+import { Events } from './events.ts'
 import { Exchange } from './exchange.ts'
 import { Flavors } from './flavors.ts'
 import { Flows } from './flows.ts'
@@ -11,6 +12,7 @@ import { Messages } from './messages.ts'
 import { Metrics } from './metrics.ts'
 import { Nodes } from './nodes.ts'
 import { Runs } from './runs/runs.ts'
+import { Users } from './users.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const READ_TIMEOUT_MS = 120_000
@@ -44,6 +46,8 @@ export class Client {
   readonly metrics: Metrics
   readonly flavors: Flavors
   readonly artifacts: Artifacts
+  readonly events: Events
+  readonly users: Users
   readonly #calls: Calls
 
   constructor({ url, token = null, connect_timeout_ms, read_timeout_ms }: ClientOptions) {
@@ -61,6 +65,8 @@ export class Client {
     this.metrics = new Metrics(this.#calls)
     this.flavors = new Flavors(this.#calls)
     this.artifacts = new Artifacts(this.#calls)
+    this.events = new Events(this.#calls)
+    this.users = new Users(this.#calls)
   }
 
   /** How the engine is. */

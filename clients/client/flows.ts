@@ -38,6 +38,15 @@ export class Flows {
     await this.#calls.json({ method: 'DELETE', path: pathOf(name) })
   }
 
+  async setEnabled(name: string, enabled: boolean): Promise<SavedFlow> {
+    const path = `${pathOf(name)}/${enabled ? 'enable' : 'disable'}`
+    return (await this.#calls.json<SavedFlow>({ method: 'POST', path, idempotent: true })).body
+  }
+
+  async rename(name: string, to: string): Promise<SavedFlow> {
+    return (await this.#calls.json<SavedFlow>({ method: 'POST', path: `${pathOf(name)}/rename`, json: { to } })).body
+  }
+
   /** The commits, newest first. */
   history(name: string, most?: number): Promise<List<FlowCommit>> {
     return readPages(this.#calls, `${pathOf(name)}/history`, {}, most)

@@ -1,10 +1,20 @@
-import type { Message, Published } from '../../protocol/nouns/message.ts'
+import type { Message, MessageHistory, Published } from '../../protocol/nouns/message.ts'
 import type { Calls } from './calls.ts'
 import { type List, readPages } from './pages.ts'
 
 export interface PublishOptions {
   /** Resolve when the commit that holds it is synced, not when it is accepted. */
   readonly durable?: boolean
+}
+
+export interface HistoryQuery {
+  /** RFC 3339. */
+  readonly since?: string | undefined
+  readonly until?: string | undefined
+  /** 1000 when not given: the newest of the window. */
+  readonly limit?: number | undefined
+  /** Bins of this width in place of points. */
+  readonly bucket_s?: number | undefined
 }
 
 /** Messages and their latest values; names are `<flow>.<message>`. */
@@ -21,6 +31,11 @@ export class Messages {
 
   get(name: string): Promise<Message> {
     return this.#calls.get(pathOf(name))
+  }
+
+  /** Published values of a window, oldest first. */
+  history(name: string, query: HistoryQuery = {}): Promise<MessageHistory> {
+    return this.#calls.get(`${pathOf(name)}/history`, { ...query })
   }
 
   /** Sent once: a second publish would be a second value. */

@@ -20,6 +20,11 @@ export class Nodes {
   errors(node: string): Promise<List<NodeError>> {
     return this.#calls.get(`${pathOf(node)}/errors`)
   }
+
+  /** Its last error is seen: the node is no longer shown as failed. */
+  async acknowledge(node: string): Promise<void> {
+    await this.#calls.json({ method: 'POST', path: `${pathOf(node)}/acknowledge`, idempotent: true })
+  }
 }
 
 const pathOf = (node: string): string => `/nodes/${encodeURIComponent(node)}`

@@ -2,17 +2,21 @@ import type { Command } from 'commander'
 import type { Flavor } from '../../../protocol/nouns/flavor.ts'
 import { type Context, connect } from '../context.ts'
 import { numberOf, wholeOf } from '../counts.ts'
+import { addGroup } from '../group.ts'
 import { duration } from '../output/figures.ts'
 import { table } from '../output/table.ts'
 
 export function addFlavors(program: Command, context: Context): void {
-  const flavors = program.command('flavors').helpCommand(false).description('the named sizes that nodes ask for')
-  for (const add of [addFlavorsList, addFlavorsPut, addFlavorsDelete]) add(flavors, context)
+  addGroup(program, context, {
+    name: 'flavors',
+    description: 'the named sizes that nodes ask for',
+    commands: [addFlavorsList, addFlavorsPut, addFlavorsDelete],
+  })
 }
 
 function addFlavorsList(flavors: Command, context: Context): void {
   flavors
-    .command('list')
+    .command('list', { isDefault: true })
     .description('the flavors, by name')
     .option('--json', 'print JSON')
     .action(async (options: { json?: boolean }, command: Command) => {

@@ -51,7 +51,7 @@ describe('the command line itself', () => {
     assert.match((await run(t, ['serve', '--help'])).stdout, /--max-runs <count>.*FLOW_MAX_RUNS/s)
   })
 
-  for (const argv of [['frobnicate'], ['flows'], ['flows', 'get'], ['status', '--prot'], [], ['publish', 'a.b']]) {
+  for (const argv of [['frobnicate'], ['nodes'], ['flows', 'get'], ['status', '--prot'], [], ['publish', 'a.b']]) {
     test(`ends with 2 on "svc ${argv.join(' ')}" and says so on stderr`, async t => {
       const { code, stdout, stderr } = await run(t, argv)
       assert.deepEqual([code, stdout], [2, ''])

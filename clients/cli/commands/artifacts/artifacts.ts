@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { Context } from '../../context.ts'
+import { addGroup } from '../../group.ts'
 import { addArtifactsGet } from './get.ts'
 import { addArtifactsList } from './list.ts'
 import { addArtifactsPut } from './put.ts'
@@ -7,7 +8,9 @@ import { addArtifactsSweep } from './sweep.ts'
 import { addArtifactsVerify } from './verify.ts'
 
 export function addArtifacts(program: Command, context: Context): void {
-  const artifacts = program.command('artifacts').helpCommand(false).description('bytes by the digest of their content')
-  for (const add of [addArtifactsList, addArtifactsGet, addArtifactsPut, addArtifactsVerify, addArtifactsSweep])
-    add(artifacts, context)
+  addGroup(program, context, {
+    name: 'artifacts',
+    description: 'bytes by the digest of their content',
+    commands: [addArtifactsList, addArtifactsGet, addArtifactsPut, addArtifactsVerify, addArtifactsSweep],
+  })
 }

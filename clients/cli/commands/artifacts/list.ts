@@ -8,7 +8,7 @@ const SHOWN = 100
 
 export function addArtifactsList(artifacts: Command, context: Context): void {
   artifacts
-    .command('list')
+    .command('list', { isDefault: true })
     .description('the artifacts in the store, the newest first')
     .option('--limit <count>', `print at most this many, ${SHOWN} when not given`, countOf('--limit'))
     .option('--json', 'print JSON')

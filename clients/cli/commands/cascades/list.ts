@@ -16,7 +16,7 @@ interface ListOptions {
 
 export function addCascadesList(cascades: Command, context: Context): void {
   cascades
-    .command('list')
+    .command('list', { isDefault: true })
     .description('cascades, the newest first')
     .argument('[flow]', 'only those of this flow')
     .addOption(new Option('--status <status>', `only those that are ${STATUSES.join(', ')}`).choices(STATUSES))

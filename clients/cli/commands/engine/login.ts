@@ -1,13 +1,9 @@
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { Client } from '../../../client/client.ts'
 import type { Context } from '../../context.ts'
-import { usage } from '../../failure.ts'
 import { engineAddress, isLoopback } from '../../find-engine.ts'
 import { KeptLogins } from '../../kept-logins.ts'
-import { ask, askHidden } from '../../output/prompt.ts'
+import { askName, passwordOf } from '../../passwords.ts'
 
 interface LoginOptions {
   readonly username?: string
@@ -23,11 +19,8 @@ export function addLogin(program: Command, context: Context): void {
     .option('--password-file <path>', 'the file that holds the password, - for standard input; asked for on a terminal')
     .action(async (address: string, options: LoginOptions) => {
       const url = engineAddress(address, 'The address')
-      const username = options.username ?? (await askFor(context, '--username', 'user: ', ask))
-      const password =
-        options.passwordFile === undefined
-          ? await askFor(context, '--password-file', 'password: ', askHidden)
-          : await readPassword(context, options.passwordFile)
+      const username = options.username ?? (await askName(context, '--username'))
+      const password = await passwordOf(context, '--password-file', options.passwordFile, 'password: ')
       const answer = await new Client({ url }).login(username, password)
       const logins = new KeptLogins(context.environment)
       const expires_at = new Date(Date.now() + answer.expires_in * 1000).toISOString()
@@ -37,23 +30,4 @@ export function addLogin(program: Command, context: Context): void {
         context.output.note('the connection is not encrypted: anyone on the way could read the password')
       }
     })
-}
-
-async function askFor(
-  context: Context,
-  flag: string,
-  question: string,
-  prompt: (stdin: NodeJS.ReadStream, question: string) => Promise<string>,
-): Promise<string> {
-  if (!context.stdin.isTTY) throw usage(`Standard input is no terminal to ask on; give ${flag}.`)
-  return prompt(context.stdin, question)
-}
-
-async function readPassword(context: Context, path: string): Promise<string> {
-  if (path === '-') return (await text(context.stdin)).replace(/\r?\n$/, '')
-  try {
-    return readFileSync(resolve(context.cwd, path), 'utf8').replace(/\r?\n$/, '')
-  } catch (error) {
-    throw usage(`--password-file ${path} cannot be read (${(error as Error).message}).`)
-  }
 }

@@ -6,7 +6,7 @@ import { table } from '../../output/table.ts'
 
 export function addMessagesList(messages: Command, context: Context): void {
   messages
-    .command('list')
+    .command('list', { isDefault: true })
     .description('messages with their latest values')
     .argument('[flow]', 'only those of this flow')
     .option('--limit <count>', 'print at most this many', countOf('--limit'))

@@ -2,6 +2,7 @@ import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { type Context, connect } from '../../context.ts'
 import { usage } from '../../failure.ts'
+import { givenValue } from '../../given-values.ts'
 
 interface PublishOptions {
   readonly string?: boolean
@@ -21,7 +22,7 @@ export function addPublish(program: Command, context: Context): void {
     .action(async (name: string, given: string, options: PublishOptions, command: Command) => {
       const client = connect(context, command)
       const content = given === '-' ? await readStandardInput(context) : given
-      const value = options.string ? content : parseValue(content)
+      const value = options.string ? content : givenValue(content)
       const published = await client.messages.publish(name, value, { durable: options.durable ?? false })
       if (options.json) return context.output.json(published)
       context.output.lines([`${published.name} version ${published.version}`])
@@ -31,12 +32,4 @@ export function addPublish(program: Command, context: Context): void {
 async function readStandardInput(context: Context): Promise<string> {
   if (context.stdin.isTTY) throw usage('Standard input is a terminal; give the value as an argument.')
   return (await text(context.stdin)).replace(/\r?\n$/, '')
-}
-
-function parseValue(content: string): unknown {
-  try {
-    return JSON.parse(content)
-  } catch {
-    return content
-  }
 }

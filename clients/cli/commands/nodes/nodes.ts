@@ -1,8 +1,14 @@
 import type { Command } from 'commander'
 import type { Context } from '../../context.ts'
+import { addGroup } from '../../group.ts'
+import { addNodesAck } from './ack.ts'
+import { addNodesErrors } from './errors.ts'
 import { addNodesShow } from './show.ts'
 
 export function addNodes(program: Command, context: Context): void {
-  const nodes = program.command('nodes').helpCommand(false).description('read live nodes: latencies, counts, errors')
-  for (const add of [addNodesShow]) add(nodes, context)
+  addGroup(program, context, {
+    name: 'nodes',
+    description: 'read live nodes: latencies, counts, errors',
+    commands: [addNodesShow, addNodesErrors, addNodesAck],
+  })
 }

@@ -11,7 +11,7 @@ const SHOWN = 20
 const PAGE = 500
 
 export function addRunsList(runs: Command, context: Context): void {
-  addSelection(runs.command('list').description('runs, the newest first'))
+  addSelection(runs.command('list', { isDefault: true }).description('runs, the newest first'))
     .option('--limit <count>', `print at most this many, ${SHOWN} when not given`, countOf('--limit'))
     .option('--json', 'print JSON')
     .action(

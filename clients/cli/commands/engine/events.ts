@@ -1,0 +1,115 @@
+import { type Command, Option } from 'commander'
+import { type EngineEvent, EVENT_TYPES, type EventType } from '../../../../protocol/nouns/event.ts'
+import { Client, followLive } from '../../../client/client.ts'
+import { type Context, engineOf } from '../../context.ts'
+import { countOf } from '../../counts.ts'
+import { usage } from '../../failure.ts'
+import { shortTime } from '../../output/figures.ts'
+import type { Output } from '../../output/output.ts'
+import { fit, padEnd, printable } from '../../output/text.ts'
+
+const SHOWN = 20
+const TYPE_COLUMNS = 16
+/** Values are what `svc tail` follows. */
+const TYPES = EVENT_TYPES.filter(type => type !== 'message_value')
+const TROUBLE = /error|down|degraded|dropped|failed|full|lost|damaged|silent|broken/
+
+interface EventsOptions {
+  readonly flow?: string
+  readonly type?: EventType
+  readonly since?: string
+  readonly limit?: number
+  readonly follow?: boolean
+  readonly json?: boolean
+}
+
+export function addEvents(program: Command, context: Context): void {
+  program
+    .command('events')
+    .description('what happened in the engine, the newest last')
+    .option('--flow <name>', 'only events of this flow')
+    .addOption(new Option('--type <type>', 'only events of this type, such as node_error').argParser(typeOf))
+    .option('--since <time>', 'only those from this time on, RFC 3339 with an offset')
+    .option('--limit <count>', `begin with at most this many, ${SHOWN} when not given`, countOf('--limit'))
+    .option('--follow', 'go on with what happens from now on, until Ctrl-C')
+    .option('--json', 'print a JSON document for each event, one a line')
+    .action(async (options: EventsOptions, command: Command) => {
+      const find = () => engineOf(context, command)
+      const show = shower(context.output, options)
+      const list = async () => {
+        const { flow, type, since, limit = SHOWN } = options
+        const { items } = await new Client(find()).events.list({ flow, type, since, limit })
+        return items.reverse()
+      }
+      if (options.follow) return follow(find, list, options, show, context.output)
+      const events = await list()
+      if (events.length === 0) context.output.note('there are no such events')
+      for (const event of events) show(event)
+    })
+}
+
+/** What was kept comes first. What happens while that is read waits behind it, and is shown once. */
+async function follow(
+  find: () => { url: string; token: string | null },
+  list: () => Promise<EngineEvent[]>,
+  { flow, type }: EventsOptions,
+  show: (event: EngineEvent) => void,
+  output: Output,
+): Promise<never> {
+  const following = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<never>()
+  let waiting: EngineEvent[] | null = []
+  let wasLost = false
+  await followLive({
+    find,
+    onEvent: event => {
+      if ((flow !== undefined && event.flow !== flow) || (type !== undefined && event.type !== type)) return
+      if (waiting === null) show(event)
+      else waiting.push(event)
+    },
+    onFollowing: following.resolve,
+    onLink: url => {
+      if (url === null) output.note('the connection is lost; trying again')
+      else if (wasLost) output.note(`connected again to ${url}; what happened meanwhile is in "svc events"`)
+      wasLost ||= url === null
+    },
+    onFailure: error => {
+      following.reject(error)
+      ended.reject(error)
+    },
+  })
+  await following.promise
+  const kept = await list()
+  const shown = new Set(kept.map(event => JSON.stringify(event)))
+  for (const event of kept) show(event)
+  for (const event of waiting) if (!shown.has(JSON.stringify(event))) show(event)
+  waiting = null
+  return ended.promise
+}
+
+function typeOf(text: string): EventType {
+  const known = TYPES.find(type => type === text)
+  if (known === undefined) throw usage(`--type is ${JSON.stringify(text)}; the types are ${TYPES.join(', ')}.`)
+  return known
+}
+
+/** `2026-01-01 12:00:00  node_error       machine.alarm  code=node_error …`, as wide as the terminal. */
+function shower(output: Output, { json }: EventsOptions): (event: EngineEvent) => void {
+  if (json) return event => output.jsonLine(event)
+  return ({ type, ts, flow, run, ...rest }) => {
+    const words = Object.entries(rest).flatMap(([key, value]) => wordOf(key, value))
+    const subject = rest['node'] === undefined && flow !== null ? [flow] : []
+    const about = [...subject, ...(run === null ? [] : [`run ${run}`]), ...words].join('  ')
+    const head = `${shortTime(ts)}  ${padEnd(type, TYPE_COLUMNS)}  `
+    const width = output.width
+    const text = printable(about)
+    const tail = width === undefined ? text : fit(text, Math.max(8, width - head.length))
+    output.lines([TROUBLE.test(type) ? `${output.style('red', head)}${tail}` : `${head}${tail}`])
+  }
+}
+
+function wordOf(key: string, value: unknown): string[] {
+  if (value === null || value === undefined || key === 'stack') return []
+  if (key === 'node' || key === 'message' || key === 'text') return [String(value)]
+  return [`${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`]
+}

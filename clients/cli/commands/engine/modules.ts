@@ -1,0 +1,21 @@
+import type { Command } from 'commander'
+import { type Context, connect } from '../../context.ts'
+import { addGroup } from '../../group.ts'
+
+export function addModules(program: Command, context: Context): void {
+  addGroup(program, context, {
+    name: 'modules',
+    description: 'the modules that bodies import',
+    commands: [addModulesRefresh],
+  })
+}
+
+function addModulesRefresh(modules: Command, context: Context): void {
+  modules
+    .command('refresh')
+    .description('load every body anew, with what it imports; nothing is installed')
+    .action(async (_options: object, command: Command) => {
+      await connect(context, command).refreshModules()
+      context.output.note('every body is loaded anew')
+    })
+}

@@ -1,0 +1,13 @@
+import type { Command } from 'commander'
+import { type Context, connect } from '../../context.ts'
+
+export function addFlowsDelete(flows: Command, context: Context): void {
+  flows
+    .command('delete')
+    .description('end a flow and remove it; its history stays, so that flows restore brings it back')
+    .argument('<name>', 'the flow')
+    .action(async (name: string, _options: object, command: Command) => {
+      await connect(context, command).flows.delete(name)
+      context.output.note(`flow ${name} is deleted; "svc flows history ${name}" lists what can be restored`)
+    })
+}

@@ -1,0 +1,13 @@
+import type { Command } from 'commander'
+import { type Context, connect } from '../../context.ts'
+
+export function addNodesAck(nodes: Command, context: Context): void {
+  nodes
+    .command('ack')
+    .description("acknowledge a node's last error: the node is no longer shown as failed")
+    .argument('<flow.node>', 'the node')
+    .action(async (node: string, _options: object, command: Command) => {
+      await connect(context, command).nodes.acknowledge(node)
+      context.output.note(`the last error of ${node} is acknowledged`)
+    })
+}

@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
+import type { Context } from './context.ts'
+import { usage } from './failure.ts'
+import { ask, askHidden } from './output/prompt.ts'
+
+/** From the file that the flag names (`-` is standard input), else asked for on the terminal, not shown. */
+export function passwordOf(
+  context: Context,
+  flag: string,
+  path: string | undefined,
+  question: string,
+): Promise<string> {
+  return path === undefined ? askFor(context, flag, question, askHidden) : readPassword(context, flag, path)
+}
+
+export const askName = (context: Context, flag: string): Promise<string> => askFor(context, flag, 'user: ', ask)
+
+/** Asked twice on the terminal, so that a slip of the hand locks nobody out. */
+export async function newPasswordOf(context: Context, flag: string, path: string | undefined): Promise<string> {
+  const password = await passwordOf(context, flag, path, 'new password: ')
+  if (path === undefined && password !== (await passwordOf(context, flag, path, 'again: ')))
+    throw usage('The two passwords differ. Nothing was changed.')
+  return password
+}
+
+async function askFor(context: Context, flag: string, question: string, prompt: typeof ask): Promise<string> {
+  if (!context.stdin.isTTY) throw usage(`Standard input is no terminal to ask on; give ${flag}.`)
+  return prompt(context.stdin, question)
+}
+
+async function readPassword(context: Context, flag: string, path: string): Promise<string> {
+  if (path === '-') return (await text(context.stdin)).replace(/\r?\n$/, '')
+  try {
+    return readFileSync(resolve(context.cwd, path), 'utf8').replace(/\r?\n$/, '')
+  } catch (error) {
+    throw usage(`${flag} ${path} cannot be read (${(error as Error).message}).`)
+  }
+}

@@ -1,0 +1,36 @@
+import type { AccessToken, CreateUser, User } from '../../protocol/nouns/user.ts'
+import type { Calls } from './calls.ts'
+import { type List, readPages } from './pages.ts'
+
+/** Who may sign in; all but `me` and `changePassword` are for superusers. */
+export class Users {
+  readonly #calls: Calls
+
+  constructor(calls: Calls) {
+    this.#calls = calls
+  }
+
+  me(): Promise<User> {
+    return this.#calls.get('/users/me')
+  }
+
+  /** By name. */
+  list(most?: number): Promise<List<User>> {
+    return readPages(this.#calls, '/users', {}, most)
+  }
+
+  async add(user: CreateUser): Promise<User> {
+    return (await this.#calls.json<User>({ method: 'POST', path: '/users', json: user })).body
+  }
+
+  /** Every token of theirs ends at once. */
+  async remove(name: string): Promise<void> {
+    await this.#calls.json({ method: 'DELETE', path: `/users/${encodeURIComponent(name)}` })
+  }
+
+  /** Your own. Every token of yours ends, that of this client too; the answer is a new one. */
+  async changePassword(old: string, password: string): Promise<AccessToken> {
+    const json = { old, new: password }
+    return (await this.#calls.json<AccessToken>({ method: 'POST', path: '/users/me/password', json })).body
+  }
+}
