@@ -301,6 +301,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     store: store.runs,
     coordinator,
     flow: name => flows.existing(name),
+    codeDigest: () => code.read(),
     dtypeOf: (flow, message) => flows.dtypeOf(flow, message),
     fits,
     hasArtifact: digest => artifacts.has(digest),

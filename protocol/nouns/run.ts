@@ -90,7 +90,10 @@ export const Run = Type.Object({
   seed: orNull(Type.Integer()),
   timeout: orNull(Type.Number({ description: 'seconds' })),
   no_cache: Type.Boolean(),
-  group: orNull(Type.String()),
+  group: orNull(Type.String({ description: 'The first of its groups.' })),
+  groups: Type.Array(Type.String(), {
+    description: 'The one that it was created with, then those that a repeat of its key named.',
+  }),
   idempotency_key: orNull(Type.String()),
   version: Type.Integer({ description: 'Of the flow that it runs.' }),
   commit: Type.String({ description: 'Of the flow store.' }),
@@ -116,6 +119,19 @@ export const Run = Type.Object({
   duration: orNull(Type.Number({ description: 'Seconds since the start; of a running run so far.' })),
 })
 export type Run = Static<typeof Run>
+
+/** What a run of a flow would execute if it were created now. */
+export const Runnable = Type.Object({
+  flow: Type.String(),
+  version: Type.Integer(),
+  commit: Type.String({ description: 'Of the flow store.' }),
+  content_digest: Type.String({
+    description: 'SHA-256 of the nodes and inputs of the flow, without where nodes are drawn.',
+  }),
+  code_digest: orNull(Type.String({ description: 'Of the repository around the installation, as it stands now.' })),
+  origin_commit: orNull(Type.String({ description: 'Of that repository; `-dirty` when changed.' })),
+})
+export type Runnable = Static<typeof Runnable>
 
 /** Resources as asked for, and as granted: cut down to the largest machine. */
 export const ResourceAmounts = Type.Object({

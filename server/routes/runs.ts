@@ -12,6 +12,7 @@ import {
   RunId,
   RunNode,
   RunNodeWhy,
+  Runnable,
   RunStatus,
 } from '../../protocol/nouns/run.ts'
 import type { Engine } from '../engine.ts'
@@ -98,6 +99,16 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
         if (mismatch) told['idempotency-mismatch'] = 'inputs'
         return { status: replayed ? 200 : 201, body: run, headers: told }
       },
+    }),
+    route({
+      method: 'GET',
+      path: '/runs/flows/{name}',
+      who: 'user',
+      tag,
+      summary: 'What a run of the flow would execute now: its content and the code around the installation.',
+      params: { name: existing(FlowName, 'flow_not_found') },
+      answers: { 200: Runnable },
+      handle: async ({ params }) => ok(await runs.runnable(params.name)),
     }),
     route({
       method: 'GET',

@@ -14,6 +14,7 @@ import {
   type RunCounts,
   type RunNode,
   type RunNodeWhy,
+  type Runnable,
 } from '../../protocol/nouns/run.ts'
 import { keyText } from '../../protocol/values/canonical-json.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
@@ -21,6 +22,7 @@ import type {
   ExportMetricsRequest,
   ExportRunsRequest,
   NewRun,
+  RepeatRun,
   RunExport,
   RunSelection,
   RunStore,
@@ -46,6 +48,8 @@ export interface CreatedBatchRun {
 export interface Runs {
   /** Resolves when the run is durable. */
   create(flow: string, request: CreateRun, caller: string): Promise<CreatedBatchRun>
+  /** What a run of the flow would execute now. */
+  runnable(flow: string): Promise<Runnable>
   list(page: RunsPage): Promise<List<Run> & { counts: RunCounts }>
   get(id: string): Promise<Run>
   nodes(id: string): Promise<List<RunNode>>
@@ -72,6 +76,8 @@ export interface BatchRunsParts {
   readonly coordinator: Coordinator
   /** Throws `flow_not_found`. */
   flow(name: string): RunnableFlow
+  /** Of the repository around the installation, as it stands now; null without one. */
+  codeDigest(): Promise<{ digest: string; commit: string } | null>
   dtypeOf(flow: string, message: string): Dtype | null
   fits(value: unknown, dtype: Dtype): { text: string } | null
   hasArtifact(digest: string): boolean
@@ -93,7 +99,15 @@ export class BatchRuns implements Runs {
     const flow = this.#parts.flow(name)
     const inputs = request.inputs ?? {}
     const seed = request.seed ?? null
-    const resolved = await this.#resolve(flow, inputs, seed)
+    const groups = request.group === undefined ? [] : [request.group]
+    let resolved: Record<string, unknown>
+    try {
+      resolved = await this.#resolve(flow, inputs, seed)
+    } catch (error) {
+      const there = await this.#repeated(request, { flow: name, created_by: caller, groups }, error)
+      const mismatch = keyText({ inputs, seed }) !== keyText({ inputs: there.inputs, seed: there.seed })
+      return { run: shownRun(there, this.#parts.now_us()), replayed: true, mismatch }
+    }
     const inputs_digest = sha256(keyText({ inputs: resolved, seed }))
     return this.#create({
       id: uuidv7(),
@@ -103,7 +117,7 @@ export class BatchRuns implements Runs {
       seed,
       timeout: request.timeout ?? null,
       no_cache: request.no_cache ?? false,
-      group: request.group ?? null,
+      groups,
       idempotency_key: request.idempotency_key ?? null,
       version: flow.version,
       commit: flow.commit,
@@ -115,6 +129,32 @@ export class BatchRuns implements Runs {
       retry_of: null,
       attempt: 1,
     })
+  }
+
+  /** A run that has the key is answered whatever has become of the flow's inputs since; without one the refusal stands. */
+  async #repeated(
+    { idempotency_key }: CreateRun,
+    repeat: Omit<RepeatRun, 'idempotency_key'>,
+    refusal: unknown,
+  ): Promise<StoredRun> {
+    if (idempotency_key === undefined || !(refusal instanceof ServiceError)) throw refusal
+    const there = await this.#parts.store.repeat({ ...repeat, idempotency_key })
+    if (there === null) throw refusal
+    return there
+  }
+
+  async runnable(name: string): Promise<Runnable> {
+    const { version, commit, document } = this.#parts.flow(name)
+    const nodes = document.nodes.map(({ position: _, ...node }) => node)
+    const code = await this.#parts.codeDigest()
+    return {
+      flow: name,
+      version,
+      commit,
+      content_digest: sha256(keyText({ ...document, nodes })),
+      code_digest: code?.digest ?? null,
+      origin_commit: code?.commit ?? null,
+    }
   }
 
   /** As the flow stands now, on the inputs as they were given then. */
@@ -131,7 +171,7 @@ export class BatchRuns implements Runs {
       seed: before.seed,
       timeout: before.timeout,
       no_cache: before.no_cache,
-      group: before.group,
+      groups: before.groups,
       idempotency_key: null,
       version: flow.version,
       commit: flow.commit,
@@ -147,7 +187,8 @@ export class BatchRuns implements Runs {
   }
 
   async #create(run: NewRun): Promise<CreatedBatchRun> {
-    const { id, flow, group, cause, created_by } = run
+    const { id, flow, groups, cause, created_by } = run
+    const group = groups[0] ?? null
     const event = eventOf('run_created', flow, this.#parts.now_us(), { run: id, group, cause, by: created_by })
     const { created_at, there } = await this.#parts.store.create(run, event)
     if (there !== null) {

@@ -273,6 +273,41 @@ test('one key, one run: a repeat answers the first, and says so when its inputs 
   assert.equal(other.replayed, false)
 })
 
+test('a repeat of a key answers its run whatever has become of the inputs since', async () => {
+  const story = new BatchStory(live.engine)
+  const body = source('export default ({ x }) => ({ y: x })')
+  await story.save('repeated', flow([body], { message: 'x', dtype: 'int' }))
+  const { runs } = live.engine
+  const repeat = (inputs: Record<string, unknown>) =>
+    runs.create('repeated', { inputs, idempotency_key: 'k', group: 'later' }, 'tests')
+  const { run } = await repeat({ x: 1 })
+  await story.ended(run.id)
+  const moved = { ...body, ports: { ...body.ports, inputs: [input('z', 'int')] } }
+  await story.save('repeated', flow([moved], { message: 'z', dtype: 'int' }))
+  const again = await repeat({ x: 1 })
+  assert.deepEqual([again.run.id, again.replayed, again.mismatch], [run.id, true, false])
+  const other = await repeat({ x: 2 })
+  assert.deepEqual([other.run.id, other.mismatch], [run.id, true])
+  const fresh = runs.create('repeated', { inputs: { x: 1 }, idempotency_key: 'new' }, 'tests')
+  assert.equal(await refused(fresh), 'bad_input')
+})
+
+test('what a run would execute is told by its content and the code around it, not by where nodes are drawn', async () => {
+  const story = new BatchStory(live.engine)
+  const body = source('export default ({ x }) => ({ y: x })')
+  const { runs } = live.engine
+  const saved = async (node: FlowNode) => {
+    const { commit, version } = await story.save('told', flow([node], { message: 'x', dtype: 'int' }))
+    const told = await runs.runnable('told')
+    assert.deepEqual([told.flow, told.commit, told.version, told.code_digest], ['told', commit, version, null])
+    return told.content_digest
+  }
+  const first = await saved(body)
+  assert.equal(await saved({ ...body, position: { x: 5, y: 6 } }), first)
+  assert.notEqual(await saved({ ...body, settings: { window: 12 } }), first)
+  assert.equal(await refused(runs.runnable('nothing')), 'flow_not_found')
+})
+
 test('a queued run executes the flow as it was when it was created', async () => {
   const story = new BatchStory(live.engine)
   const gate = new Gate(live.data_dir, 'pinned')

@@ -118,6 +118,24 @@ export function runStories(kind: string, engine: () => Engine): void {
       assert.deepEqual(await listed({ flow: boiler }), [run.id])
     })
 
+    story('with a key that was given before join the group of the repeat', async ({ runs, boiler, create, listed }) => {
+      const run = await create({ idempotency_key: 'k', group: `${boiler}-first`, inputs: { a: 1 } })
+      const alone = await create({ group: `${boiler}-second`, inputs: { a: 1 } })
+      const repeated = async (group: string) =>
+        (await runs.create(boiler, { idempotency_key: 'k', group, inputs: { a: 1 } }, 'ada')).run
+      for (let times = 0; times < 2; times++) {
+        const { id, group, groups } = await repeated(`${boiler}-second`)
+        assert.deepEqual([id, group, groups], [run.id, `${boiler}-first`, [`${boiler}-first`, `${boiler}-second`]])
+      }
+      await repeated(`${boiler}-first`)
+      assert.deepEqual((await runs.get(run.id)).groups, [`${boiler}-first`, `${boiler}-second`])
+      assert.deepEqual(await listed({ group: `${boiler}-first` }), [run.id])
+      assert.deepEqual(await listed({ group: `${boiler}-second` }), [alone.id, run.id])
+      assert.deepEqual(await listed({ group: `${boiler}-second`, before: microseconds(alone.created_at) }), [run.id])
+      const { items, count } = await runs.list({ ...ALL, group: `${boiler}-second`, limit: 1, offset: 1 })
+      assert.deepEqual([items.map(({ id }) => id), count], [[run.id], 2])
+    })
+
     story(
       'with the same key, of another flow or another caller, are others',
       async ({ runs, boiler, tank, create }) => {

@@ -9,6 +9,7 @@ import {
   type Run,
   type RunNode,
   type RunNodeWhy,
+  type Runnable,
 } from '../../protocol/nouns/run.ts'
 import { keyText } from '../../protocol/values/canonical-json.ts'
 import type { CreatedBatchRun, Runs, RunsPage } from '../../server/runs/batch-runs.ts'
@@ -38,6 +39,7 @@ export class RunsDouble implements Runs {
         one.flow === flow &&
         one.created_by === caller,
     )
+    for (const group of run.groups) if (there?.groups.includes(group) === false) there.groups.push(group)
     if (there !== undefined)
       return { run: this.#shown(there), replayed: true, mismatch: there.inputs_digest !== run.inputs_digest }
     this.#runs.set(run.id, run)
@@ -56,7 +58,7 @@ export class RunsDouble implements Runs {
       seed,
       timeout: request.timeout ?? null,
       no_cache: request.no_cache ?? false,
-      group: request.group ?? null,
+      groups: request.group === undefined ? [] : [request.group],
       idempotency_key: request.idempotency_key ?? null,
       version: 1,
       commit: 'c'.repeat(64),
@@ -78,6 +80,12 @@ export class RunsDouble implements Runs {
     }
   }
 
+  async runnable(flow: string): Promise<Runnable> {
+    this.#flowExists(flow)
+    const digests = { content_digest: 'd'.repeat(64), code_digest: null, origin_commit: null }
+    return { flow, version: 1, commit: 'c'.repeat(64), ...digests }
+  }
+
   #shown(run: StoredRun): Run {
     return shownRun(run, this.#now_us)
   }
@@ -91,7 +99,7 @@ export class RunsDouble implements Runs {
   async list({ limit, offset, flow, group, status, since, before }: RunsPage) {
     const chosen = [...this.#runs.values()]
       .filter(run => flow === null || run.flow === flow)
-      .filter(run => group === null || run.group === group)
+      .filter(run => group === null || run.groups.includes(group))
       .filter(run => status === null || run.status === status)
       .filter(run => since === null || run.created_at >= since)
       .filter(run => before === null || run.created_at < before)
@@ -126,10 +134,10 @@ export class RunsDouble implements Runs {
   async retry(id: string, caller: string): Promise<Run> {
     const before = this.#existing(id)
     if (isLive(before.status)) throw new ServiceError('run_not_ended', `Run ${id} is ${before.status}.`)
-    const { flow, cause, seed, timeout, no_cache, group, inputs, origin_commit, attempt } = before
+    const { flow, cause, seed, timeout, no_cache, groups, inputs, origin_commit, attempt } = before
     this.#flowExists(flow)
     const run = this.#new(flow, { cause, no_cache, inputs }, caller)
-    Object.assign(run, { seed, timeout, group, origin_commit, retry_of: id, attempt: attempt + 1 })
+    Object.assign(run, { seed, timeout, groups, origin_commit, retry_of: id, attempt: attempt + 1 })
     run.inputs_digest = before.inputs_digest
     this.#runs.set(run.id, run)
     return this.#shown(run)

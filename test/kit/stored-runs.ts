@@ -21,7 +21,7 @@ export const newRun = (flow: string, more: Partial<NewRun> = {}): NewRun => ({
   seed: null,
   timeout: null,
   no_cache: false,
-  group: null,
+  groups: [],
   idempotency_key: null,
   version: 1,
   commit: 'c0ffee',

@@ -26,6 +26,8 @@ const FAILED_POLLS = 5
 
 const LIVE: readonly RunStatus[] = ['queued', 'running']
 export const hasEnded = (run: Run): boolean => !LIVE.includes(run.status)
+/** It ended, and has no result. */
+export const isFailed = ({ status }: Run): boolean => status === 'failed' || status === 'cancelled'
 
 /** Counts polls that failed in a row; `failed` throws when it was one too many, or when no later one can do better. */
 export class Tolerance {

@@ -1,9 +1,18 @@
 import { limits } from '../../../protocol/limits.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
-import type { CreateRun, Run, RunCounts, RunNode, RunNodeWhy, RunStatus } from '../../../protocol/nouns/run.ts'
+import type {
+  CreateRun,
+  Run,
+  RunCounts,
+  RunNode,
+  RunNodeWhy,
+  Runnable,
+  RunStatus,
+} from '../../../protocol/nouns/run.ts'
 import type { Calls } from '../calls.ts'
 import { type Export, type ExportForm, openExport } from '../exports/exports.ts'
 import { type List, readPages } from '../pages.ts'
+import { type CreatedRun, KeyedRuns } from './keyed-runs.ts'
 import { followRun } from './run-follow.ts'
 import { type Attempt, signalOf, type WaitOptions, waitForRun } from './run-wait.ts'
 
@@ -21,14 +30,6 @@ export interface RunSelection {
 export interface RunsPage extends List<Run> {
   /** By flow, over all runs whatever the selection. */
   counts: RunCounts
-}
-
-export interface CreatedRun {
-  run: Run
-  /** The key named a run that was there already: it is the one answered. */
-  replayed: boolean
-  /** And the inputs of that run are others than those that were given. */
-  mismatch: boolean
 }
 
 /** Batch runs. */
@@ -54,6 +55,19 @@ export class Runs {
       replayed: headers['idempotency-replayed'] === 'true',
       mismatch: headers['idempotency-mismatch'] !== undefined,
     }
+  }
+
+  /** What a run of the flow would execute now. */
+  runnable(flow: string): Promise<Runnable> {
+    return this.#calls.get(`/runs/flows/${encodeURIComponent(flow)}`)
+  }
+
+  /**
+   * The run of what the flow would execute now with this request, started unless there is one that did not fail. The same seed,
+   * inputs, timeout and use of the cache of the same flow and code are the same run; so is an `idempotency_key`, if one is given.
+   */
+  once(flow: string, request: CreateRun = {}): Promise<CreatedRun> {
+    return new KeyedRuns(this, flow, 'once').start(request)
   }
 
   get(id: string, options: Attempt = {}): Promise<Run> {

@@ -11,6 +11,7 @@ import type {
   FinishRun,
   MetricNamesRequest,
   NewRun,
+  RepeatRun,
   RunPage,
   SeriesRequest,
   WrittenProgress,
@@ -132,6 +133,7 @@ export interface Sample {
 /** Writes of batch runs. What they do depends on the file and on what they carry alone; they cross as JSON, which the redo log keeps. */
 export type RunWrite =
   | { type: 'create_run'; run: NewRun; event: EngineEvent | null; at: number }
+  | { type: 'repeat_run'; repeat: RepeatRun }
   | { type: 'claim_run'; claim: ClaimRun }
   | { type: 'finish_run'; finish: FinishRun; progress: WrittenProgress | null; then: ClaimRun | null }
   | { type: 'cancel_run'; id: string; at: number }

@@ -18,6 +18,7 @@ import type {
   NearestRun,
   NewRun,
   OpenedExport,
+  RepeatRun,
   RunExport,
   RunPage,
   RunProgress,
@@ -52,6 +53,10 @@ export class RunClient implements RunStore {
 
   create(run: NewRun, event: EngineEvent | null): Promise<CreatedRun> {
     return this.#write({ type: 'create_run', run, event, at: this.#parts.now_us() })
+  }
+
+  repeat(repeat: RepeatRun): Promise<StoredRun | null> {
+    return this.#write({ type: 'repeat_run', repeat })
   }
 
   claim(claim: ClaimRun): Promise<ClaimedRun | null> {

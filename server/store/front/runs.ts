@@ -17,7 +17,8 @@ export interface StoredRun {
   seed: number | null
   timeout: number | null
   no_cache: boolean
-  group: string | null
+  /** The one that it was created with comes first. */
+  groups: string[]
   idempotency_key: string | null
   version: number
   commit: string
@@ -48,7 +49,7 @@ export type NewRun = Pick<
   | 'seed'
   | 'timeout'
   | 'no_cache'
-  | 'group'
+  | 'groups'
   | 'idempotency_key'
   | 'version'
   | 'commit'
@@ -63,6 +64,9 @@ export type NewRun = Pick<
 
 /** The time that a new run got; or the run of the same flow, caller and key that was there, and nothing was written. */
 export type CreatedRun = { created_at: number; there: null } | { created_at: null; there: StoredRun }
+
+/** A request with a key that may name a run that is there. */
+export type RepeatRun = Pick<NewRun, 'flow' | 'created_by' | 'groups'> & { idempotency_key: string }
 
 export interface ClaimRun {
   id: string
@@ -265,6 +269,8 @@ export interface LoadedRuns {
 /** The front's side: writes resolve when they are on disk, in the order they were called; reads see what was answered before them. */
 export interface RunStore {
   create(run: NewRun, event: EngineEvent | null): Promise<CreatedRun>
+  /** The run that has the key, which is put into the groups as well; null when there is none. */
+  repeat(request: RepeatRun): Promise<StoredRun | null>
   /** Null when it is queued no more. */
   claim(claim: ClaimRun): Promise<ClaimedRun | null>
   /** Not finished when it is not running under this epoch. `then` is claimed in the same transaction. */

@@ -5,6 +5,7 @@ import { runs } from './0002-runs.ts'
 import { signIns } from './0003-sign-ins.ts'
 import { waiting } from './0004-waiting.ts'
 import { metricsDropped } from './0005-metrics-dropped.ts'
+import { runGroups } from './0006-run-groups.ts'
 
 export interface Migration {
   readonly number: number
@@ -13,7 +14,7 @@ export interface Migration {
 }
 
 /** Numbered from 1 without gaps, forward only. A published one is never changed: a change is the next number. */
-export const migrations: readonly Migration[] = [first, runs, signIns, waiting, metricsDropped]
+export const migrations: readonly Migration[] = [first, runs, signIns, waiting, metricsDropped, runGroups]
 
 export const schemaVersion = (db: Connection): number => db.pragma('user_version', { simple: true }) as number
 

@@ -10,7 +10,8 @@ export const ALL_FLOWS = 0
 /** The flow by a subquery: SQLite plans a join with a parameter anew each time that it is run, which costs more than the row. */
 export const RUN_COLUMNS = `r.seq, r.id, (SELECT f.name FROM flows f WHERE f.id = r.flow) AS flow, r.status, r.cause, r.created_by, r.seed, r.timeout, r.no_cache, r.grouped,
   r.idempotency_key, r.version, r."commit", r.origin, r.origin_commit, r.code_digest, r.inputs, r.resolved, r.inputs_digest, r.result,
-  r.terminal, r.error, r.retry_of, r.attempt, r.created_at, r.started_at, r.finished_at, r.cancel_requested_at`
+  r.terminal, r.error, r.retry_of, r.attempt, r.created_at, r.started_at, r.finished_at, r.cancel_requested_at,
+  (SELECT json_group_array(g.grouped ORDER BY g.position) FROM run_groups g WHERE g.run = r.seq) AS joined`
 
 export interface RunRow {
   seq: number
@@ -41,6 +42,8 @@ export interface RunRow {
   started_at: number | null
   finished_at: number | null
   cancel_requested_at: number | null
+  /** The groups after `grouped`. */
+  joined: string
 }
 
 /** What stepped aside for a rename has a mark before its name; people see the name it had. */
@@ -49,12 +52,12 @@ export const shownName = (name: string): string => name.replace(/^~\d+\./, '')
 export const runOf = (row: RunRow): StoredRun => readable('runs', { seq: row.seq }, () => parsedRun(row))
 
 function parsedRun(row: RunRow): StoredRun {
-  const { seq: _seq, grouped, ...same } = row
+  const { seq: _seq, grouped, joined, ...same } = row
   return {
     ...same,
     flow: shownName(row.flow),
     no_cache: row.no_cache === 1,
-    group: grouped,
+    groups: [...(grouped === null ? [] : [grouped]), ...(JSON.parse(joined) as string[])],
     origin: parsed<Record<string, unknown>>(row.origin),
     inputs: JSON.parse(row.inputs) as Record<string, unknown>,
     resolved: JSON.parse(row.resolved) as Record<string, unknown>,

@@ -30,9 +30,9 @@ export class RunSelections {
   }
 
   page(selection: RunSelection, limit: number, offset: number): SelectedRun[] {
-    const { clause, values } = this.#clause(selection)
+    const { from, values } = this.#from(selection)
     const sql = `SELECT r.seq, r.id, r.flow, r.created_at FROM runs r WHERE r.seq IN (
-      SELECT r.seq FROM runs r ${clause} ORDER BY r.created_at DESC LIMIT ? OFFSET ?) ORDER BY r.seq DESC`
+      SELECT seq FROM (${from}) ORDER BY created_at DESC LIMIT ? OFFSET ?) ORDER BY r.seq DESC`
     return this.#prepared(sql).all(...values, limit, offset) as SelectedRun[]
   }
 
@@ -42,14 +42,30 @@ export class RunSelections {
       const flow = selection.flow === null ? ALL_FLOWS : this.#flowOf(selection.flow)
       return this.#counted.get({ flow, status: selection.status })!
     }
-    const { clause, values } = this.#clause(selection)
-    const { count } = this.#prepared(`SELECT count(*) AS count FROM runs r ${clause}`).get(...values) as {
+    const { from, values } = this.#from(selection)
+    const { count } = this.#prepared(`SELECT count(*) AS count FROM (${from})`).get(...values) as {
       count: number
     }
     return count
   }
 
-  #clause({ flow, group, status, since, before }: RunSelection): { clause: string; values: unknown[] } {
+  /** `seq` and `created_at` of what is selected. A group has the runs that began in it and those that joined it. */
+  #from(selection: RunSelection): { from: string; values: unknown[] } {
+    const { flow, group, status } = selection
+    const { conditions, values } = this.#conditions(selection)
+    const where = (first: string[]): string => {
+      const all = [...first, ...conditions]
+      return all.length === 0 ? '' : ` WHERE ${all.join(' AND ')}`
+    }
+    const columns = 'SELECT r.seq, r.created_at FROM'
+    const own = (first: string[]): string =>
+      `${columns} runs r INDEXED BY ${indexFor(flow, group, status)}${where(first)}`
+    if (group === null) return { from: own([]), values }
+    const joined = `SELECT r.seq, g.created_at FROM run_groups g CROSS JOIN runs r ON r.seq = g.run${where(['g.grouped = ?'])}`
+    return { from: `${own(['r.grouped = ?'])} UNION ALL ${joined}`, values: [group, ...values, group, ...values] }
+  }
+
+  #conditions({ flow, status, since, before }: RunSelection): { conditions: string[]; values: unknown[] } {
     const conditions: string[] = []
     const values: unknown[] = []
     const where = (condition: string, value: unknown): void => {
@@ -57,13 +73,11 @@ export class RunSelections {
       conditions.push(condition)
       values.push(value)
     }
-    where('r.grouped = ?', group)
     where('r.flow = ?', flow === null ? null : this.#flowOf(flow))
     where('r.status = ?', status)
     where('r.created_at >= ?', since)
     where('r.created_at < ?', before)
-    const all = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
-    return { clause: `INDEXED BY ${indexFor(flow, group, status)}${all}`, values }
+    return { conditions, values }
   }
 
   #flowOf(name: string): number {

@@ -11,6 +11,7 @@ import type {
   FinishRun,
   LoadedRuns,
   NewRun,
+  RepeatRun,
   StoredRun,
   WrittenProgress,
 } from '../front/runs.ts'
@@ -45,6 +46,7 @@ export class RunWriter {
   readonly #byKey: Statement<RunRow>
   readonly #byId: Statement<RunRow>
   readonly #insert: Statement
+  readonly #join: Statement
   readonly #last: Statement<number | null>
   readonly #claim: Statement<Moved>
   readonly #finish: Statement<Moved>
@@ -71,6 +73,10 @@ export class RunWriter {
       `INSERT INTO runs (id, flow, status, cause, created_by, seed, timeout, no_cache, grouped, idempotency_key, version, "commit", origin,
        origin_commit, inputs, resolved, inputs_digest, retry_of, attempt, created_at)
        VALUES (?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    )
+    this.#join = db.prepare(
+      `INSERT OR IGNORE INTO run_groups (grouped, created_at, run, position)
+       SELECT ?, created_at, seq, 1 + (SELECT count(*) FROM run_groups WHERE run = seq) FROM runs WHERE id = ? AND grouped IS NOT ?`,
     )
     this.#last = pluck('SELECT max(created_at) FROM runs')
     this.#claim = db.prepare(
@@ -110,8 +116,8 @@ export class RunWriter {
     const flow = this.#flow.get(run.flow)
     if (flow === undefined) throw new ServiceError('flow_not_found', `There is no flow "${run.flow}".`)
     if (run.idempotency_key !== null) {
-      const there = this.#byKey.get(flow, run.created_by, run.idempotency_key)
-      if (there) return { created_at: null, there: runOf(there) }
+      const there = this.#there(flow, run.created_by, run.idempotency_key, run.groups)
+      if (there !== null) return { created_at: null, there }
     }
     if (this.#run_counts.of('queued') >= this.#most_queued) {
       throw new ServiceError('too_many_runs', `${this.#most_queued} runs are queued.`)
@@ -126,7 +132,7 @@ export class RunWriter {
       run.seed,
       run.timeout,
       run.no_cache ? 1 : 0,
-      run.group,
+      run.groups[0] ?? null,
       run.idempotency_key,
       run.version,
       run.commit,
@@ -139,9 +145,24 @@ export class RunWriter {
       run.attempt,
       created_at,
     )
+    for (const group of run.groups.slice(1)) this.#join.run(group, run.id, group)
     this.#run_counts.move(flow, null, 'queued')
     if (event !== null) this.#events.write(event)
     return { created_at, there: null }
+  }
+
+  repeat({ flow: name, created_by, idempotency_key, groups }: RepeatRun): StoredRun | null {
+    const flow = this.#flow.get(name)
+    return flow === undefined ? null : this.#there(flow, created_by, idempotency_key, groups)
+  }
+
+  #there(flow: number, created_by: string, key: string, groups: readonly string[]): StoredRun | null {
+    const row = this.#byKey.get(flow, created_by, key)
+    if (!row) return null
+    const there = runOf(row)
+    const missing = groups.filter(group => !there.groups.includes(group))
+    for (const group of missing) this.#join.run(group, there.id, group)
+    return missing.length === 0 ? there : this.#get(there.id)
   }
 
   claim({ id, epoch, code_digest, origin_commit, started_at, whole: isAsked, event }: ClaimRun): ClaimedRun | null {

@@ -111,6 +111,8 @@ export class ControlWrites {
         return null
       case 'create_run':
         return runs.create(request.run, request.event, request.at)
+      case 'repeat_run':
+        return runs.repeat(request.repeat)
       case 'claim_run':
         return runs.claim(request.claim)
       case 'finish_run':

@@ -10,7 +10,7 @@ export const redoFile = (data_dir: string): string => join(data_dir, REDO_FILE)
 const HEADER_BYTES = 20
 const CHECKED_FROM = 8
 /** Counts the changes of what requests look like (`RunWrite`). */
-const FORMAT = 2
+const FORMAT = 3
 /** In a mark: nothing is written behind it, and the file may be gone. */
 const ENDED = ':ended'
 const FORMAT_BYTES = Buffer.from(Uint32Array.of(FORMAT).buffer)

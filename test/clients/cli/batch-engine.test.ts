@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -107,6 +108,37 @@ test('a run is made, told, found in the cache, compared, swept, exported and tri
     curve.map(({ name, step, value }) => [name, step, value]),
     [0, 2, 4].map(step => ['scaler.scale.loss', step, 3 / (step + 1)]),
   )
+})
+
+test('a sweep runs anew after the code of the repository changed, and finds the runs of the code before', async t => {
+  const { cwd, svc, runs } = await served(t)
+  const write = (factor: number): void => writeFileSync(join(cwd, 'factor.mjs'), `export const factor = ${factor}\n`)
+  write(2)
+  const identity = ['-c', 'user.name=t', '-c', 'user.email=t@example.org']
+  for (const words of [
+    ['init', '-q'],
+    ['add', 'factor.mjs'],
+    [...identity, 'commit', '-qm', 'first'],
+  ])
+    execFileSync('git', words, { cwd })
+  const scale = SCALER.nodes[0]!
+  const source = `import { factor } from '../../factor.mjs'\nexport default ({ x }) => ({ y: x * factor })`
+  const ports = { inputs: [{ name: 'x', dtype: 'float' }], outputs: [{ name: 'y', dtype: 'float' }] } as const
+  const document = { nodes: [{ ...scale, source, ports }], inputs: [{ message: 'x', dtype: 'float' }] }
+  writeFileSync(join(cwd, 'imports.json'), JSON.stringify(document))
+  assert.equal((await svc('flows', 'put', 'imports', 'imports.json')).code, 0)
+  const sweep = async () => {
+    const { stdout, stderr } = await svc('sweep', 'imports', '--param', 'x=3,5', '--group', 'grid', '--json')
+    const { items } = JSON.parse(stdout) as { items: { run: Run }[] }
+    return [/(\d) of 2 runs started/.exec(stderr)?.[1], items.map(({ run }) => run.result?.['y'])]
+  }
+  assert.deepEqual(await sweep(), ['2', [6, 10]])
+  assert.deepEqual(await sweep(), ['0', [6, 10]])
+  write(3)
+  assert.deepEqual(await sweep(), ['2', [9, 15]])
+  write(2)
+  assert.deepEqual(await sweep(), ['0', [6, 10]])
+  assert.equal((await runs('--group', 'grid')).length, 4)
 })
 
 test('Ctrl-C cancels a run that is waited for', async t => {

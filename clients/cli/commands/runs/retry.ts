@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import type { Run } from '../../../../protocol/nouns/run.ts'
 import type { Client } from '../../../client/client.ts'
+import { isFailed } from '../../../client/runs/run-wait.ts'
 import { type Context, connect } from '../../context.ts'
 import { usage } from '../../failure.ts'
-import { isFailed } from './sweep-runs.ts'
 
 export function addRetry(program: Command, context: Context): void {
   program

@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto'
 import type { Command } from 'commander'
-import type { CreateRun } from '../../../../protocol/nouns/run.ts'
 import { EXIT } from '../../../../protocol/settings.ts'
 import type { Client } from '../../../client/client.ts'
+import { KeyedRuns } from '../../../client/runs/keyed-runs.ts'
 import { hasEnded } from '../../../client/runs/run-wait.ts'
 import { type Context, connect } from '../../context.ts'
 import { Failure, usage } from '../../failure.ts'
@@ -11,7 +10,7 @@ import { originCommit } from '../../origin-commit.ts'
 import { params, took } from '../../output/run-text.ts'
 import { table } from '../../output/table.ts'
 import { addRequestOptions, type RequestOptions, requestOf } from './request.ts'
-import { type Entry, SweepRuns } from './sweep-runs.ts'
+import type { Entry } from './sweep-entry.ts'
 
 /** Requests at once, to start runs and to wait for them. */
 const AT_ONCE = 8
@@ -32,7 +31,8 @@ export function addSweep(program: Command, context: Context): void {
     .option('--param <name=v1,v2>', 'the values of an input, may be given again: each JSON, or else text', givenList)
   addRequestOptions(sweep, {
     timeout: 'fail a run that takes longer',
-    group: 'the group of the runs; one for each state of the flow when not given',
+    group:
+      'the group of the runs, also of those that are there; one for each state of the flow and its code when not given',
     key: 'part of every key: with another text, every run is another one',
   })
   sweep
@@ -42,38 +42,37 @@ export function addSweep(program: Command, context: Context): void {
     .action(async (flow: string, options: SweepOptions, command: Command) => {
       if (options.param === undefined) throw usage('Give at least one --param <name>=<v1>,<v2>.')
       const client = connect(context, command)
-      const base = await baseOf(client, flow, options)
-      const group = options.group ?? `sweep-${base.slice(0, DIGITS)}`
-      const request = requestOf({ ...options, group }, {}, originCommit(context.cwd))
-      const entries = product(options.param).map(inputs => entryOf(base, { ...request, inputs }))
-      const runs = new SweepRuns(client, flow)
-      if (options.dryRun) await runs.look(entries)
+      const runs = new KeyedRuns(client.runs, flow, 'sweep')
+      const request = requestOf(options, {}, originCommit(context.cwd))
+      request.group ??= `sweep-${(await runs.base(request)).slice(0, DIGITS)}`
+      const { group } = request
+      const entries = product(options.param).map(
+        (inputs): Entry => ({ request: { ...request, inputs }, run: null, is_started: false }),
+      )
+      if (options.dryRun) await look(runs, entries)
       else await startAndWait(context, client, runs, entries, options)
       print(context, group, entries, options)
     })
 }
 
-/**
- * What makes the same inputs another run: the flow as it stands, the seed, the text of `--key`. Where nodes are drawn makes
- * no difference.
- */
-async function baseOf(client: Client, flow: string, { seed, key }: SweepOptions): Promise<string> {
-  const { document } = await client.flows.get(flow)
-  const nodes = document.nodes.map(({ position: _, ...node }) => node)
-  return sha256(JSON.stringify([{ ...document, nodes }, seed ?? null, key ?? null]))
+async function start(runs: KeyedRuns, entry: Entry): Promise<void> {
+  const { run, replayed } = await runs.start(entry.request)
+  entry.run = run
+  entry.is_started = !replayed
 }
 
-function entryOf(base: string, request: CreateRun): Entry {
-  const named = Object.entries(request.inputs ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
-  return { key: `sweep:${sha256(base + JSON.stringify(named))}`, request, run: null, is_started: false }
+async function look(runs: KeyedRuns, entries: readonly Entry[]): Promise<void> {
+  for (const entry of entries) {
+    const { run, is_missing } = await runs.look(entry.request)
+    entry.run = run
+    entry.is_started = is_missing
+  }
 }
-
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 async function startAndWait(
   context: Context,
   client: Client,
-  runs: SweepRuns,
+  runs: KeyedRuns,
   entries: readonly Entry[],
   options: SweepOptions,
 ): Promise<void> {
@@ -81,7 +80,7 @@ async function startAndWait(
   const told = (done: number): void => output.progress(`${done} of ${entries.length} runs`)
   await interrupts.during(async signal => {
     try {
-      await eachOf(entries, signal, entry => runs.start(entry))
+      await eachOf(entries, signal, entry => start(runs, entry))
       if (!options.wait) return
       let done = 0
       await eachOf(entries, signal, async entry => {

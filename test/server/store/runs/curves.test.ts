@@ -79,7 +79,7 @@ test('a cached node has the curves of the run that executed it, under the names 
   })
   const reuse = (node: string, cache_key: string) =>
     nodeRow(node, { status: 'cached', cache_key, cached_from: executed.id })
-  const reader = await ranRun(store.runs, newRun('kettle', { group: 'sweep' }), {
+  const reader = await ranRun(store.runs, newRun('kettle', { groups: ['sweep'] }), {
     // Its own node "train" is what "fit" is there; one without curves, and one that has both names.
     nodes: [reuse('train', 'k1'), reuse('twin', 'k2'), nodeRow('own', { status: 'succeeded' })],
     metrics: curve('own.loss', 2),

@@ -17,7 +17,7 @@ test('a run goes from queued over running to its end, and a move that comes twic
     seed: 7,
     timeout: 1.5,
     no_cache: true,
-    group: 'sweep',
+    groups: ['sweep'],
     origin: { repository: 'r' },
     origin_commit: 'abc',
     inputs: { x: '@run:1.y' },

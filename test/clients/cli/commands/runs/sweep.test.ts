@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { givenInput, givenList, product } from '../../../../../clients/cli/given-values.ts'
-import type { FlowDocument } from '../../../../../protocol/nouns/flow-document.ts'
 import type { CreateRun, Run } from '../../../../../protocol/nouns/run.ts'
 import { ApiDouble, type Scripted } from '../../../../kit/api-double.ts'
 import { listOf, runId, runOf } from '../../../../kit/run-answers.ts'
@@ -11,12 +10,18 @@ import { against, ended, svc } from '../../../../kit/svc-against.ts'
 /** An engine that keeps runs by their keys; `ending` says how a new one ends. */
 async function keeping(t: TestContext, ending: (inputs: Record<string, unknown>, attempt: number) => Run['status']) {
   const runs: Run[] = []
+  /** What a run would execute now. */
   const state = {
-    document: { nodes: [{ id: 'a', type: 'code', ports: {}, position: { x: 0, y: 0 } }] } as FlowDocument,
+    flow: 'boiler',
+    version: 3,
+    commit: 'c'.repeat(64),
+    content_digest: 'one',
+    code_digest: 'first code',
+    origin_commit: null,
   }
   const selected = (query: Record<string, string>): Run[] =>
     runs
-      .filter(run => query['group'] === undefined || run.group === query['group'])
+      .filter(run => query['group'] === undefined || run.groups.includes(query['group']))
       .filter(run => query['before'] === undefined || run.created_at < query['before'])
       .toReversed()
       .slice(0, Number(query['limit']))
@@ -28,19 +33,24 @@ async function keeping(t: TestContext, ending: (inputs: Record<string, unknown>,
     const inputs_digest = JSON.stringify(inputs)
     const attempt = 1 + runs.filter(run => run.inputs_digest === inputs_digest).length
     const status = ending(inputs, attempt)
-    const run = runOf(runs.length + 1, { flow, status, idempotency_key, group, inputs, inputs_digest, ...more })
+    const { code_digest } = state
+    const groups = group === null ? [] : [group]
+    const fields = { flow, status, idempotency_key, group, groups, inputs, inputs_digest, code_digest, ...more }
+    const run = runOf(runs.length + 1, fields)
     runs.push(run)
     return run
   }
   const script: Record<string, Scripted> = {
-    'GET /flows/boiler': { act: () => ({ name: 'boiler', document: state.document }) },
+    'GET /runs/flows/boiler': { act: () => state },
     'GET /runs': { act: ({ query }) => ({ ...listOf(...selected(query)), counts: {} }) },
     'POST /runs/flows/boiler': {
       act: ({ body }, response) => {
         const request = body as CreateRun
         const before = runs.find(run => run.idempotency_key === request.idempotency_key)
-        if (before !== undefined) response.setHeader('idempotency-replayed', 'true')
-        return before ?? add('boiler', request as Partial<Run>)
+        if (before === undefined) return add('boiler', request as Partial<Run>)
+        response.setHeader('idempotency-replayed', 'true')
+        before.groups = [...new Set([...before.groups, request.group!])]
+        return before
       },
     },
   }
@@ -80,13 +90,46 @@ describe('svc sweep', () => {
     await sweep(...GRID)
     assert.match((await sweep(...GRID)).stderr, /0 of 4 runs started/)
     assert.match((await sweep('--param', 'b=x,y,[1,2]', '--param', 'a=1,2')).stderr, /2 of 6 runs started/)
-    state.document.nodes[0]!.position = { x: 5, y: 5 }
-    assert.match((await sweep(...GRID)).stderr, /0 of 4 runs started/)
-    state.document.nodes[0]!.settings = { window: 12 }
+    state.content_digest = 'another'
     assert.match((await sweep(...GRID)).stderr, /4 of 4 runs started/)
-    assert.match((await sweep(...GRID, '--seed', '7')).stderr, /4 of 4 runs started/)
-    assert.match((await sweep(...GRID, '--key', 'again')).stderr, /4 of 4 runs started/)
-    assert.equal(runs.length, 18)
+    assert.equal(runs.length, 10)
+  })
+
+  test('again runs everything anew after the code changed, without the cache, and with another timeout, seed or key', async t => {
+    const { runs, state, sweep } = await keeping(t, () => 'succeeded')
+    const grid = ['--param', 'a=1,2']
+    await sweep(...grid)
+    state.code_digest = 'second code'
+    assert.match((await sweep(...grid)).stderr, /2 of 2 runs started/)
+    for (const option of [['--no-cache'], ['--timeout', '60'], ['--seed', '7'], ['--key', 'again']]) {
+      assert.match((await sweep(...grid, ...option)).stderr, /2 of 2 runs started/)
+      assert.match((await sweep(...grid, ...option)).stderr, /0 of 2 runs started/)
+    }
+    assert.equal(runs.length, 12)
+    state.code_digest = 'first code'
+    const { stdout } = await sweep(...grid, '--json')
+    assert.deepEqual(
+      JSON.parse(stdout).items.map(({ run }: { run: Run }) => run.id),
+      [runId(1), runId(2)],
+    )
+  })
+
+  test('again does not take a run that was claimed after its code had changed', async t => {
+    const { runs, sweep } = await keeping(t, () => 'succeeded')
+    await sweep('--param', 'a=1')
+    runs[0]!.code_digest = 'changed while it was queued'
+    assert.match((await sweep('--param', 'a=1')).stderr, /1 of 1 runs started/)
+    assert.match((await sweep('--param', 'a=1')).stderr, /0 of 1 runs started/)
+  })
+
+  test('puts runs that are there into the group that it names', async t => {
+    const { runs, sweep } = await keeping(t, () => 'succeeded')
+    await sweep('--param', 'a=1', '--group', 'small')
+    assert.match((await sweep('--param', 'a=1,2', '--group', 'large')).stderr, /1 of 2 runs started, group large/)
+    assert.deepEqual(
+      runs.map(({ groups }) => groups),
+      [['small', 'large'], ['large']],
+    )
   })
 
   test('again starts what failed or was cancelled, under a key of its own', async t => {
@@ -110,6 +153,7 @@ describe('svc sweep', () => {
     await sweep('--param', 'a=1')
     const { group, inputs, id } = runs[0]!
     add('boiler', { group, inputs }, { retry_of: id })
+    add('boiler', { group, inputs })
     const { code, stdout, stderr } = await sweep('--param', 'a=1')
     assert.equal(code, 0, stderr)
     assert.match(stdout, new RegExp(`^${runs[1]!.id} +succeeded .* no +a=1$`, 'm'))
@@ -135,7 +179,7 @@ describe('svc sweep', () => {
 
   test('cancels on Ctrl-C what it started, and nothing else', async t => {
     const { api } = await keeping(t, () => 'running')
-    const waits = () => api.requests.some(({ method, path }) => method === 'GET' && path.startsWith('/runs/'))
+    const waits = () => api.requests.some(({ method, path }) => method === 'GET' && path === `/runs/${runId(2)}`)
     const other = svc(t, api, ['sweep', 'boiler', '--param', 'a=1', '--no-wait'])
     assert.equal((await ended(other)).code, 0)
     const command = svc(t, api, ['sweep', 'boiler', '--param', 'a=1,2'])
