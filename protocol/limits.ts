@@ -12,6 +12,8 @@ export const limits = {
   VALUE_DEPTH: 64,
   /** Members, objects and lists of one value: what packing and unpacking it takes goes by them. */
   VALUE_PARTS: 20_000,
+  /** Of one list in a body: as many as a value of the largest size can have. */
+  LIST_ITEMS: 512 * KIB,
   ARENA_BYTES: 256 * MIB,
   /** New values may fill this share of the arena; the rest is for cascades that run. */
   ARENA_INGRESS_SHARE: 7 / 8,

@@ -140,7 +140,7 @@ const ROOMS: Record<string, readonly string[]> = {
   lanes: ['calls', 'health', 'watch'],
   observe: ['fanout', 'flows', 'health', 'lanes', 'store', 'watch'],
   routes: ['auth', 'calls', 'flows', 'http', 'store'],
-  runs: ['calls', 'store'],
+  runs: ['calls', 'store', 'watch'],
   store: ['lanes', 'watch'],
   watch: [],
 }

@@ -95,7 +95,7 @@ export function* checkSteps(
 function* checkShape(raw: unknown, refusals: Refusals): Steps<void> {
   const nodes = (raw as { nodes?: unknown } | null | undefined)?.nodes
   const list = Array.isArray(nodes) && nodes.length <= limits.FLOW_NODES ? nodes : null
-  for (const { loc, msg } of shape.refusals(list === null ? raw : { ...(raw as object), nodes: [] }))
+  for (const { loc, msg } of shape.refusals(list === null ? raw : { ...someMembers(raw as object), nodes: [] }))
     refusals.add('validation', loc, msg)
   let places = 0
   for (const [index, node] of (list ?? []).entries()) {
@@ -105,6 +105,19 @@ function* checkShape(raw: unknown, refusals: Refusals): Steps<void> {
     }
     yield
   }
+}
+
+const KNOWN = new Set(Object.keys(FlowDocument.properties))
+
+/** The members that a document may have, and of the others as many as one answer names: one may have 20,000. */
+function someMembers(raw: object): Record<string, unknown> {
+  const some: Record<string, unknown> = {}
+  let unknown = 0
+  for (const key in raw) {
+    if (!KNOWN.has(key) && ++unknown > limits.ERROR_PLACES) continue
+    Object.defineProperty(some, key, { value: (raw as Record<string, unknown>)[key], enumerable: true })
+  }
+  return some
 }
 
 /** Settings and defaults may hold anything that JSON can carry, within a depth and a size. */

@@ -91,6 +91,18 @@ export function checkInputs(
   return { resolved, errors }
 }
 
+/** Of a request with more inputs that the flow does not have than an answer names: those that it names. Else nothing: see `checkInputs`. */
+export function unknownInputs(inputs: readonly RunInput[], given: Readonly<Record<string, unknown>>): ErrorPlace[] {
+  const known = new Set(inputs.map(input => input.name))
+  const unknown: string[] = []
+  for (const name in given) {
+    if (!known.has(name)) unknown.push(name)
+    if (unknown.length >= limits.ERROR_PLACES) break
+  }
+  if (unknown.length < limits.ERROR_PLACES) return []
+  return unknown.map(name => ({ loc: placeOf(name), msg: `is no input of the flow; ${listed([...known])}` }))
+}
+
 const listed = (names: readonly string[]): string =>
   names.length === 0 ? 'it has none' : `it has ${names.slice(0, 20).join(', ')}${names.length > 20 ? ', ...' : ''}`
 

@@ -41,12 +41,27 @@ function write(value: unknown, text: WriteText, view: View | null): string {
 }
 
 function writeList(list: readonly unknown[], text: WriteText, view: View | null): string {
+  // JSON.stringify writes numbers as the RFC does, without a text in between for each: a list of 1 MiB takes a third.
+  if (list.length >= LONG && (isAll(list, isNumber) || isAll(list, text === refuseHalves ? isWellFormed : isText)))
+    return JSON.stringify(list)
   let written = '['
   for (let index = 0; index < list.length; index++) {
     if (index > 0) written += ','
     written += write(list[index], text, view)
   }
   return `${written}]`
+}
+
+/** Lists of so many items are looked over for what JSON.stringify can write at once. */
+const LONG = 64
+const isNumber = (item: unknown): boolean => Number.isFinite(item)
+const isText = (item: unknown): boolean => typeof item === 'string'
+const isWellFormed = (item: unknown): boolean => typeof item === 'string' && item.isWellFormed()
+
+/** Holes are looked at too: `every` passes them over. */
+function isAll(list: readonly unknown[], isOne: (item: unknown) => boolean): boolean {
+  for (let index = 0; index < list.length; index++) if (!isOne(list[index])) return false
+  return true
 }
 
 function writeObject(object: Readonly<Record<string, unknown>>, text: WriteText, view: View | null): string {

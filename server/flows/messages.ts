@@ -10,6 +10,7 @@ import { newEncoded } from '../../protocol/values/codec.ts'
 import { type EncodedValue, KIND } from '../../protocol/values/encoded.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
 import type { Store } from '../store/front/client.ts'
+import type { HistoryRequest } from '../store/front/requests.ts'
 import type { LiveMessage } from './flow.ts'
 import type { MessageMap } from './message-map.ts'
 import type { Names } from './names.ts'
@@ -36,6 +37,8 @@ export interface Messages {
   /** Resolves when the commit that holds them is synced. */
   publishDurably(items: readonly { name: string; value: unknown }[]): Promise<Published[]>
   history(name: string, query: HistoryQuery): Promise<MessageHistory>
+  /** The same as JSON text in UTF-8: a page may be many MiB. */
+  historyText(name: string, query: HistoryQuery): Promise<Uint8Array>
 }
 
 /** Values in and out of shared memory, by name. */
@@ -170,9 +173,17 @@ export class LiveMessages implements Messages {
   }
 
   async history(name: string, query: HistoryQuery): Promise<MessageHistory> {
+    return this.#store.history(this.#historyOf(name, query))
+  }
+
+  async historyText(name: string, query: HistoryQuery): Promise<Uint8Array> {
+    return this.#store.historyText(this.#historyOf(name, query))
+  }
+
+  #historyOf(name: string, query: HistoryQuery): HistoryRequest {
     this.#find(name)
     const { since_us, until_us, until_version = null, limit, bucket_s } = query
-    return this.#store.history({ name, since: since_us, until: until_us, until_version, limit, bucket_s })
+    return { name, since: since_us, until: until_us, until_version, limit, bucket_s }
   }
 }
 

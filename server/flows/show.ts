@@ -67,8 +67,9 @@ export class Show {
     const { counters, held } = this.#parts.front
     const { latencies } = this.#parts
     return flow.plan.nodes.map(node => {
+      const { counts } = latencies.distribution({ node: node.index }, 'execution')
       const seconds = (q: number): number | null => {
-        const ns = quantileOf(latencies.distribution({ node: node.index }, 'execution').counts, q)
+        const ns = quantileOf(counts, q)
         return ns === null ? null : ns / 1e9
       }
       return {

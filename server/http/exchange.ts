@@ -1,3 +1,4 @@
+import { jsonSteps } from '../../core/json-text.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { Admission, Admissions } from '../auth/gatekeeper.ts'
@@ -6,7 +7,8 @@ import type { Log } from '../observe/serve-log.ts'
 import type { FrontWatch } from '../watch/front-watch.ts'
 import { inSlices } from '../watch/slices.ts'
 import { AnswerStream, type StreamChannel } from './answer-stream.ts'
-import { jsonSteps } from './json-text.ts'
+
+import { inPieces } from './long-answer.ts'
 import { refusalOf } from './problem.ts'
 import { bytesOf, writeAnswer, writeRefusal } from './respond.ts'
 import type { Answer, StreamContent } from './route.ts'
@@ -271,7 +273,7 @@ export class Exchange {
 
   #answer(answer: Answer): void {
     if (answer.stream) return this.#answerStream(answer, answer.stream)
-    if (answer.long) return this.#later(inSlices(jsonSteps(answer.body)), text => this.#answerBytes(answer, text))
+    if (answer.long) return this.#later(inSlices(jsonSteps(answer.body)), pieces => this.#answerPieces(answer, pieces))
     this.#answerBytes(answer, bytesOf(answer))
   }
 
@@ -280,6 +282,12 @@ export class Exchange {
     const channel = this.#finish()
     if (channel === null) return
     this.#write(channel, () => writeAnswer(channel, answer, bytes, head, this.#opening.chunked))
+  }
+
+  /** More than one piece is written piece by piece, unless the connection is closed behind the answer. */
+  #answerPieces(answer: Answer, pieces: readonly Uint8Array[]): void {
+    if (pieces.length > 1 && !this.#opening.chunked) return this.#answerStream(answer, inPieces(pieces))
+    this.#answerBytes(answer, pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces))
   }
 
   /** The channel stays ours until the stream is over, so that an abort reaches it. */

@@ -12,6 +12,7 @@ import {
   PublishValue,
 } from '../../protocol/nouns/message.ts'
 import type { Engine } from '../engine.ts'
+import { jsonBytes } from '../http/long-answer.ts'
 import { accepted, existing, ok, type Route, route } from '../http/route.ts'
 import { closed, listOf, microseconds, pageQuery, sinceQuery, untilQuery } from './queries.ts'
 
@@ -125,8 +126,8 @@ export function messageRoutes({ engine }: { engine: Pick<Engine, 'messages'> }):
       ),
       answers: { 200: MessageHistory },
       handle: async ({ params, query }) =>
-        ok(
-          await messages.history(params.name, {
+        jsonBytes(
+          await messages.historyText(params.name, {
             since_us: microseconds('since', query.since),
             until_us: microseconds('until', query.until),
             until_version: versionAt(query),

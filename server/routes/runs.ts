@@ -97,7 +97,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
           ? { 'idempotency-replayed': 'true' }
           : { location: `/runs/${run.id}` }
         if (mismatch) told['idempotency-mismatch'] = 'inputs'
-        return { status: replayed ? 200 : 201, body: run, headers: told }
+        return { status: replayed ? 200 : 201, body: run, long: true, headers: told }
       },
     }),
     route({

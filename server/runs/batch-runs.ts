@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
-import { checkInputs, inputsOf, placeOf } from '../../core/runs/inputs.ts'
+import { checkInputs, inputsOf, placeOf, unknownInputs } from '../../core/runs/inputs.ts'
 import { type Reference, referencesIn, replaceReferences } from '../../core/runs/references.ts'
 import { type ErrorPlace, ServiceError } from '../../protocol/errors.ts'
 import type { EngineEvent, EventType } from '../../protocol/nouns/event.ts'
@@ -30,6 +30,7 @@ import type {
   StoredRun,
   StoredRunNode,
 } from '../store/front/runs.ts'
+import { Slice } from '../watch/slices.ts'
 import type { Coordinator } from './coordinator.ts'
 import { eventOf, queuedRun, shownNode, shownRun } from './run-view.ts'
 import { isDiskRefusal } from './run-writes.ts'
@@ -100,15 +101,15 @@ export class BatchRuns implements Runs {
     const inputs = request.inputs ?? {}
     const seed = request.seed ?? null
     const groups = request.group === undefined ? [] : [request.group]
-    let resolved: Record<string, unknown>
+    let digested: { resolved: Record<string, unknown>; inputs_digest: string }
     try {
-      resolved = await this.#resolve(flow, inputs, seed)
+      digested = await this.#resolve(flow, inputs, seed)
     } catch (error) {
       const there = await this.#repeated(request, { flow: name, created_by: caller, groups }, error)
       const mismatch = keyText({ inputs, seed }) !== keyText({ inputs: there.inputs, seed: there.seed })
       return { run: shownRun(there, this.#parts.now_us()), replayed: true, mismatch }
     }
-    const inputs_digest = sha256(keyText({ inputs: resolved, seed }))
+    const { resolved, inputs_digest } = digested
     return this.#create({
       id: uuidv7(),
       flow: name,
@@ -162,7 +163,7 @@ export class BatchRuns implements Runs {
     const before = await this.#existing(id)
     if (isLive(before.status)) throw new ServiceError('run_not_ended', `Run ${id} is ${before.status}.`)
     const flow = this.#parts.flow(before.flow)
-    const resolved = await this.#resolve(flow, before.inputs, before.seed)
+    const { resolved, inputs_digest } = await this.#resolve(flow, before.inputs, before.seed)
     const { run } = await this.#create({
       id: uuidv7(),
       flow: flow.name,
@@ -179,7 +180,7 @@ export class BatchRuns implements Runs {
       origin_commit: before.origin_commit,
       inputs: before.inputs,
       resolved,
-      inputs_digest: sha256(keyText({ inputs: resolved, seed: before.seed })),
+      inputs_digest,
       retry_of: id,
       attempt: before.attempt + 1,
     })
@@ -286,24 +287,31 @@ export class BatchRuns implements Runs {
 
   // ---- inputs
 
+  /** Inputs of 1 MiB take some ten milliseconds each to check, to digest and to write. */
   async #resolve(
     flow: RunnableFlow,
     given: Readonly<Record<string, unknown>>,
     seed: number | null,
-  ): Promise<Record<string, unknown>> {
+  ): Promise<{ resolved: Record<string, unknown>; inputs_digest: string }> {
+    const slice = new Slice()
     const world = (message: string): Dtype | null => {
       const dot = message.indexOf('.')
       return this.#parts.dtypeOf(message.slice(0, dot), message.slice(dot + 1))
     }
     const inputs = inputsOf(flow.document, world)
+    refuse(flow.name, unknownInputs(inputs, given))
     const found = referencesIn(given)
     refuse(flow.name, found.errors)
     const values = await this.#valuesOf(flow.name, found.references)
     const replaced = replaceReferences(given, found.references, inputs, reference => values.get(reference.text))
     const fits = (value: unknown, dtype: Dtype): string | null => this.#parts.fits(value, dtype)?.text ?? null
+    await slice.rest()
     const { resolved, errors } = checkInputs(inputs, replaced, seed, fits)
     refuse(flow.name, errors)
-    return resolved
+    await slice.rest()
+    const inputs_digest = sha256(keyText({ inputs: resolved, seed }))
+    await slice.rest()
+    return { resolved, inputs_digest }
   }
 
   /** What the results of other runs hold, by the text of the reference. */

@@ -23,6 +23,7 @@ import type {
   StoredRun,
   StoredRunNode,
 } from '../store/front/runs.ts'
+import { inSlices } from '../watch/slices.ts'
 import type { NodeRecord } from './node-record.ts'
 import { type Resources, RunExecution } from './run-execution.ts'
 import { type RunPlan, runPlanOf } from './run-plan.ts'
@@ -231,6 +232,7 @@ export class Coordinator {
       const { plan, document } = await this.#parts.runnable(run.flow, run.commit)
       run_plan = this.#runPlanOf(plan, document)
       execution = this.#execution(run, run_plan)
+      await inSlices(execution.ready())
     } catch (error) {
       const code: ErrorCode = error instanceof ServiceError ? error.code : 'internal'
       if (!(error instanceof ServiceError)) this.#parts.onDefect(error)

@@ -5,6 +5,7 @@ import { newItem } from '../../core/cascade/queue/queue.ts'
 import type { Execution, Failure } from '../../core/cascade/seat.ts'
 import { askedBy, type FlavorLookUp } from '../../core/flow/resources.ts'
 import type { Sha256 } from '../../core/runs/fingerprint.ts'
+import type { Steps } from '../../core/steps.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { ResourceAmounts, RunError } from '../../protocol/nouns/run.ts'
@@ -64,7 +65,7 @@ const TURN_MS = 2
  * A batch run: one cascade of the wave engine on the front thread, every body dispatched, apart from the live table. Its
  * values live here; its record is made of what happened.
  *
- *   new --start--> running --nothing is left to run--> over
+ *   new --ready, start--> running --nothing is left to run--> over
  *                  running --end--> ending --the last body has ended--> over
  */
 export class RunExecution {
@@ -79,6 +80,8 @@ export class RunExecution {
   readonly #cache: RunCache
   readonly #metrics = new RunMetrics()
   readonly #calls = new Set<RunCall | Waited>()
+  /** What the run was given, by position in the plan's messages. */
+  readonly #given = new Map<number, unknown>()
   #open = 0
   #turning = false
   #wanted = false
@@ -139,16 +142,20 @@ export class RunExecution {
     this.#flow = new FlowRun(plan, host, newItem())
   }
 
+  /** Takes what the run is given. Before `start`. */
+  *ready(): Steps<void> {
+    const { run_plan, resolved } = this.#parts
+    const given: [name: string, value: unknown][] = [...Object.entries(resolved), ...run_plan.given]
+    for (const [name, value] of given) {
+      const position = run_plan.messages.get(name)
+      if (position === undefined || this.#given.has(position)) continue
+      this.#given.set(position, yield* this.#values.give(position, value))
+      yield
+    }
+  }
+
   start(): void {
     this.#mode = 'running'
-    const { run_plan, resolved } = this.#parts
-    const values = new Map<number, unknown>()
-    const give = (name: string, value: unknown): void => {
-      const position = run_plan.messages.get(name)
-      if (position !== undefined) values.set(position, this.#values.give(position, value))
-    }
-    for (const [name, value] of Object.entries(resolved)) give(name, value)
-    for (const [name, value] of run_plan.given) if (!Object.hasOwn(resolved, name)) give(name, value)
     for (const record of this.records) {
       if (record.node.digest !== null) continue
       record.executions = 1
@@ -156,7 +163,7 @@ export class RunExecution {
       this.#ends.move(record, 'running')
       this.#ends.conclude(record, 'succeeded')
     }
-    this.#flow.beginWith(values, run_plan.sources)
+    this.#flow.beginWith(this.#given, this.#parts.run_plan.sources)
     this.#wake()
   }
 

@@ -1,5 +1,6 @@
 import { asRead } from '../../core/cascade/plan-run.ts'
 import { type Fingerprint, itemDigest, type Sha256, type StageFingerprint } from '../../core/runs/fingerprint.ts'
+import type { Steps } from '../../core/steps.ts'
 import type { Codec } from '../../protocol/values/codec.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import type { NodeRecord, PortOutput } from './node-record.ts'
@@ -41,14 +42,18 @@ export class RunValues {
     this.#sizes = new Float64Array(plan.messages.length)
   }
 
-  /** A value from outside, as readers get it. */
-  give(position: number, value: unknown): unknown {
+  /** A value from outside, as readers get it; in steps, since one of 1 MiB takes 10 ms to encode, and as long to digest. */
+  *give(position: number, value: unknown): Steps<unknown> {
     const { run_plan, codec, sha256 } = this.#parts
     const message = run_plan.plan.messages[position]!
     const encoded = this.#parts.scratch(0)
     const refusal = codec.encode(value, message.dtype, encoded)
     if (refusal !== null) throw new RangeError(`an input that was checked does not fit: ${refusal.text}`)
+    // The scratch is everybody's: what is in it is taken before the next step.
+    const read = asRead(encoded, value)
+    yield
     const digest = itemDigest(value, sha256)
+    yield
     this.#given.set(position, digest)
     const output = this.#outputs[position]
     if (output) {
@@ -56,7 +61,6 @@ export class RunValues {
       this.#parts.records[message.producer]!.emissions = 1
     }
     for (const found of artifactsIn(value)) this.artifact(found)
-    const read = asRead(encoded, value)
     this.#read.set(message.index, read)
     return read
   }

@@ -14,5 +14,19 @@ export async function inSlices<Result>(steps: Steps<Result>): Promise<Result> {
   }
 }
 
-/** The event loop has its turn. */
-export const nextTurn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+/** Work between whose parts the event loop has its turn, when the parts so far took longer than a slice. */
+export class Slice {
+  #until_ms = performance.now() + limits.FRONT_SLICE_MS
+
+  async rest(): Promise<void> {
+    if (performance.now() < this.#until_ms) return
+    await nextTurn()
+    this.#until_ms = performance.now() + limits.FRONT_SLICE_MS
+  }
+}
+
+/**
+ * The event loop has its turn: timers and sockets are looked at. What is set by `setImmediate` while a socket is served runs right
+ * behind that, with nothing in between, so the second one counts.
+ */
+export const nextTurn = (): Promise<void> => new Promise(resolve => setImmediate(() => setImmediate(resolve)))

@@ -343,6 +343,7 @@ export class EngineDouble implements Engine {
           : [{ ts: inside[0]!.ts, count: inside.length, min: 0, max: 1, mean: 0.5, last: inside.at(-1)!.value }]
       return { name, dtype, bucket_s, items, truncated: bucket_s === null && inside.length > limit }
     },
+    historyText: async (name, query) => Buffer.from(JSON.stringify(await this.messages.history(name, query))),
   }
 
   #nodeExists(node: string): void {

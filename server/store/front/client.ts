@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { jsonTextSteps } from '../../../core/json-text.ts'
 import { Clock } from '../../../core/memory/clock.ts'
 import { attachMemory } from '../../../core/memory/region.ts'
 import { ServiceError } from '../../../protocol/errors.ts'
@@ -13,6 +14,7 @@ import type { NodeError } from '../../../protocol/nouns/node-error.ts'
 import type { Summary, TimeseriesPoint } from '../../../protocol/nouns/summary.ts'
 import { threadClock } from '../../../threads/thread-clock.ts'
 import { Calls } from '../../watch/calls.ts'
+import { inSlices } from '../../watch/slices.ts'
 import type { WatchedThread } from '../../watch/thread-watch.ts'
 import { type StoreBounds, storeBounds } from '../file/bounds.ts'
 import type { Damage } from '../file/quarantine.ts'
@@ -210,7 +212,11 @@ export class Store implements WatchedThread {
   }
 
   readonly runs: RunStore = new RunClient({
-    write: request => this.#call(id => ({ type: 'run_write', id, text: JSON.stringify(request) })),
+    write: async request => {
+      // Inputs of 1 MiB stand in it twice. Nothing else is asked of a run that is not there yet, so it may be overtaken.
+      const text = request.type === 'create_run' ? await inSlices(jsonTextSteps(request)) : JSON.stringify(request)
+      return this.#call(id => ({ type: 'run_write', id, text }))
+    },
     read: (request, given) => this.#reader.call(request, given),
     now_us: () => this.#clock.now_us(),
     // On a full disk they see what was committed.
@@ -261,6 +267,11 @@ export class Store implements WatchedThread {
 
   history(query: HistoryRequest): Promise<MessageHistory> {
     return this.#readCommitted({ type: 'history', query })
+  }
+
+  /** The same as JSON text, made by the reader. */
+  historyText(query: HistoryRequest): Promise<Uint8Array> {
+    return this.#readCommitted({ type: 'text', of: { type: 'history', query } })
   }
 
   cascades(query: CascadesRequest): Promise<List<Cascade>> {

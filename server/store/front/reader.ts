@@ -41,6 +41,8 @@ const clock = new Clock(attachMemory(sab), threadClock)
 
 function read(request: ReadRequest): unknown {
   switch (request.type) {
+    case 'text':
+      return textOf(read(request.of))
     case 'history':
       return history.read(request.query, clock.now_us())
     case 'cascades':
@@ -88,6 +90,14 @@ function read(request: ReadRequest): unknown {
   }
 }
 
+/** A buffer of its own, which is moved to whoever asked. */
+function textOf(result: unknown): Uint8Array<ArrayBuffer> {
+  const text = JSON.stringify(result)
+  const bytes = new Uint8Array(Buffer.byteLength(text))
+  Buffer.from(bytes.buffer).write(text)
+  return bytes
+}
+
 /** Pages of exports stand back: all other reads that are there go first, and between two pages the port is looked at again. */
 const pulls: ReaderRequest[] = []
 
@@ -103,7 +113,8 @@ function answer({ id, request }: ReaderRequest): void {
   try {
     const result = read(request)
     reply = { type: 'done', id, result }
-    if (request.type === 'export_page' && result !== null) moved.push((result as Uint8Array<ArrayBuffer>).buffer)
+    if (result !== null && (request.type === 'export_page' || request.type === 'text'))
+      moved.push((result as Uint8Array<ArrayBuffer>).buffer)
   } catch (error) {
     const refusal = error instanceof UnreadableRow ? refusalOfRow(error) : refusalOf(error, data_dir)
     reply = { type: 'refused', id, problem: refusal.toJSON() }

@@ -229,6 +229,8 @@ export interface TimeseriesRequest {
 }
 
 export type ReadRequest =
+  /** The JSON text of what another one answers, as UTF-8: a large answer that the front only passes on costs it nothing. */
+  | { type: 'text'; of: TextRequest }
   | { type: 'history'; query: HistoryRequest }
   | { type: 'cascades'; query: CascadesRequest }
   | { type: 'cascade'; id: string }
@@ -251,6 +253,8 @@ export type ReadRequest =
   | { type: 'export_runs'; request: ExportRunsRequest }
   | { type: 'export_page'; cursor: number; spare: ArrayBuffer | null }
   | { type: 'export_close'; cursor: number }
+
+export type TextRequest = Extract<ReadRequest, { type: 'history' }>
 
 export interface ReaderStart extends Pick<StoreBounds, 'answer_bytes' | 'export_runs' | 'export_page_bytes'> {
   data_dir: string

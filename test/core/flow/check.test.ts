@@ -80,6 +80,11 @@ describe('the shape of a document', () => {
     const places = refusal({ nodes: new Array(2_000).fill(5) }).slice(1)
     assert.equal(places.length, limits.ERROR_PLACES)
     assert.equal(places[99], 'nodes[99]: must be an object, not 5')
+    const unknown = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`k${at}`, at]))
+    const known_last = refusal({ ...unknown, nodes: [], on_restart: 5 }).slice(1)
+    assert.equal(known_last.length, limits.ERROR_PLACES)
+    assert.match(known_last[0]!, /^on_restart: must be/)
+    assert.match(known_last[99]!, /^k98: is not a known key/)
   })
 
   test('a key that is no property of ours is refused wherever it comes from', () => {

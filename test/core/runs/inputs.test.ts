@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { checkInputs, type Fits, inputsOf, type RunInput, terminalOf } from '../../../core/runs/inputs.ts'
+import {
+  checkInputs,
+  type Fits,
+  inputsOf,
+  type RunInput,
+  terminalOf,
+  unknownInputs,
+} from '../../../core/runs/inputs.ts'
 import { referencesIn, replaceReferences } from '../../../core/runs/references.ts'
 import { limits } from '../../../protocol/limits.ts'
 import type { FlowDocument } from '../../../protocol/nouns/flow-document.ts'
@@ -185,4 +192,13 @@ describe('references among the inputs of a run', () => {
       ['body.inputs.of_float'],
     )
   })
+})
+
+test('of a request with very many inputs that the flow does not have the first hundred are named', () => {
+  const inputs: RunInput[] = [{ name: 'x', dtype: 'int' }]
+  const given = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, at]))
+  assert.deepEqual(unknownInputs(inputs, { x: 1, ...given(limits.ERROR_PLACES - 1) }), [])
+  const errors = unknownInputs(inputs, { x: 1, ...given(1_000) })
+  assert.equal(errors.length, limits.ERROR_PLACES)
+  assert.deepEqual(errors[0], { loc: 'body.inputs.k0', msg: 'is no input of the flow; it has x' })
 })

@@ -70,3 +70,20 @@ test('what was saved with half of a surrogate pair has a text to compare it by, 
   assert.notEqual(keyText('\ud800'), keyText('\ud801'))
   assert.notEqual(keyText('\ud800'), keyText('\\ud800'))
 })
+
+test('a long list has the text that its items have one by one', () => {
+  const lists = [
+    [0.1, -0, 1e21, 5],
+    ['a', 'ü', '"', '\u2028'],
+    ['a', 1, null],
+    ['a', '\ud800'],
+  ]
+  for (const list of lists) {
+    const long = Array.from({ length: 100 }, (_, at) => list[at % list.length])
+    assert.equal(keyText(long), `[${long.map(item => keyText(item)).join(',')}]`)
+  }
+  const long = (item: unknown): unknown[] => Array.from({ length: 100 }, (_, at) => (at === 99 ? item : at))
+  for (const item of [Number.NaN, undefined, 1n]) assert.throws(() => keyText(long(item)), TypeError)
+  assert.throws(() => keyText(Array(100)), TypeError)
+  assert.throws(() => canonical(Array(100).fill('\ud800')), TypeError)
+})

@@ -199,16 +199,13 @@ const drives = () =>
     return not === undefined ? [{ method, paths: paths ?? [path], bodies: bodies ?? [null] }] : []
   })
 
-// The counter was missing from /metrics, so these saw nothing for a while; what they find now is not mended yet.
-const KNOWN = { todo: 'runs with large inputs, whole flows, pages of history still hold the front' }
-
 test('every route is driven, or it is said why not', () => {
   const anything: unknown = new Proxy(() => anything, { get: () => anything })
   const routes = allRoutes(anything as Services).map(({ method, path }) => `${method} ${path}`)
   assert.deepEqual(Object.keys(DRIVES).sort(), routes.sort())
 })
 
-test('no request with the largest body that it may have holds the front', KNOWN, async () => {
+test('no request with the largest body that it may have holds the front', async () => {
   await begin()
   // What is compiled and loaded with the first request of a route is no part of this.
   for (const { method, paths, bodies } of drives())
@@ -219,7 +216,7 @@ test('no request with the largest body that it may have holds the front', KNOWN,
   assert.deepEqual(offenders.splice(0), [])
 })
 
-test('no save of the largest document that a flow may have holds the front', KNOWN, async () => {
+test('no save of the largest document that a flow may have holds the front', async () => {
   const statuses: number[] = []
   for (const large of Object.keys(DOCUMENTS)) {
     for (let times = 0; times < 2; times++)
@@ -229,12 +226,12 @@ test('no save of the largest document that a flow may have holds the front', KNO
   const [saved, too_large, refused] = [200, 413, 422]
   assert.deepEqual(
     statuses,
-    [saved, saved, saved, saved, too_large, too_large, refused, refused].flatMap(status => [status, status]),
+    [saved, saved, saved, saved, too_large, too_large, refused, too_large].flatMap(status => [status, status]),
   )
   assert.deepEqual(offenders.splice(0), [])
 })
 
-test(`no list of ${ROWS} rows holds the front`, KNOWN, async () => {
+test(`no list of ${ROWS} rows holds the front`, async () => {
   const document = flow([], { message: 'x', dtype: 'int' })
   await Promise.all(Array.from({ length: ROWS }, (_, at) => live.engine.flows.save(`r${at}`, { document }, 'tests')))
   for (const { method, paths, bodies } of drives())

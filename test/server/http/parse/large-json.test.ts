@@ -97,6 +97,8 @@ describe('a large JSON document', () => {
       `[{${Array.from({ length: members }, (_, at) => `"k${at}":0`).join(',')}},{"a":1}]`
     assert.equal(await refused(object(limits.VALUE_PARTS)), 'not refused')
     assert.equal(await refused(object(limits.VALUE_PARTS + 1)), 'too_large')
+    assert.equal(await refused(`[${'0,'.repeat(limits.LIST_ITEMS - 1)}0]`), 'not refused')
+    assert.equal(await refused(`[${'0,'.repeat(limits.LIST_ITEMS)}0]`), 'too_large')
     assert.equal(await refused(`[${'[],'.repeat(9_000)}${'['.repeat(64)}${']'.repeat(64)}]`), 'too_deep')
   })
 })
