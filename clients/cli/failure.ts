@@ -1,5 +1,6 @@
 import { EXIT, type ExitCode } from '../../protocol/settings.ts'
 import type { ClientError } from '../client/client-error.ts'
+import { inCommands } from './command-hints.ts'
 
 /** Ends a command: a text for stderr that says what to do next, further lines, and the exit code. */
 export class Failure extends Error {
@@ -24,7 +25,8 @@ export const notSignedIn = (text: string): Failure =>
 
 /** How a command ends that the client library could not serve. */
 export function failureOf(error: ClientError): Failure {
-  const { kind, status, code, problem, message } = error
+  const { kind, status, code, problem } = error
+  const message = inCommands(code, error.message)
   if (kind === 'unreached') return noEngine(message)
   if (kind !== 'refused') return new Failure(EXIT.failed, message)
   if (status === 401 && code !== 'wrong_credentials') return notSignedIn(message)

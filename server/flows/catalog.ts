@@ -1,6 +1,7 @@
 import type { Plan } from '../../core/flow/plan.ts'
 import { Wiring } from '../../core/flow/wiring.ts'
 import { ServiceError } from '../../protocol/errors.ts'
+import { didYouMean } from '../../protocol/nearest.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
 import type { PlanBytes } from '../../threads/lane/plan-bytes.ts'
 import type { LiveFlow } from './flow.ts'
@@ -21,8 +22,13 @@ export class Catalog {
   /** Throws `flow_not_found`. */
   existing(name: string): LiveFlow {
     const flow = this.#flows.get(name)
-    if (flow === undefined) throw new ServiceError('flow_not_found', `There is no flow "${name}".`)
+    if (flow === undefined) throw new ServiceError('flow_not_found', this.noFlow(name))
     return flow
+  }
+
+  /** Says that there is no such flow, and which one may have been meant. */
+  noFlow(name: string): string {
+    return `There is no flow "${name}".${didYouMean(name, this.#flows.keys())}`
   }
 
   all(): Iterable<LiveFlow> {

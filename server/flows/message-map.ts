@@ -1,3 +1,4 @@
+import { didYouMean, nearest } from '../../protocol/nearest.ts'
 import type { MessageDirectory } from '../fanout/topics.ts'
 import type { LiveFlow, LiveMessage } from './flow.ts'
 
@@ -21,6 +22,16 @@ export class MessageMap implements MessageDirectory {
 
   all(): Iterable<LiveMessage> {
     return this.#by_name.values()
+  }
+
+  /** Says that there is no such message, and which one may have been meant: of that flow, or of the flow that may have been meant. */
+  noMessage(name: string): string {
+    const flow = name.slice(0, Math.max(0, name.indexOf('.')))
+    const meant = this.#of_flow.has(flow) ? flow : nearest(flow, this.#of_flow.keys())
+    const names = (meant === null ? [] : this.ofFlow(meant)).map(message => message.name)
+    const asked = meant === null ? name : `${meant}${name.slice(flow.length)}`
+    const found = names.includes(asked) ? ` Did you mean "${asked}"?` : didYouMean(asked, names)
+    return `There is no message "${name}".${found}`
   }
 
   indexOf(name: string): number {

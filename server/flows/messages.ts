@@ -113,8 +113,8 @@ export class LiveMessages implements Messages {
     const messages = items.map(({ name, value }, at) => {
       const message = this.#map.get(name)
       if (message === undefined) {
-        const errors = [{ loc: `body[${at}].name`, msg: `There is no message "${name}".` }]
-        throw new ServiceError('message_not_found', `There is no message "${name}".`, { errors })
+        const msg = this.#map.noMessage(name)
+        throw new ServiceError('message_not_found', msg, { errors: [{ loc: `body[${at}].name`, msg }] })
       }
       assertEnabled(message)
       this.#encode(message, value, (this.#scratch[at] ??= newEncoded()), `body[${at}].value`)
@@ -158,7 +158,7 @@ export class LiveMessages implements Messages {
 
   #find(name: string): LiveMessage {
     const message = this.#map.get(name)
-    if (message === undefined) throw new ServiceError('message_not_found', `There is no message "${name}".`)
+    if (message === undefined) throw new ServiceError('message_not_found', this.#map.noMessage(name))
     return message
   }
 

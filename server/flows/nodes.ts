@@ -2,6 +2,7 @@ import type { PlanInputPort, PlanNode } from '../../core/flow/plan.ts'
 import { PLACEMENT } from '../../core/memory/counters.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { splitQualified } from '../../protocol/names.ts'
+import { didYouMean, nearest } from '../../protocol/nearest.ts'
 import type { EventType } from '../../protocol/nouns/event.ts'
 import type { List } from '../../protocol/nouns/list.ts'
 import type { NodeDetail, NodeWire } from '../../protocol/nouns/node.ts'
@@ -94,9 +95,24 @@ export class LiveNodes implements Nodes {
     const name = splitQualified(node)
     const flow = name && this.#parts.flows.find(name.flow)
     if (!flow?.document.nodes.some(one => one.id === name?.name))
-      throw new ServiceError('node_not_found', `There is no node "${node}".`)
+      throw new ServiceError('node_not_found', `There is no node "${node}".${this.#meant(node)}`)
     return flow.name
   }
+
+  /** A node of that flow, or of the flow that may have been meant. */
+  #meant(node: string): string {
+    const { flows } = this.#parts
+    const given = node.slice(0, Math.max(0, node.indexOf('.')))
+    const flow = flows.find(given) ?? flows.find(nearest(given, names(flows.all())) ?? '')
+    if (flow === undefined) return ''
+    const asked = `${flow.name}${node.slice(given.length)}`
+    const ids = flow.document.nodes.map(({ id }) => `${flow.name}.${id}`)
+    return ids.includes(asked) ? ` Did you mean "${asked}"?` : didYouMean(asked, ids)
+  }
+}
+
+function* names(flows: Iterable<LiveFlow>): Iterable<string> {
+  for (const { name } of flows) yield name
 }
 
 /** The port that publishes the message: `flow.node.port`. */

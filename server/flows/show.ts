@@ -4,6 +4,7 @@ import { quantileOf } from '../../core/memory/buckets.ts'
 import { PLACEMENT } from '../../core/memory/counters.ts'
 import { errorTable, ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
+import { didYouMean } from '../../protocol/nearest.ts'
 import type { Flow, FlowCommit, FlowCommitDetail, FlowSummary, NodeStatus } from '../../protocol/nouns/flow.ts'
 import type { FlowDocument } from '../../protocol/nouns/flow-document.ts'
 import type { Issue } from '../../protocol/nouns/issue.ts'
@@ -140,8 +141,11 @@ export class Show {
   }
 
   source(name: string, node: string): { source: string; missing: boolean } {
-    const found = this.#parts.catalog.existing(name).document.nodes.find(one => one.id === node)
-    if (found === undefined) throw new ServiceError('node_not_found', `Flow "${name}" has no node "${node}".`)
+    const flow = this.#parts.catalog.existing(name)
+    const found = flow.document.nodes.find(one => one.id === node)
+    const nodes = flow.document.nodes.map(({ id }) => id)
+    if (found === undefined)
+      throw new ServiceError('node_not_found', `Flow "${name}" has no node "${node}".${didYouMean(node, nodes)}`)
     if (found.source !== null) return { source: found.source, missing: false }
     return { source: templateOf(found), missing: true }
   }

@@ -39,7 +39,10 @@ test('a body that throws ends its execution: what it published stays, other bran
   assert.deepEqual(await story.values('branches.after', 2), [1, 3])
   const [error] = await story.errors('branches.fails')
   assert.deepEqual([error!.code, error!.inputs, error!.acknowledged], ['node_error', { x: 2 }, false])
-  assert.match(error!.message, /RangeError: no twos/)
+  assert.match(
+    error!.message,
+    /^RangeError: no twos\. At line 3, column 22 of the body: if \(x === 2\) throw new RangeError\('no twos'\)\. Correct/,
+  )
   assert.match(error!.stack!, /no twos/)
   const { executions, errors } = story.node('branches', 'fails')
   assert.deepEqual([executions, errors], [3, 1])

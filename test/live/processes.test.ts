@@ -113,7 +113,7 @@ export default ({ x }, ctx) => {
   story.publish('says.x', 2)
   const [error] = await story.errors('says.body')
   assert.deepEqual([error!.code, error!.inputs], ['node_error', { x: 2 }])
-  assert.match(error!.message, /TypeError: no twos\. Correct the body/)
+  assert.match(error!.message, /TypeError: no twos\. At line \d+, column \d+ of the body: .*\. Correct the body/)
   assert.match(error!.stack!, /\.mjs:9:/)
 })
 

@@ -4,6 +4,7 @@ import { inspect } from 'node:util'
 import { THREW } from '../../core/cascade/host.ts'
 import type { Body, Failure } from '../../core/cascade/seat.ts'
 import { errorTable, ServiceError } from '../../protocol/errors.ts'
+import { failedLine } from './failed-line.ts'
 
 /**
  * The one door into user code: lanes and call slots alike call bodies here and nowhere else. What a body throws becomes a
@@ -57,12 +58,13 @@ function ofError(error: Error): Failure {
   const { name, message, stack } = error
   const what = `${shorten(String(name), 100)}: ${shorten(String(message), MESSAGE_CHARACTERS)}`
   if (typeof stack !== 'string') return threw(what, null)
-  return threw(what, stack.slice(0, STACK_CHARACTERS).split('\n').slice(0, STACK_LINES).join('\n'))
+  const kept = stack.slice(0, STACK_CHARACTERS).split('\n').slice(0, STACK_LINES).join('\n')
+  return threw(what, kept, failedLine(kept))
 }
 
-const threw = (what: string, stack: string | null): Failure => ({
+const threw = (what: string, stack: string | null, place = ''): Failure => ({
   code: 'node_error',
-  message: `${sentence(what)} ${errorTable.node_error.next}`,
+  message: `${sentence(`${sentence(what)}${place}`)} ${errorTable.node_error.next}`,
   stack,
 })
 

@@ -369,7 +369,7 @@ describe('svc flows', () => {
       'none',
     ])
     assert.equal(code, 3)
-    assert.match(stderr, /GET \/flows lists the flows/)
+    assert.match(stderr, /"svc flows list" lists the flows/)
   })
 })
 

@@ -1,0 +1,48 @@
+import { type ErrorCode, errorTable } from '../../protocol/errors.ts'
+
+/** What to do next, in commands, for refusals whose hint in the table speaks of requests. */
+const HINTS: { readonly [Code in ErrorCode]?: string } = {
+  not_found: 'The engine may be of another release: compare "svc -v" with "svc status".',
+  method_not_allowed: 'The engine may be of another release: compare "svc -v" with "svc status".',
+  upgrade_required: 'The engine may be of another release: compare "svc -v" with "svc status".',
+  malformed_request: 'Check what was given; "svc help <command>" has examples.',
+  malformed_json: 'Check what was given; "svc help <command>" has examples.',
+  malformed_frame: 'The engine may be of another release: compare "svc -v" with "svc status".',
+  unsupported_media_type: 'The engine may be of another release: compare "svc -v" with "svc status".',
+  headers_too_large: 'Give shorter names or a shorter token.',
+  url_too_long: 'Give shorter names.',
+  unauthenticated: 'Sign in with "svc login <address>", or give SVC_TOKEN.',
+  token_expired: 'Sign in again with "svc login <address>".',
+  host_refused: 'Use the address that the engine listens on, or name this host in its ALLOWED_HOSTS.',
+  rate_limited: 'Wait a minute, then try again.',
+  too_many_connections: 'End some commands or clients, then try again.',
+  flow_not_found: '"svc flows list" lists the flows.',
+  flow_disabled: 'Enable it with "svc flows enable <flow>".',
+  flow_has_live_run: 'Cancel the run or wait for it: "svc runs list <flow> --status running".',
+  commit_not_found: '"svc flows history <flow>" lists the commits.',
+  unknown_node_type: 'The node types are code and inject.',
+  unknown_flavor: '"svc flavors list" lists the flavors; "svc flavors put <name>" makes one.',
+  message_not_found: '"svc messages list" lists the messages.',
+  value_too_large: 'Store it with "svc artifacts put <file>", and publish the reference that it prints.',
+  backlogged: 'Wait, then publish again; "svc status" shows what waits.',
+  node_not_found: '"svc flows get <flow>" shows the nodes.',
+  body_not_loaded: 'Check what it imports, then "svc modules refresh".',
+  interrupted: 'Look at what was done, then "svc cascades rerun" or "svc retry".',
+  cascade_not_found: '"svc cascades list" lists the recorded ones.',
+  root_value_gone: 'Publish a value of the message in its place: "svc publish <message> <value>".',
+  run_not_found: '"svc runs list" lists the runs.',
+  run_ended: 'Run it again with "svc retry <run>".',
+  flavor_not_found: '"svc flavors list" lists the flavors.',
+  artifact_not_found: '"svc artifacts list" lists what is stored; "svc artifacts put <file>" stores it.',
+  artifact_damaged: 'Store it again with "svc artifacts put <file>"; "svc artifacts verify" lists all.',
+  user_exists: 'Choose another name; "svc users list" lists the users.',
+  user_not_found: '"svc users list" lists the users.',
+}
+
+/** The text of a refusal, with the hint of the table in words of the command line. */
+export function inCommands(code: ErrorCode | null, text: string): string {
+  const hint = code === null ? undefined : HINTS[code]
+  if (hint === undefined) return text
+  const { next } = errorTable[code!]
+  return text.endsWith(next) ? `${text.slice(0, -next.length)}${hint}` : text
+}
