@@ -1,5 +1,6 @@
 import { isName } from '../../protocol/names.ts'
 import type { FlowInput, NormalDocument, NormalNode } from '../../protocol/nouns/flow-document.ts'
+import type { CreateRun } from '../../protocol/nouns/run.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
 import { agrees, DTYPES } from '../../protocol/values/dtypes.ts'
 import { type AnyNode, isNode } from './node.ts'
@@ -30,7 +31,14 @@ export interface ComposedFlow {
    * their exports in `exported`: `flow.document(await import('./nodes.ts'))`. Changes nothing; throws an SdkError.
    */
   document(...exported: readonly Readonly<Record<string, unknown>>[]): NormalDocument
+  /** Starts a batch run of the flow as the engine has it, with cause `sdk`; `client` is what `connect` of the client library answers. */
+  run<Created>(client: RunsClient<Created>, request?: Omit<CreateRun, 'cause'>): Promise<Created>
   readonly [FLOW_MARK]: 1
+}
+
+/** As much of a client as a flow needs to start runs. */
+export interface RunsClient<Created> {
+  readonly runs: { create(flow: string, request: CreateRun): Promise<Created> }
 }
 
 /**
@@ -45,7 +53,7 @@ export function Flow(name: string, nodes: readonly (AnyNode | Use)[], { inputs =
   checkIds(name, uses)
   const wired = uses.map(each => wiredNode(name, each))
   const flowInputs = inputsOf(name, wired, inputs)
-  return Object.freeze({
+  const composed: ComposedFlow = {
     name,
     uses: Object.freeze(uses),
     document: (...exported: readonly Readonly<Record<string, unknown>>[]) => {
@@ -54,8 +62,10 @@ export function Flow(name: string, nodes: readonly (AnyNode | Use)[], { inputs =
       if (twice !== undefined) throw doubled(name, twice.id)
       return structuredClone({ nodes: named, inputs: flowInputs })
     },
+    run: (client, request = {}) => client.runs.create(name, { ...request, cause: 'sdk' }),
     [FLOW_MARK]: 1 as const,
-  })
+  }
+  return Object.freeze(composed)
 }
 
 const doubled = (flow: string, id: string): SdkError =>

@@ -8,6 +8,7 @@ import { canonical, keyText, type View } from '../../protocol/values/canonical-j
  *   source         canonical {digest, language}: digest of the stripped body
  *   settings       the settings as the document has them
  *   ports          canonical {inputs, outputs}: as declared, each side by name
+ *   env            the environment of the body, of a node that has one
  *   code           the code digest of the repository as it stands, '' without one
  *   values.<port>  the items that the port's message carried in this run, in order: `SequenceDigest`
  *
@@ -37,25 +38,35 @@ export class StageFingerprint {
   readonly #source: string
   readonly #settings: string
   readonly #ports: string
+  /** Null without one: its part is absent, too. */
+  readonly #env: string | null
   readonly #inputs: readonly { name: string; part: string; text: string }[]
   /** The canonical text of the parts that never change, between `code` and the values, where the order of names has them. */
   readonly #fixed: string
   readonly #sha256: Sha256
 
   /** `digest`: of the stripped body, hex. */
-  constructor(node: Pick<NormalNode, 'language' | 'settings' | 'ports'>, digest: string, sha256: Sha256) {
+  constructor(
+    node: Pick<NormalNode, 'language' | 'settings' | 'ports'> & Partial<Pick<NormalNode, 'resources'>>,
+    digest: string,
+    sha256: Sha256,
+  ) {
     this.#sha256 = sha256
     this.#source = sha256(canonical({ digest, language: node.language }))
     this.#settings = sha256(keyText(node.settings))
     const inputs = node.ports.inputs.toSorted(byName)
     this.#ports = sha256(canonical({ inputs, outputs: node.ports.outputs.toSorted(byName) }))
     this.#inputs = inputs.map(({ name }) => ({ name, part: `values.${name}`, text: `,"values.${name}":"` }))
-    this.#fixed = `","ports":"${this.#ports}","settings":"${this.#settings}","source":"${this.#source}"`
+    const { env = {} } = node.resources ?? {}
+    this.#env = Object.keys(env).length === 0 ? null : sha256(keyText(env))
+    const envText = this.#env === null ? '' : `","env":"${this.#env}`
+    this.#fixed = `${envText}","ports":"${this.#ports}","settings":"${this.#settings}","source":"${this.#source}"`
   }
 
   /** `code`: the code digest of the run, hex, '' without one. `values`: what each input port read, by the name of the port. */
   key(code: string, values: Readonly<Record<string, string>>): Fingerprint {
     const parts: Record<string, string> = { code, ports: this.#ports, settings: this.#settings, source: this.#source }
+    if (this.#env !== null) parts['env'] = this.#env
     // Digests and names need no escapes, and the names stand in order already: this is the canonical text of the parts.
     let text = `${VERSION}{"code":"${code}${this.#fixed}`
     for (const { name, part, text: before } of this.#inputs) {

@@ -46,6 +46,11 @@ export const RunError = Type.Object({
   message: Type.String(),
   node: orNull(Type.String({ description: 'The id of the node that failed first.' })),
   stack: orNull(Type.String()),
+  inputs: Type.Optional(
+    Type.Unknown({
+      description: 'Of a node: what the execution that failed had read; null when it is too large to be kept.',
+    }),
+  ),
 })
 export type RunError = Static<typeof RunError>
 
@@ -98,7 +103,14 @@ export const Run = Type.Object({
   version: Type.Integer({ description: 'Of the flow that it runs.' }),
   commit: Type.String({ description: 'Of the flow store.' }),
   origin: orNull(Type.Object({}, { additionalProperties: true })),
-  origin_commit: orNull(Type.String()),
+  origin_commit: orNull(
+    Type.String({ description: 'Of the repository of the user, as it came with the run; else `code_commit`.' }),
+  ),
+  code_commit: orNull(
+    Type.String({
+      description: 'Of the repository around the installation, read at the claim; `-dirty` when changed.',
+    }),
+  ),
   code_digest: orNull(Type.String({ description: 'Of the repository around the installation, read at the claim.' })),
   inputs: Type.Record(Type.String(), Type.Unknown(), { description: 'As given.' }),
   inputs_resolved: Type.Record(Type.String(), Type.Unknown(), {
@@ -187,7 +199,7 @@ export const RunNodeWhy = Type.Object({
   cached_from: orNull(Type.String()),
   nearest: orNull(Type.String({ description: 'The run that was compared with.' })),
   changed: Type.Array(Type.String(), {
-    description: 'Parts of the fingerprint that differ: source settings code ports values.<port>',
+    description: 'Parts of the fingerprint that differ: source settings code env ports values.<port>',
   }),
 })
 export type RunNodeWhy = Static<typeof RunNodeWhy>

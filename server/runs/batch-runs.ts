@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { checkInputs, inputsOf, placeOf, unknownInputs } from '../../core/runs/inputs.ts'
 import { type Reference, referencesIn, replaceReferences } from '../../core/runs/references.ts'
 import { type ErrorPlace, ServiceError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
 import type { EngineEvent, EventType } from '../../protocol/nouns/event.ts'
 import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
@@ -34,6 +35,7 @@ import { Slice } from '../watch/slices.ts'
 import type { Coordinator } from './coordinator.ts'
 import { eventOf, queuedRun, shownNode, shownRun } from './run-view.ts'
 import { isDiskRefusal } from './run-writes.ts'
+import { artifactsNamed } from './stage-cache.ts'
 
 export type RunsPage = Page & RunSelection
 
@@ -309,9 +311,22 @@ export class BatchRuns implements Runs {
     const { resolved, errors } = checkInputs(inputs, replaced, seed, fits)
     refuse(flow.name, errors)
     await slice.rest()
+    refuse(flow.name, this.#notStored(resolved))
+    await slice.rest()
     const inputs_digest = sha256(keyText({ inputs: resolved, seed }))
     await slice.rest()
     return { resolved, inputs_digest }
+  }
+
+  /** A run holds the bytes that its inputs name, so they have to be there: given as a digest, in a value, or by another run. */
+  #notStored(resolved: Readonly<Record<string, unknown>>): ErrorPlace[] {
+    const errors: ErrorPlace[] = []
+    for (const [name, value] of Object.entries(resolved)) {
+      const absent = artifactsNamed(value).find(digest => !this.#parts.hasArtifact(digest))
+      if (absent === undefined) continue
+      errors.push({ loc: placeOf(name), msg: `names ${absent}, which is not stored; store it with PUT /artifacts` })
+    }
+    return errors.slice(0, limits.ERROR_PLACES)
   }
 
   /** What the results of other runs hold, by the text of the reference. */
@@ -320,12 +335,7 @@ export class BatchRuns implements Runs {
     const errors: ErrorPlace[] = []
     for (const reference of references) {
       const loc = placeOf(reference.input)
-      if (reference.kind === 'artifact') {
-        const dtype = this.#parts.flow(flow).document.inputs.find(one => one.message === reference.input)?.dtype
-        if (dtype !== 'str' && !this.#parts.hasArtifact(reference.digest))
-          errors.push({ loc, msg: `names ${reference.digest}, which is not stored` })
-        continue
-      }
+      if (reference.kind === 'artifact') continue
       const run = await this.#parts.store.get(reference.run)
       if (run === null) errors.push({ loc, msg: `names run ${reference.run}, which there is not` })
       else if (run.result === null) errors.push({ loc, msg: `names run ${reference.run}, which is ${run.status}` })

@@ -210,7 +210,7 @@ export class Coordinator {
       id,
       epoch: this.#parts.epoch,
       code_digest: code?.digest ?? null,
-      origin_commit: code?.commit ?? null,
+      code_commit: code?.commit ?? null,
       started_at: this.#parts.now_us(),
       whole: run === null,
       event: eventOf('run_started', flow, this.#parts.now_us(), { run: id }),
@@ -434,6 +434,7 @@ const startedRun = (run: StoredRun, claim: ClaimRun): StoredRun => ({
   ...run,
   status: moveRun(run.status, 'running'),
   code_digest: claim.code_digest,
-  origin_commit: claim.origin_commit ?? run.origin_commit,
+  code_commit: claim.code_commit,
+  origin_commit: run.origin_commit ?? claim.code_commit,
   started_at: claim.started_at,
 })

@@ -135,7 +135,7 @@ export class RunExecution {
       hit: position => this.#hit(records[position]!),
       restore: (position, origin) => this.#restore(records[position]!, origin),
       dispatch: execution => this.#dispatch(execution),
-      failed: (position, reason) => this.#failed(records[position]!, reason),
+      failed: (position, reason, inputs) => this.#failed(records[position]!, reason, inputs),
       publish: (position, value) => this.#publish(position, value),
       wants: () => this.#wake(),
     })
@@ -385,16 +385,23 @@ export class RunExecution {
     this.#finishIfEnded()
   }
 
-  #failed(record: NodeRecord, reason: Failure): void {
+  #failed(record: NodeRecord, reason: Failure, inputs: unknown): void {
     const error: RunError = {
       code: reason.code,
       message: reason.message,
       node: record.node.id,
       stack: reason.stack,
     }
-    record.error ??= error
+    record.error ??= { ...error, inputs: this.#kept(inputs) }
     this.error ??= error
     record.changed = true
+  }
+
+  /** Null when they are too large, or no plain values. */
+  #kept(inputs: unknown): unknown {
+    const { codec } = this.#parts
+    if (inputs === null || codec.checkPlain(inputs) !== null) return null
+    return codec.encodePlain(inputs).length > limits.FAILED_INPUT_BYTES ? null : inputs
   }
 
   // ---- the thread's part
@@ -404,7 +411,7 @@ export class RunExecution {
     if (this.#values.bytes > limits.RUN_RESULT_BYTES) {
       const { producer } = this.#parts.run_plan.plan.messages[position]!
       const most = `The last values of a run may take ${limits.RUN_RESULT_BYTES} bytes together.`
-      this.#failed(this.records[producer]!, failure('value_too_large', most))
+      this.#failed(this.records[producer]!, failure('value_too_large', most), null)
     }
     return count
   }

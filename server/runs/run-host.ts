@@ -27,7 +27,7 @@ export interface RunHostParts {
   restore(position: number, origin: CacheOrigin): Record<string, unknown> | undefined
   dispatch(execution: Execution): void
   /** The node at the position has failed. */
-  failed(position: number, reason: Failure): void
+  failed(position: number, reason: Failure, inputs: unknown): void
   /** Answers how many items the message has had. */
   publish(position: number, value: EncodedValue): number
   wants(): void
@@ -111,8 +111,8 @@ export class RunHost implements Host {
     this.#parts.dispatch(execution)
   }
 
-  failed(_flow: FlowRun, { node }: Seat, reason: Failure): void {
-    this.#parts.failed(node.position, reason)
+  failed(_flow: FlowRun, { node }: Seat, reason: Failure, inputs: unknown): void {
+    this.#parts.failed(node.position, reason, inputs)
   }
 
   publish(_run: PlanRun, position: number, value: EncodedValue): number {
@@ -129,7 +129,7 @@ export class RunHost implements Host {
   }
 
   cycle(_flow: FlowRun, { run, position, reason }: BrokenLoop): void {
-    this.#parts.failed(position, failure('cycle', `${run.plan.nodes[position]?.qualified}: ${reason}.`))
+    this.#parts.failed(position, failure('cycle', `${run.plan.nodes[position]?.qualified}: ${reason}.`), null)
   }
 
   mayBegin(): boolean {

@@ -5,7 +5,7 @@ import type { Codec } from '../../protocol/values/codec.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import type { NodeRecord, PortOutput } from './node-record.ts'
 import type { RunPlan } from './run-plan.ts'
-import { artifactsIn } from './stage-cache.ts'
+import { artifactsIn, artifactsNamed } from './stage-cache.ts'
 
 export interface RunValuesParts {
   readonly run_plan: RunPlan
@@ -60,7 +60,7 @@ export class RunValues {
       output.add(value, digest)
       this.#parts.records[message.producer]!.emissions = 1
     }
-    for (const found of artifactsIn(value)) this.artifact(found)
+    for (const found of artifactsNamed(value)) this.artifact(found)
     this.#read.set(message.index, read)
     return read
   }

@@ -19,6 +19,7 @@ export const eventOf = (
 export const queuedRun = (run: NewRun, created_at: number): StoredRun => ({
   ...run,
   status: 'queued',
+  code_commit: null,
   code_digest: null,
   result: null,
   terminal: [],
@@ -48,6 +49,7 @@ export function shownRun(run: StoredRun, now_us: number): Run {
     commit: run.commit,
     origin: run.origin,
     origin_commit: run.origin_commit,
+    code_commit: run.code_commit,
     code_digest: run.code_digest,
     inputs: run.inputs,
     inputs_resolved: run.resolved,

@@ -106,6 +106,10 @@ export class StageCache {
 
 const DIGEST = /^sha256:[0-9a-f]{64}$/
 
+/** Those in an input of a run, where a bare digest is one, too. */
+export const artifactsNamed = (value: unknown): string[] =>
+  typeof value === 'string' && DIGEST.test(value) ? [value] : artifactsIn(value)
+
 /** The digests of all artifact references in a value, however deep. */
 export function artifactsIn(value: unknown, found: string[] = []): string[] {
   if (typeof value !== 'object' || value === null) return found

@@ -25,6 +25,7 @@ export const runOf = (number: number, fields: Partial<Run> = {}): Run => ({
   commit: 'c'.repeat(64),
   origin: null,
   origin_commit: null,
+  code_commit: null,
   code_digest: null,
   inputs: {},
   inputs_resolved: fields.inputs ?? {},

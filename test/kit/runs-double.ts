@@ -64,6 +64,7 @@ export class RunsDouble implements Runs {
       commit: 'c'.repeat(64),
       origin: null,
       origin_commit: request.origin_commit ?? null,
+      code_commit: null,
       code_digest: null,
       inputs,
       resolved: inputs,

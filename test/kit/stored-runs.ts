@@ -39,7 +39,7 @@ export const claimOf = (id: string, more: Partial<ClaimRun> = {}): ClaimRun => (
   id,
   epoch: 1,
   code_digest: null,
-  origin_commit: null,
+  code_commit: null,
   started_at: 1_000_000,
   whole: true,
   event: null,

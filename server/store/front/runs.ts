@@ -24,6 +24,7 @@ export interface StoredRun {
   commit: string
   origin: Record<string, unknown> | null
   origin_commit: string | null
+  code_commit: string | null
   code_digest: string | null
   inputs: Record<string, unknown>
   resolved: Record<string, unknown>
@@ -74,7 +75,7 @@ export interface ClaimRun {
   epoch: number
   /** Read at the claim. */
   code_digest: string | null
-  origin_commit: string | null
+  code_commit: string | null
   started_at: number
   /** The caller does not have the run: answer it. */
   whole: boolean

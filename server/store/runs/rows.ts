@@ -9,7 +9,7 @@ export const ALL_FLOWS = 0
 
 /** The flow by a subquery: SQLite plans a join with a parameter anew each time that it is run, which costs more than the row. */
 export const RUN_COLUMNS = `r.seq, r.id, (SELECT f.name FROM flows f WHERE f.id = r.flow) AS flow, r.status, r.cause, r.created_by, r.seed, r.timeout, r.no_cache, r.grouped,
-  r.idempotency_key, r.version, r."commit", r.origin, r.origin_commit, r.code_digest, r.inputs, r.resolved, r.inputs_digest, r.result,
+  r.idempotency_key, r.version, r."commit", r.origin, r.origin_commit, r.code_commit, r.code_digest, r.inputs, r.resolved, r.inputs_digest, r.result,
   r.terminal, r.error, r.retry_of, r.attempt, r.created_at, r.started_at, r.finished_at, r.cancel_requested_at,
   (SELECT json_group_array(g.grouped ORDER BY g.position) FROM run_groups g WHERE g.run = r.seq) AS joined`
 
@@ -29,6 +29,7 @@ export interface RunRow {
   commit: string
   origin: string | null
   origin_commit: string | null
+  code_commit: string | null
   code_digest: string | null
   inputs: string
   resolved: string

@@ -80,7 +80,7 @@ export class RunWriter {
     )
     this.#last = pluck('SELECT max(created_at) FROM runs')
     this.#claim = db.prepare(
-      `UPDATE runs SET status = 'running', epoch = ?, code_digest = ?, origin_commit = coalesce(?, origin_commit), started_at = ?
+      `UPDATE runs SET status = 'running', epoch = ?, code_digest = ?, code_commit = ?, origin_commit = coalesce(origin_commit, ?), started_at = ?
        WHERE id = ? AND status = 'queued' RETURNING seq, flow`,
     )
     this.#finish = db.prepare(
@@ -165,8 +165,8 @@ export class RunWriter {
     return missing.length === 0 ? there : this.#get(there.id)
   }
 
-  claim({ id, epoch, code_digest, origin_commit, started_at, whole: isAsked, event }: ClaimRun): ClaimedRun | null {
-    const moved = this.#claim.get(epoch, code_digest, origin_commit, whole(started_at), id)
+  claim({ id, epoch, code_digest, code_commit, started_at, whole: isAsked, event }: ClaimRun): ClaimedRun | null {
+    const moved = this.#claim.get(epoch, code_digest, code_commit, code_commit, whole(started_at), id)
     if (!moved) return null
     this.#run_counts.move(moved.flow, 'queued', 'running')
     if (event !== null) this.#events.write(event)

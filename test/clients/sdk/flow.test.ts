@@ -18,6 +18,20 @@ const untyped = (value: unknown) => value as never
 const refused = (make: () => unknown, says: RegExp): void =>
   assert.throws(make, error => error instanceof SdkError && says.test(error.message))
 
+describe('a run of a flow in code', () => {
+  test('is told to be caused by the SDK, whatever else is asked of it', async () => {
+    const asked: unknown[] = []
+    const runs = { create: async (...given: unknown[]) => ({ given: asked.push(given) }) }
+    const flow = Flow('boiler', [clean])
+    await flow.run({ runs }, { inputs: { raw: 1 }, seed: 7 })
+    await flow.run({ runs })
+    assert.deepEqual(asked, [
+      ['boiler', { inputs: { raw: 1 }, seed: 7, cause: 'sdk' }],
+      ['boiler', { cause: 'sdk' }],
+    ])
+  })
+})
+
 describe('a flow in code', () => {
   const flow = Flow(
     'boiler',

@@ -84,6 +84,16 @@ describe('what a key depends on', () => {
     assert.deepEqual(other, first)
   })
 
+  test('the environment of the body is a part of its own, which a node without one does not have', () => {
+    const set = keyOf(node({ resources: { env: { XLA_FLAGS: '--a', MODE: 'fast' } } }))
+    assert.deepEqual(changedParts(first.parts, set.parts), ['env'])
+    assert.notEqual(set.key, first.key)
+    assert.equal(set.key, sha256(`stage 1\n${canonical(set.parts)}`))
+    assert.deepEqual(keyOf(node({ resources: { env: { MODE: 'fast', XLA_FLAGS: '--a' } } })), set)
+    const other = keyOf(node({ resources: { env: { XLA_FLAGS: '--b', MODE: 'fast' } } }))
+    assert.deepEqual(changedParts(set.parts, other.parts), ['env'])
+  })
+
   test('what a node costs and how it is drawn changes nothing', () => {
     const other = node({ position: { x: 4, y: 2 }, timeout: 9, duration_s: 3, resources: { cpus: 2 } })
     assert.deepEqual(keyOf(other), first)

@@ -27,6 +27,7 @@ test('a run goes from queued over running to its end, and a move that comes twic
   assert.deepEqual(queued, {
     ...run,
     status: 'queued',
+    code_commit: null,
     code_digest: null,
     result: null,
     terminal: [],
@@ -36,12 +37,12 @@ test('a run goes from queued over running to its end, and a move that comes twic
     finished_at: null,
     cancel_requested_at: null,
   })
-  const claimed = await store.runs.claim(claimOf(run.id, { code_digest: 'code', origin_commit: 'abc-dirty' }))
+  const claimed = await store.runs.claim(claimOf(run.id, { code_digest: 'code', code_commit: 'abc-dirty' }))
   assert.deepEqual(claimed!.run, {
     ...queued,
     status: 'running',
     code_digest: 'code',
-    origin_commit: 'abc-dirty',
+    code_commit: 'abc-dirty',
     started_at: 1_000_000,
   })
   assert.equal(await store.runs.claim(claimOf(run.id)), null)
