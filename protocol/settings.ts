@@ -31,6 +31,13 @@ export const settings = {
     'threads for live cascades, at most 8',
   ),
   isolation: setting('FLOW_ISOLATION', null, null, 'thread', 'thread or process: where bodies run that do not say it'),
+  keep_node_errors: setting(
+    'FLOW_KEEP_NODE_ERRORS',
+    null,
+    null,
+    '0',
+    '1: an error of a node stays an issue until it is acknowledged, also when the node runs well again',
+  ),
   cpus: setting('FLOW_CPUS', null, null, 'cores less 2, at least 1', 'cores accounted to nodes'),
   gpus: setting(
     'FLOW_GPUS',

@@ -61,6 +61,7 @@ export interface LiveEngineOptions {
     Config,
     | 'lanes'
     | 'isolation'
+    | 'keep_node_errors'
     | 'max_cascades'
     | 'max_runs'
     | 'max_workers'
@@ -95,7 +96,16 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
   const names = new Names(front)
   const map = new MessageMap()
   const bodies = new Bodies(data_dir)
-  const health = new NodeHealth()
+  const health = new NodeHealth(
+    config.keep_node_errors
+      ? null
+      : node => {
+          const index = flows
+            .find(node.slice(0, node.indexOf('.')))
+            ?.plan.nodes.find(({ qualified }) => qualified === node)?.index
+          return index === undefined ? 0 : front.counters.good(index)
+        },
+  )
   const source_thread = new SourceThread()
   const sources = new Sources(source_thread)
   const cascades = new CascadeCounts(front.memory.sizes.flows)
@@ -150,7 +160,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
   })
   const flavors = new LiveFlavors({ stored: loaded.flavors, store: store.flavors, flows, announce })
   flows.load(loaded.flows, sinceOfStates(loaded.states, front.codec))
-  for (const error of loaded.node_errors) health.failed(error)
+  for (const error of loaded.node_errors) if (!error.acknowledged) health.failed(error, 0)
   const timers = restore(loaded, front, map, names)
   const under_way = new UnderWayFile(data_dir, loaded.waiting, log)
   const resumed = resume(loaded.waiting, {

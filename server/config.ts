@@ -14,6 +14,8 @@ export interface Config {
   readonly lanes: number
   /** Of nodes that do not say it. */
   readonly isolation: 'thread' | 'process'
+  /** Until they are acknowledged; else until the node runs well again. */
+  readonly keep_node_errors: boolean
   readonly cpus: number
   readonly gpus: number
   readonly host: string
@@ -98,6 +100,7 @@ export function readConfig(source: ConfigSource): Config {
     max_workers: integer('max_workers', 1, 1_024, Math.max(2, cores)),
     lanes: integer('lanes', 1, limits.LANES, Math.min(limits.LANES, Math.max(2, cores - 1))),
     isolation: readOneOf(given('isolation'), 'thread', 'process'),
+    keep_node_errors: integer('keep_node_errors', 0, 1, 0) === 1,
     cpus: integer('cpus', 1, 4_096, Math.max(1, cores - 2)),
     gpus: gpus === 0 ? (source.countCards ?? countCards)() : gpus,
     host: readHost(given('host')),

@@ -200,6 +200,11 @@ export class NodeCounters {
   }
 
   /** One of the counters of the row. */
+  /** Executions that did not fail. */
+  good(node: number): number {
+    return this.get(node, 'executions') - this.get(node, 'errors')
+  }
+
   get(
     node: number,
     counter: 'executions' | 'errors' | 'waiting_for_input' | 'emissions' | 'dropped' | 'replaced' | 'last_error_ms',

@@ -8,6 +8,11 @@ interface Down {
   since_us: number
 }
 
+interface Failed {
+  readonly error: NodeError
+  good: number
+}
+
 interface Trouble {
   code: 'slow_body' | 'blocked_lane' | 'cycle'
   text: string
@@ -16,7 +21,8 @@ interface Trouble {
 
 /** What the threads say of nodes, as the flows' issues and the summary show it: derived on read, cleared when the node is well again. */
 export class NodeHealth {
-  readonly #errors = new Map<string, NodeError>()
+  readonly #errors = new Map<string, Failed>()
+  readonly #goodOf: ((node: string) => number) | null
   readonly #downs = new Map<string, Down>()
   readonly #troubles = new Map<string, Trouble>()
   readonly #gauges = new Map<string, Map<string, number>>()
@@ -24,19 +30,32 @@ export class NodeHealth {
   /** By flow and reason. */
   readonly #dropped_of = new Map<string, Map<string, number>>()
 
-  errorOf(node: string): NodeError | null {
-    return this.#errors.get(node) ?? null
+  /** `goodOf` counts the executions of a node that went well; null keeps errors until they are acknowledged. */
+  constructor(goodOf: ((node: string) => number) | null) {
+    this.#goodOf = goodOf
   }
 
-  failed(error: NodeError): void {
-    this.#errors.set(error.node, error)
+  /** `good`: executions of the node that had gone well when it failed. */
+  failed(error: NodeError, good = this.#goodOf?.(error.node) ?? 0): void {
+    this.#errors.set(error.node, { error, good })
   }
 
-  acknowledge(node: string): boolean {
-    const error = this.#errors.get(node)
-    if (error === undefined || error.acknowledged) return false
-    this.#errors.set(node, { ...error, acknowledged: true })
-    return true
+  acknowledge(node: string): void {
+    this.#errors.delete(node)
+  }
+
+  /** The last error of a node that has not run well since; asked for on read, so that an execution costs nothing more. */
+  #shown(node: string): NodeError | null {
+    const failed = this.#errors.get(node)
+    if (failed === undefined) return null
+    const good = this.#goodOf?.(node) ?? failed.good
+    if (good > failed.good) {
+      this.#errors.delete(node)
+      return null
+    }
+    // The counts of a node that was changed begin anew.
+    failed.good = good
+    return failed.error
   }
 
   /** True when this changes what is shown. */
@@ -90,7 +109,7 @@ export class NodeHealth {
 
   get unacknowledged(): number {
     let count = 0
-    for (const error of this.#errors.values()) if (!error.acknowledged) count++
+    for (const node of this.#errors.keys()) if (this.#shown(node) !== null) count++
     return count
   }
 
@@ -107,8 +126,8 @@ export class NodeHealth {
           node: id,
           since: formatTime(down.since_us),
         })
-      const error = this.#errors.get(node)
-      if (error && !error.acknowledged)
+      const error = this.#shown(node)
+      if (error !== null)
         issues.push({ code: 'node_error', advisory: false, message: error.message, node: id, since: error.ts })
       const trouble = this.#troubles.get(node)
       if (trouble) {
@@ -156,9 +175,9 @@ export class NodeHealth {
       move(this.#downs, `${from}.${id}`, `${to}.${id}`)
       move(this.#troubles, `${from}.${id}`, `${to}.${id}`)
       move(this.#gauges, `${from}.${id}`, `${to}.${id}`)
-      const error = this.#errors.get(`${from}.${id}`)
+      const failed = this.#errors.get(`${from}.${id}`)
       this.#errors.delete(`${from}.${id}`)
-      if (error) this.#errors.set(`${to}.${id}`, { ...error, node: `${to}.${id}` })
+      if (failed) this.#errors.set(`${to}.${id}`, { ...failed, error: { ...failed.error, node: `${to}.${id}` } })
     }
     move(this.#dropped_of, from, to)
   }

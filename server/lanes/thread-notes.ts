@@ -90,7 +90,7 @@ export class ThreadNotes {
     const ts = formatTime(note.ts)
     const cascade = note.cascade_seq > 0 ? cascadeId(this.#parts.engine_epoch, note.cascade_ts, note.cascade_seq) : null
     const { node, code, message, stack, inputs } = note
-    this.#parts.health.failed({ node, code, message, stack, ts, inputs, cascade, acknowledged: false })
+    this.#parts.health.failed({ node, code, message, stack, ts, inputs, cascade, acknowledged: false }, note.good)
     this.#parts.send({ type: 'node_error', ts, flow: flowOf(node), run: null, node, code, message })
   }
 

@@ -84,6 +84,26 @@ test('an error is an issue of its flow and counted until it is acknowledged; the
   )
 })
 
+test('an error is no issue any more when the node runs well again; its record stays', async () => {
+  const story = new Story(live.engine)
+  const body = 'export default ({ x }) => { if (x < 0) throw new Error("no"); return { y: x } }'
+  await story.save('recovers', flow([code('may', body, [x], [output('y', 'int')])], int('x')))
+  for (const place of ['inline', 'dispatched']) {
+    if (place === 'dispatched')
+      await story.save('recovers', flow([code('may', body, [x], [output('y', 'int')], DECLARED)], int('x')))
+    for (const value of [1, -1]) story.publish('recovers.x', value)
+    await story.shows('recovers', 'node_error')
+    const good = story.node('recovers', 'may').executions
+    story.publish('recovers.x', 2)
+    await eventually(() => story.node('recovers', 'may').executions > good, 'it runs well')
+    await eventually(() => story.issue('recovers', 'node_error') === undefined, `nothing is shown, ${place}`)
+  }
+  assert.deepEqual(
+    (await story.errors('recovers.may', 2)).map(error => error.acknowledged),
+    [false, false],
+  )
+})
+
 test('of many errors the last failed inputs are kept, and all are counted', async () => {
   const story = new Story(live.engine)
   await story.save('many', flow([code('fails', 'export default () => { throw new Error("no") }', [x])], int('x')))

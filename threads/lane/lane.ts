@@ -441,7 +441,8 @@ class Lane implements Host {
     const node = digest === null ? null : this.#nodeOf(digest)
     if (node === null) throw error
     this.#memory.counters.error(node.index, this.now_us() / 1000)
-    this.#notes.error(node.qualified, failureOf(error), null, NO_CASCADE, this.now_us())
+    const good = this.#memory.counters.good(node.index)
+    this.#notes.error(node.qualified, failureOf(error), null, NO_CASCADE, this.now_us(), good)
     this.#units.mark()
   }
 
@@ -646,7 +647,8 @@ class Lane implements Host {
   failed(_flow: FlowRun, seat: Seat, reason: Failure, inputs: unknown, cascade: Cascade): void {
     this.#memory.begun.failed(cascade)
     this.#memory.counters.error(seat.node.index, this.now_us() / 1000)
-    this.#notes.error(seat.node.qualified, reason, inputs, cascade, this.now_us())
+    const good = this.#memory.counters.good(seat.node.index)
+    this.#notes.error(seat.node.qualified, reason, inputs, cascade, this.now_us(), good)
   }
 
   planChanged(flow: FlowRun, _seat: Seat | null, _cascade: Cascade): void {

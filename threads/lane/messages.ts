@@ -149,6 +149,8 @@ export type Note =
       inputs: unknown
       cascade_seq: number
       cascade_ts: number
+      /** Executions of the node that had gone well by then; absent when whoever tells does not count them. */
+      good?: number
     }
   | { type: 'log'; node: string; level: LogLevel; text: string; ts: number; run?: string }
   | { type: 'gauge'; node: string; name: string; value: number; step: number | null; ts: number }

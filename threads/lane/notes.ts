@@ -65,7 +65,7 @@ export class LaneNotes {
   }
 
   /** `cascade` is null when the error belongs to none, as that of a state that cannot be kept while its body is away. */
-  error(node: string, failure: Failure, inputs: unknown, cascade: Cascade | null, ts: number): void {
+  error(node: string, failure: Failure, inputs: unknown, cascade: Cascade | null, ts: number, good: number): void {
     const second = Math.floor(ts / 1e6)
     let seen = this.#errors.get(node)
     if (seen === undefined) this.#errors.set(node, (seen = { second, written: 0, late: [] }))
@@ -86,6 +86,7 @@ export class LaneNotes {
       inputs,
       cascade_seq: cascade?.seq ?? 0,
       cascade_ts: cascade?.started_us ?? 0,
+      good,
     }
     if (++seen.written <= limits.NODE_ERRORS_RECORDED_PER_S) return this.#writeError(note)
     seen.late.push(note)

@@ -113,7 +113,9 @@ export class LaneUnits {
       const refusal = this.#states.keep(seat, this.#lane.now_us())
       if (refusal === null) continue
       this.#memory.counters.error(seat.node.index, this.#lane.now_us() / 1000)
-      this.#notes.error(seat.node.qualified, failureOf(refusal), null, seat.execution.cascade, this.#lane.now_us())
+      const { qualified, index } = seat.node
+      const good = this.#memory.counters.good(index)
+      this.#notes.error(qualified, failureOf(refusal), null, seat.execution.cascade, this.#lane.now_us(), good)
     }
     this.touched.length = 0
   }
