@@ -10,7 +10,10 @@ export const StoredArtifact = Type.Object(
   {
     digest: Type.String(),
     size: Type.Integer({ description: 'bytes' }),
-    written_at: Type.String({ description: 'When it was stored last; storing the same bytes again counts.' }),
+    written_at: Type.String({
+      format: 'date-time',
+      description: 'When it was stored last; storing the same bytes again counts.',
+    }),
   },
   closed,
 )

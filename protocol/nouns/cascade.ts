@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { Timestamp } from './timestamp.ts'
 
 /** Everything that one published message started inside one flow. */
 export const Cascade = Type.Object({
@@ -10,7 +11,7 @@ export const Cascade = Type.Object({
   rerun_of: Type.Union([Type.String(), Type.Null()], {
     description: 'The cascade that this one runs again, while its record is kept.',
   }),
-  started_at: Type.String(),
+  started_at: Timestamp,
   duration: Type.Number({ description: 'seconds' }),
   status: Type.Union([
     Type.Literal('running'),

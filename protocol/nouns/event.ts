@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { Timestamp } from './timestamp.ts'
 
 export const EVENT_TYPES = [
   'message_value',
@@ -47,7 +48,7 @@ export type EventType = (typeof EVENT_TYPES)[number]
 export const EngineEvent = Type.Object(
   {
     type: Type.String(),
-    ts: Type.String(),
+    ts: Timestamp,
     flow: Type.Union([Type.String(), Type.Null()]),
     run: Type.Union([Type.String(), Type.Null()]),
   },

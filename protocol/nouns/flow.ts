@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox'
 import { NAME_PATTERN } from '../names.ts'
 import { FlowDocument } from './flow-document.ts'
 import { Issue } from './issue.ts'
+import { Timestamp } from './timestamp.ts'
 
 export const FlowName = Type.String({ pattern: NAME_PATTERN })
 
@@ -11,7 +12,7 @@ export const FlowSummary = Type.Object({
   version: Type.Integer({ description: 'Counts the saves of this flow, from 1.' }),
   commit: Type.String({ description: 'The commit of the flow store that holds this version.' }),
   nodes: Type.Integer(),
-  updated_at: Type.String(),
+  updated_at: Timestamp,
   updated_by: Type.String(),
   origin: Type.Union([Type.Object({}, { additionalProperties: true }), Type.Null()]),
   issues: Type.Array(Issue),

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { Timestamp } from './timestamp.ts'
 
 /** Something a flow's owner should know. An advisory issue is advice: it never marks a node. */
 export const Issue = Type.Object({
@@ -9,6 +10,6 @@ export const Issue = Type.Object({
   advisory: Type.Boolean(),
   message: Type.String(),
   node: Type.Union([Type.String(), Type.Null()], { description: 'The node id within the flow.' }),
-  since: Type.Union([Type.String(), Type.Null()]),
+  since: Type.Union([Timestamp, Type.Null()]),
 })
 export type Issue = Static<typeof Issue>

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox'
 import { limits } from '../limits.ts'
 import { QUALIFIED_PATTERN } from '../names.ts'
 import { Dtype } from '../values/dtype.ts'
+import { Timestamp } from './timestamp.ts'
 
 export const MessageName = Type.String({ pattern: QUALIFIED_PATTERN, description: '<flow>.<message>' })
 
@@ -10,7 +11,7 @@ export const Message = Type.Object({
   version: Type.Integer({ description: '0 while it has no value.' }),
   value: Type.Unknown(),
   dtype: Dtype,
-  updated_at: Type.Union([Type.String(), Type.Null()]),
+  updated_at: Type.Union([Timestamp, Type.Null()]),
   publisher: Type.Union([Type.String(), Type.Null()], {
     description: 'The node that produces it; null for a flow input.',
   }),
@@ -39,9 +40,9 @@ export const Published = Type.Object({ name: Type.String(), version: Type.Intege
 export type Published = Static<typeof Published>
 
 /** A raw point, or a closed bin of a rollup. `value` of a bool is 0 or 1. */
-export const HistoryPoint = Type.Object({ ts: Type.String(), version: Type.Integer(), value: Type.Unknown() })
+export const HistoryPoint = Type.Object({ ts: Timestamp, version: Type.Integer(), value: Type.Unknown() })
 export const HistoryBin = Type.Object({
-  ts: Type.String({ description: 'Start of the bin.' }),
+  ts: Type.String({ format: 'date-time', description: 'Start of the bin.' }),
   count: Type.Integer(),
   min: Type.Union([Type.Number(), Type.Null()]),
   max: Type.Union([Type.Number(), Type.Null()]),

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { Timestamp } from './timestamp.ts'
 
 /** One failed execution, kept on its node for a day. */
 export const NodeError = Type.Object({
@@ -6,7 +7,7 @@ export const NodeError = Type.Object({
   code: Type.String(),
   message: Type.String(),
   stack: Type.Union([Type.String(), Type.Null()]),
-  ts: Type.String(),
+  ts: Timestamp,
   inputs: Type.Unknown({ description: 'The inputs that the body received; shortened when they are large.' }),
   cascade: Type.Union([Type.String(), Type.Null()]),
   acknowledged: Type.Boolean(),

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { Timestamp } from './timestamp.ts'
 
 /** Of durations that were counted in buckets at most 12 % wide. */
 export const Quantiles = Type.Object({
@@ -48,7 +49,7 @@ export const NodeDetail = Type.Object({
   errors: Type.Integer(),
   waiting_for_input: Type.Integer({ description: 'Wakes without an execution: an input had no value yet.' }),
   down: Type.Union([Type.String(), Type.Null()], { description: 'What the node reported, when it is down.' }),
-  minute: Type.Union([Type.Object({ since: Type.String(), until: Type.String() }), Type.Null()], {
+  minute: Type.Union([Type.Object({ since: Timestamp, until: Timestamp }), Type.Null()], {
     description: 'The last closed minute of the engine, counted from its start.',
   }),
   ...measured,

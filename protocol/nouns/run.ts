@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { limits } from '../limits.ts'
 import { NAME_PATTERN } from '../names.ts'
+import { Timestamp } from './timestamp.ts'
 
 /** A batch run: one execution of a flow against inputs, and what is recorded of it. */
 
@@ -124,10 +125,10 @@ export const Run = Type.Object({
   error: orNull(RunError),
   retry_of: orNull(Type.String()),
   attempt: Type.Integer({ description: 'Counts the retries of the first run, from 1.' }),
-  created_at: Type.String(),
-  started_at: orNull(Type.String()),
-  finished_at: orNull(Type.String()),
-  cancel_requested_at: orNull(Type.String()),
+  created_at: Timestamp,
+  started_at: orNull(Timestamp),
+  finished_at: orNull(Timestamp),
+  cancel_requested_at: orNull(Timestamp),
   duration: orNull(Type.Number({ description: 'Seconds since the start; of a running run so far.' })),
 })
 export type Run = Static<typeof Run>
@@ -164,9 +165,9 @@ export const RunNode = Type.Object({
   asked: orNull(ResourceAmounts),
   granted: orNull(ResourceAmounts),
   machine: orNull(Type.String()),
-  queued_at: orNull(Type.String()),
-  started_at: orNull(Type.String()),
-  finished_at: orNull(Type.String()),
+  queued_at: orNull(Timestamp),
+  started_at: orNull(Timestamp),
+  finished_at: orNull(Timestamp),
   duration: orNull(Type.Number({ description: 'Seconds that its bodies ran.' })),
   duration_s: orNull(Type.Number({ description: 'Expected, as the node or its flavor says.' })),
   cache_key: orNull(Type.String()),

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { limits } from '../limits.ts'
 import { FlowBacklog } from './flow.ts'
+import { Timestamp } from './timestamp.ts'
 
 export const ThreadStatus = Type.Object({
   slot: Type.Integer({ description: '0: it has none in shared memory.' }),
@@ -21,7 +22,7 @@ export const DiskClass = Type.Object({
 export const Summary = Type.Object({
   version: Type.String(),
   status: Type.Union([Type.Literal('ok'), Type.Literal('degraded')]),
-  started_at: Type.String(),
+  started_at: Timestamp,
   uptime_s: Type.Number(),
   flows: Type.Object({ total: Type.Integer(), enabled: Type.Integer(), with_issues: Type.Integer() }),
   backlog: Type.Array(FlowBacklog, { description: 'Flows in which something waits, the fullest first, at most 100.' }),
@@ -51,7 +52,7 @@ export type Health = Static<typeof Health>
 
 /** A closed bin of the engine's own figures. */
 export const TimeseriesPoint = Type.Object({
-  ts: Type.String(),
+  ts: Timestamp,
   published: Type.Integer(),
   executions: Type.Integer(),
   errors: Type.Integer(),

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { DOCS_FILES, DOCS_HTML, DocsFiles, START_FILE } from '../http/docs-page.ts'
-import { openapiOf } from '../http/openapi.ts'
+import { openapiOf } from '../http/openapi/describe.ts'
 import { type Route, route } from '../http/route.ts'
 
 const tag = 'docs'

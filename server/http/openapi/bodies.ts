@@ -1,0 +1,33 @@
+/** An example of each body, by the operation that takes it. A test holds them against the schemas. */
+export const BODIES: Readonly<Record<string, unknown>> = {
+  createFlow: {
+    name: 'boiler',
+    document: {
+      inputs: [{ message: 'raw', dtype: 'float' }],
+      nodes: [
+        {
+          id: 'scale',
+          type: 'code',
+          language: 'js',
+          source: 'export default ({ raw }) => ({ temperature: raw / 10 })',
+          ports: { inputs: [{ name: 'raw', dtype: 'float' }], outputs: [{ name: 'temperature', dtype: 'float' }] },
+        },
+      ],
+    },
+  },
+  saveFlow: { document: { inputs: [{ message: 'raw', dtype: 'float' }], nodes: [] }, message: 'Begin with an input' },
+  renameFlow: { to: 'boiler_2' },
+  restoreFlow: { commit: '3f2a9c1b' },
+  publishMessages: [
+    { name: 'boiler.raw', value: 812 },
+    { name: 'boiler.raw', value: 815 },
+  ],
+  publishMessage: { value: 812 },
+  createRun: { inputs: { learning_rate: 0.01 }, seed: 7, group: 'learning-rates' },
+  putFlavor: { cpus: 4, ram: 8192 },
+  signIn: { username: 'ada', password: 'a long pass phrase' },
+  createUser: { name: 'ada', password: 'a long pass phrase' },
+  changePassword: { old: 'a long pass phrase', new: 'a longer pass phrase' },
+  recoverPassword: { username: 'ada' },
+  resetPassword: { token: 'eyJhbGciOi', password: 'a longer pass phrase' },
+}

@@ -1,0 +1,163 @@
+import { type ErrorCode, errorTable } from '../../../protocol/errors.ts'
+import { VERSION } from '../../../protocol/version.ts'
+import { PROBLEM_TYPE } from '../problem.ts'
+import type { AnswerShape, Route } from '../route.ts'
+import { BODIES } from './bodies.ts'
+import { type Json, Nouns } from './nouns.ts'
+import { operationIdOf } from './operations.ts'
+import { formatOf, toldOf } from './parameters.ts'
+
+/** OpenAPI 3.1 from the declared routes: the schemas that check the requests are the ones that stand there. */
+
+const Problem = {
+  type: 'object',
+  description: 'RFC 9457. `code` is stable; `detail` says what to do next.',
+  required: ['type', 'title', 'status', 'detail', 'code', 'errors'],
+  properties: {
+    type: { type: 'string' },
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    detail: { type: 'string' },
+    code: { type: 'string', enum: Object.keys(errorTable) },
+    errors: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['loc', 'msg'],
+        properties: {
+          loc: { type: 'string', description: '`body.nodes[2].ports`, `query.limit`, `path.name`' },
+          msg: { type: 'string' },
+        },
+      },
+    },
+    instance: { type: 'string', description: 'The path of the request.' },
+  },
+}
+
+export function openapiOf(all: readonly Route[]): Json {
+  const routes = all.filter(route => !route.hidden)
+  const nouns = new Nouns()
+  const paths: Record<string, Json> = {}
+  for (const route of routes) {
+    const item = (paths[route.path] ??= {})
+    item[route.method.toLowerCase()] = operationOf(route, nouns)
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Flow engine',
+      version: VERSION,
+      description:
+        'Errors are `application/problem+json`; `docs/errors.md` lists their codes. Lists answer `{items, count}`.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/' }],
+    security: [{ bearer: [] }, { password: [] }],
+    tags: [...new Set(routes.map(route => route.tag))].map(name => ({ name })),
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+        password: { type: 'oauth2', flows: { password: { tokenUrl: '/login/access-token', scopes: {} } } },
+      },
+      schemas: { ...nouns.schemas, Problem },
+      responses: Object.fromEntries([...codesOf(routes)].sort().map(code => [code, problemOf(code)])),
+    },
+  }
+}
+
+function operationOf(route: Route, nouns: Nouns): Json {
+  const { path } = route
+  const query = route.query as { properties: Record<string, object>; required?: string[] } | null
+  const of = (place: string, name: string, required: boolean, schema: object): Json => ({
+    name,
+    in: place,
+    required,
+    ...toldOf(path, name, schema),
+    schema: { ...(nouns.write(schema) as Json), ...formatOf(name) },
+  })
+  const parameters = [
+    ...route.headers.map(name => of('header', name, false, { type: 'string' })),
+    ...Object.entries(route.params).map(([name, { schema }]) => of('path', name, true, schema)),
+    ...Object.entries(query?.properties ?? {}).map(([name, schema]) =>
+      of('query', name, (query?.required ?? []).includes(name) && !('default' in schema), schema),
+    ),
+  ]
+  return {
+    operationId: operationIdOf(route),
+    summary: route.summary,
+    tags: [route.tag],
+    'x-who': route.who,
+    ...(route.who === 'nobody' ? { security: [] } : {}),
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(route.body === null && !route.upload ? {} : { requestBody: { required: true, content: bodyOf(route, nouns) } }),
+    responses: responsesOf(route, nouns),
+  }
+}
+
+function bodyOf(route: Route, nouns: Nouns): Json {
+  if (route.upload) return { '*/*': { schema: { type: 'string', format: 'binary' } } }
+  const operation = operationIdOf(route)
+  const example = BODIES[operation]
+  const schema = nouns.write(route.body, named(operation, 'Request'))
+  const media = { schema, ...(example === undefined ? {} : { example }) }
+  return {
+    'application/json': media,
+    ...(route.form ? { 'application/x-www-form-urlencoded': media } : {}),
+  }
+}
+
+function responsesOf(route: Route, nouns: Nouns): Json {
+  const responses: Record<string, Json> = {}
+  for (const [status, shape] of Object.entries(route.answers))
+    responses[status] = answerOf(shape, nouns, named(operationIdOf(route), 'Answer'))
+  const byStatus = new Map<number, ErrorCode[]>()
+  for (const code of refusalsOf(route)) {
+    const { status } = errorTable[code]
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
+  }
+  for (const [status, codes] of byStatus)
+    responses[status] =
+      codes.length === 1
+        ? { $ref: `#/components/responses/${codes[0]}` }
+        : {
+            ...problemOf(codes[0]!),
+            description: codes.map(code => `\`${code}\` ${errorTable[code].title}.`).join(' '),
+          }
+  return responses
+}
+
+/** Every code that a route can answer with: its own, and those that come from how it is declared. */
+export function refusalsOf(route: Route): ErrorCode[] {
+  const codes = new Set<ErrorCode>(['internal', 'validation', ...route.refuses])
+  if (route.who !== 'nobody') for (const code of ['unauthenticated', 'token_expired'] as const) codes.add(code)
+  if (route.who === 'superuser') codes.add('forbidden')
+  for (const { missing } of Object.values(route.params)) if (missing !== null) codes.add(missing)
+  if (route.form) codes.add('unsupported_media_type')
+  if (route.body !== null) for (const code of ['malformed_json', 'too_deep', 'too_large'] as const) codes.add(code)
+  if (route.upload) for (const code of ['too_large', 'upload_incomplete'] as const) codes.add(code)
+  return [...codes]
+}
+
+function answerOf(shape: AnswerShape, nouns: Nouns, name: string): Json {
+  if (shape === null) return { description: 'Done.' }
+  if ('media' in shape && (typeof shape.media === 'string' || Array.isArray(shape.media))) {
+    const media = [shape.media].flat() as string[]
+    return {
+      description: 'Done.',
+      content: Object.fromEntries(media.map(type => [type, { schema: { type: 'string' } }])),
+    }
+  }
+  return { description: 'Done.', content: { 'application/json': { schema: nouns.write(shape, name) } } }
+}
+
+/** Of an object that is of this operation alone. */
+const named = (operation: string, what: string): string =>
+  operation.replace(/^./, letter => letter.toUpperCase()) + what
+
+const codesOf = (routes: readonly Route[]): Set<ErrorCode> => new Set(routes.flatMap(refusalsOf))
+
+const problemOf = (code: ErrorCode): Json => ({
+  description: `\`${code}\` ${errorTable[code].title}. ${errorTable[code].next}`,
+  content: { [PROBLEM_TYPE]: { schema: { $ref: '#/components/schemas/Problem' } } },
+})

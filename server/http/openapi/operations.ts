@@ -1,0 +1,63 @@
+import type { TObject } from 'typebox'
+import type { Route } from '../route.ts'
+
+/** Where the name that comes from method and path would not read. */
+export const OPERATIONS: Readonly<Record<string, string>> = {
+  'PUT /flows/{name}': 'saveFlow',
+  'GET /flows/{name}/history': 'listFlowCommits',
+  'GET /flows/{name}/history/{commit}': 'getFlowCommit',
+  'GET /flows/{name}/nodes/{id}/source': 'getNodeSource',
+  'GET /messages/{name}/history': 'getMessageHistory',
+  'POST /messages/': 'publishMessages',
+  'POST /messages/{name}': 'publishMessage',
+  'POST /runs/flows/{name}': 'createRun',
+  'GET /runs/export': 'exportRuns',
+  'GET /runs/metrics/export': 'exportRunMetrics',
+  'GET /runs/metrics/series': 'listRunMetricSeries',
+  'GET /runs/{id}/nodes/{node}/why': 'explainRunNode',
+  'PUT /artifacts': 'storeArtifact',
+  'POST /login/access-token': 'signIn',
+  'POST /logout': 'signOut',
+  'POST /password-recovery': 'recoverPassword',
+  'POST /password-reset': 'resetPassword',
+  'GET /users/me': 'getOwnUser',
+  'POST /users/me/password': 'changePassword',
+  'GET /observability/summary': 'getSummary',
+  'GET /observability/timeseries': 'getTimeseries',
+  'GET /utils/health/': 'getHealth',
+  'GET /metrics': 'getMetrics',
+  'GET /openapi.json': 'getDescription',
+  'GET /docs': 'getDocsPage',
+}
+
+const VERBS = { GET: 'get', POST: 'create', PUT: 'put', DELETE: 'delete' } as const
+
+/**
+ * `GET /runs` is `listRuns`, `GET /runs/{id}/nodes` is `listRunNodes`, `POST /flows/{name}/rename` is `renameFlow`: a verb, then what
+ * the path names. Generated clients call their functions so.
+ */
+export function operationIdOf({ method, path, answers }: Pick<Route, 'method' | 'path' | 'answers'>): string {
+  const given = OPERATIONS[`${method} ${path}`]
+  if (given !== undefined) return given
+  const parts = path.split('/').filter(part => part !== '')
+  const words: string[] = []
+  for (const [at, part] of parts.entries()) {
+    if (part.startsWith('{')) continue
+    const isOne = parts[at + 1]?.startsWith('{') === true
+    const isOwner = at < parts.length - 1
+    words.push(isOne || (isOwner && parts.length > 2) ? singular(part) : part)
+  }
+  const last = parts.at(-1)!
+  if (method === 'POST' && parts.length > 1 && !last.startsWith('{')) {
+    const verb = words.pop()!
+    const things = parts.length === 2 ? [parts[0]!] : words
+    return [verb, ...things.map(capital)].join('')
+  }
+  const isList = 'items' in (((answers[200] as TObject | null | undefined)?.properties ?? {}) as object)
+  const verb = method === 'GET' && isList ? 'list' : VERBS[method]
+  if (method === 'POST') words.push(singular(words.pop()!))
+  return [verb, ...words.map(capital)].join('')
+}
+
+const singular = (word: string): string => word.replace(/s$/, '')
+const capital = (word: string): string => word.replace(/^./, letter => letter.toUpperCase())

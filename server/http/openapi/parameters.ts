@@ -1,0 +1,85 @@
+import type { Json } from './nouns.ts'
+
+interface Told {
+  readonly description: string
+  readonly example: unknown
+  readonly format?: 'date-time'
+}
+
+const FLOW: Told = { description: 'Name of a flow.', example: 'boiler' }
+const NODE: Told = { description: 'Id of a node within its flow.', example: 'smoother' }
+const RUN: Told = { description: 'Id of a run.', example: '0195a3c4-7b10-7cc2-9d54-2f1e6a9b0c11' }
+const TIME = { example: '2026-03-01T12:00:00+00:00', format: 'date-time' } as const
+
+/** What a parameter is, with an example, where it means the same in every route. */
+const EVERYWHERE: Readonly<Record<string, Told>> = {
+  limit: { description: 'Most items of an answer.', example: 50 },
+  offset: { description: 'Items to pass over first.', example: 0 },
+  since: { description: 'From this time on. RFC 3339 with an offset.', ...TIME },
+  until: { description: 'Before this time. RFC 3339 with an offset.', ...TIME },
+  before: {
+    description: 'Before this time, for the next page: the time of the last item. RFC 3339 with an offset.',
+    ...TIME,
+  },
+  until_version: {
+    description: 'Beside `until`: and of the points at that time those of a lower version.',
+    example: 812,
+  },
+  bucket_s: { description: 'Width of a bin, in seconds: bins in place of single points.', example: 60 },
+  hours: { description: 'The window before now, in hours, when `since` is absent; 0 means one hour.', example: 24 },
+  flow: FLOW,
+  node: NODE,
+  run: RUN,
+  commit: { description: 'A commit of the flow store, or the beginning of one.', example: '3f2a9c1b' },
+  group: { description: 'Name of a group of runs.', example: 'learning-rates' },
+  stride: { description: 'Every so manieth point of each series, its first among them.', example: 10 },
+  format: { description: 'Of the rows.', example: 'csv' },
+  raw: { description: 'csv: leave cells that a spreadsheet would take for a formula as they are.', example: false },
+  metrics: { description: 'Metric names, with commas between them: a column each.', example: 'detector.train.loss' },
+  digest: { description: 'Digest of an artifact.', example: `sha256:${'0123456789abcdef'.repeat(4)}` },
+  media_type: {
+    description: 'The media type to answer under; application/octet-stream when not given.',
+    example: 'image/png',
+  },
+  'idempotency-key': {
+    description: 'A repeat with the same key answers the run that is there.',
+    example: 'sweep-7-lr-0.01',
+  },
+  'x-artifact-meta': { description: 'A JSON object that is kept with the bytes.', example: '{"camera":"dock"}' },
+  range: { description: 'Bytes of the artifact to answer, as in RFC 9110.', example: 'bytes=0-1023' },
+  'if-range': { description: 'The range only while the artifact has this entity tag.', example: '"0123456789abcdef"' },
+  'if-none-match': { description: '304 when the artifact has this entity tag.', example: '"0123456789abcdef"' },
+}
+
+/** Where a name means something else: by the path from its first character. The first that fits. */
+const UNDER: readonly (readonly [path: string, name: string, told: Told])[] = [
+  ['/messages', 'name', { description: 'Name of a message: `<flow>.<message>`.', example: 'boiler.temperature' }],
+  ['/flavors', 'name', { description: 'Name of a flavor.', example: 'small-gpu' }],
+  ['/users', 'name', { description: 'Name of a user.', example: 'ada' }],
+  ['/runs/metrics', 'name', { description: '`<flow>.<node>.<name>`', example: 'detector.train.loss' }],
+  ['/flows/{name}/nodes', 'id', NODE],
+  ['/flows', 'name', FLOW],
+  ['/runs/flows', 'name', FLOW],
+  ['/cascades', 'id', { description: 'Id of a cascade.', example: '0195a3c4-7b10-7001-8000-0000000000a1' }],
+  ['/cascades', 'status', { description: 'Only cascades of this status.', example: 'failed' }],
+  ['/runs', 'id', RUN],
+  ['/runs', 'status', { description: 'Only runs of this status.', example: 'succeeded' }],
+  ['/events', 'type', { description: 'Only events of this type.', example: 'node_error' }],
+]
+
+/** What the description says of a parameter beside its schema; its schema's own words come first. */
+export function toldOf(path: string, name: string, schema: unknown): Json {
+  const told = UNDER.find(([under, of]) => of === name && path.startsWith(under))?.[2] ?? EVERYWHERE[name]
+  const { description, examples } = schema as { description?: string; examples?: unknown[] }
+  return {
+    ...(told === undefined ? {} : { description: told.description, example: told.example }),
+    ...(description === undefined ? {} : { description }),
+    ...(examples === undefined ? {} : { example: examples[0] }),
+  }
+}
+
+/** Times are checked by a parser of our own, which takes more than the format; it is told all the same. */
+export const formatOf = (name: string): Json => {
+  const format = EVERYWHERE[name]?.format
+  return format === undefined ? {} : { format }
+}
