@@ -25,6 +25,10 @@ const ROUNDS: readonly { what: string; words: readonly string[]; environment?: R
     words: ['--test', 'test/server/flows/restart/resume.fuzz.ts'],
     environment: { ROUNDS: '25' },
   },
+  {
+    what: 'what Python makes of the description',
+    words: ['--test', 'test/clients/python/description-rounds.ts'],
+  },
 ]
 
 const failed: string[] = []

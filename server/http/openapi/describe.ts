@@ -66,6 +66,9 @@ export function openapiOf(all: readonly Route[]): Json {
   }
 }
 
+/** Any media type is taken and answered; generators know this one. */
+const BYTES = 'application/octet-stream'
+
 function operationOf(route: Route, nouns: Nouns): Json {
   const { path } = route
   const query = route.query as { properties: Record<string, object>; required?: string[] } | null
@@ -96,7 +99,7 @@ function operationOf(route: Route, nouns: Nouns): Json {
 }
 
 function bodyOf(route: Route, nouns: Nouns): Json {
-  if (route.upload) return { '*/*': { schema: { type: 'string', format: 'binary' } } }
+  if (route.upload) return { [BYTES]: { schema: { type: 'string', format: 'binary' } } }
   const operation = operationIdOf(route)
   const example = BODIES[operation]
   const schema = nouns.write(route.body, named(operation, 'Request'))
@@ -145,7 +148,13 @@ function answerOf(shape: AnswerShape, nouns: Nouns, name: string): Json {
     const media = [shape.media].flat() as string[]
     return {
       description: 'Done.',
-      content: Object.fromEntries(media.map(type => [type, { schema: { type: 'string' } }])),
+      content: Object.fromEntries(
+        media.map(type =>
+          type === '*/*'
+            ? [BYTES, { schema: { type: 'string', format: 'binary' } }]
+            : [type, { schema: { type: 'string' } }],
+        ),
+      ),
     }
   }
   return { description: 'Done.', content: { 'application/json': { schema: nouns.write(shape, name) } } }
