@@ -139,7 +139,25 @@ export const limits = {
   METRIC_POINTS_WRITE: 16_384,
   /** Of one call, sent and not taken: at the bound the body stands still in `ctx.metric`, so long at most. */
   METRIC_POINTS_AWAY: 8_192,
-  METRIC_WAIT_MS: 5_000,
+  /** A run keeps so many lines of its log, and so much of them; each counts its characters and 16. */
+  RUN_LOG_LINES: 1_000_000,
+  RUN_LOG_BYTES: 128 * MIB,
+  /** Of a run, taken from its bodies and not written. */
+  RUN_LOG_WAITING: 2 * MIB,
+  /** Of one write: more wait for the next. */
+  RUN_LOG_WRITE: MIB,
+  /** Of one stored row, which is read whole. */
+  RUN_LOG_CHUNK: 64 * KIB,
+  /** Of one call, sent and not taken: at the bound the body stands still in `ctx.log`. */
+  RUN_LOG_AWAY: 512 * KIB,
+  RUN_LOG_BATCH_LINES: 256,
+  RUN_LOG_BATCH: 32 * KIB,
+  RUN_LOG_BATCH_MS: 50,
+  /** Lines of one page at most. */
+  RUN_LOG_PAGE_LINES: 1_000,
+  RUN_LOG_PAGE_BYTES: 256 * KIB,
+  /** A body that stands still for points or lines that nobody takes goes on after this. */
+  SEND_WAIT_MS: 5_000,
   CACHE_INDEX_ENTRIES: 200_000,
   CACHE_INDEX_BYTES: 64 * MIB,
   EXPORT_RUNS: 10_000,
@@ -175,6 +193,7 @@ export const limits = {
   WORKER_HEARTBEATS_IN_SILENCE: 9,
   WORKER_TOKEN_LIFETIME_S: 60,
   WORKER_METRIC_POINTS: 1_000,
+  WORKER_LOG_LINES: 1_000,
   WORKER_UNPROCESSED_BYTES: 256 * MIB,
   PROCESS_START_MS: 30_000,
   PROCESS_IDLE_MS: 60_000,
@@ -226,6 +245,9 @@ export const limits = {
   SOCKET_NAMES: 10_000,
   SOCKET_BACKPRESSURE_BYTES: 64 * MIB,
   SOCKET_SLOW_BYTES: 256 * KIB,
+  /** Runs whose logs a connection follows, and how much of them it may have unread. */
+  SOCKET_LOGS: 16,
+  SOCKET_LOG_BYTES: 64 * KIB,
   SOCKET_SWEEP_MS: 10,
   SOCKET_STALLED_MS: 30_000,
   SOCKET_BATCH: 32,

@@ -16,6 +16,7 @@ import { liveBounds } from './calls/bounds.ts'
 import { WorkerDoor } from './calls/processes/worker-door.ts'
 import { WorkersSocket } from './calls/processes/worker-hub.ts'
 import { LiveEngine } from './compose.ts'
+import { LogFollowers } from './fanout/log-followers.ts'
 import { FlowsSocket } from './fanout/sockets/flows.ts'
 import { createFront } from './http/front.ts'
 import { AllowedHosts } from './http/hosts.ts'
@@ -39,6 +40,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     front_watch: watch,
     opening,
     wall_ms: options.wall_ms,
+    prints: options.prints ?? false,
     bounds: options.bounds,
     onFatal,
   })
@@ -78,12 +80,14 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     deliverReset: (name, token) => log.info('reset_written', { user: name, path: installation.keepReset(name, token) }),
   })
   const onDefect = (error: unknown): void => log.error('defect', { error })
+  const logs = new LogFollowers(engine.run_logs, onDefect)
+  engine.run_logs.onWritten(run => logs.written(run))
   const gatekeeper = new Gatekeeper(tokens, accounts, revocations, wallMs)
   const door = new WorkerDoor(tokens, gatekeeper, steadyMs)
   const front = await createFront({
     routes,
     sockets: [
-      new FlowsSocket({ fanout: engine.fanout, directory: engine.map, messages: engine.messages, onDefect }),
+      new FlowsSocket({ fanout: engine.fanout, logs, directory: engine.map, messages: engine.messages, onDefect }),
       new WorkersSocket(engine.hub, door),
     ],
     admissions: gatekeeper,

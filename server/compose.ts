@@ -49,6 +49,7 @@ import type { Log } from './observe/serve-log.ts'
 import { BatchRuns } from './runs/batch-runs.ts'
 import { CodeDigest } from './runs/code-digest.ts'
 import { Coordinator } from './runs/coordinator.ts'
+import { StoredRunLogs } from './runs/run-logs.ts'
 import { StageCache } from './runs/stage-cache.ts'
 import { type OpenedStore, openStore } from './store/front/open-store.ts'
 import { SetBacks } from './store/front/set-backs.ts'
@@ -79,6 +80,8 @@ export interface LiveEngineOptions {
   readonly opening?: Promise<OpenedStore>
   /** The machine's clock, milliseconds since 1970; `Date.now` when absent. */
   readonly wall_ms?: () => number
+  /** What bodies of batch runs print is printed, too. */
+  readonly prints?: boolean
   /** Those of `bounds.ts` when absent. */
   readonly bounds?: LiveBounds
   /** The store thread ended, or something else that the process cannot outlive. */
@@ -225,6 +228,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     bodies: bodies.folder,
     artifacts: artifacts.place,
     bounds,
+    prints: options.prints ?? false,
     now_us: front.clock.now_us,
     operator: process.env,
     environment: (node, grant) => {
@@ -285,6 +289,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
   // Batch runs.
   const code = new CodeDigest(data_dir, onDefect)
   const cache = new StageCache({ store: store.runs, hasArtifact: digest => artifacts.has(digest) })
+  const run_logs = new StoredRunLogs(store.logs)
   const coordinator = new Coordinator({
     store: store.runs,
     cache,
@@ -304,6 +309,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     announce,
     tell: event => fanout.event(event),
     isWatched: () => !fanout.isAlone,
+    logged: run => run_logs.written(run),
     onDefect,
   })
   coordinator.load(loaded.runs)
@@ -358,7 +364,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
   })
   const samples = new Samples({ front, store, flows, messages, cascades, fanout })
 
-  const asked = { flows, messages, nodes, reruns, observe, runs, flavors, workers, artifacts, fanout, map }
+  const asked = { flows, messages, nodes, reruns, observe, runs, run_logs, flavors, workers, artifacts, fanout, map }
   return {
     ...asked,
     store,
@@ -412,6 +418,7 @@ export class LiveEngine implements Engine {
   readonly cascades: LiveCascades
   readonly observe: LiveObserve
   readonly runs: BatchRuns
+  readonly run_logs: StoredRunLogs
   readonly flavors: LiveFlavors
   readonly workers: ResourceDesk
   readonly artifacts: EngineArtifacts
@@ -438,6 +445,7 @@ export class LiveEngine implements Engine {
     this.cascades = parts.reruns
     this.observe = parts.observe
     this.runs = parts.runs
+    this.run_logs = parts.run_logs
     this.flavors = parts.flavors
     this.workers = parts.workers
     this.artifacts = parts.artifacts

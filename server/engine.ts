@@ -5,6 +5,7 @@ import type { Nodes } from './flows/nodes.ts'
 import type { Cascades } from './flows/reruns.ts'
 import type { Observe } from './observe/observe.ts'
 import type { Runs } from './runs/batch-runs.ts'
+import type { RunLogs } from './runs/run-logs.ts'
 
 /**
  * What the routes and the sockets ask of the live engine. Everything that a user can get wrong comes back as a thrown
@@ -17,6 +18,7 @@ export interface Engine {
   readonly cascades: Cascades
   readonly observe: Observe
   readonly runs: Runs
+  readonly run_logs: RunLogs
   readonly artifacts: Artifacts
   /** Loads every body anew: lanes are replaced between turns, call threads get a fresh module cache. Resolves when it is done. */
   refreshModules(): Promise<void>

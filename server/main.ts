@@ -16,6 +16,8 @@ export interface ServeOptions {
   readonly loadEngine?: () => Promise<StartEngine>
   /** How the engine before this one ended, when the supervisor started it again. */
   readonly restarted_after?: string
+  /** What bodies of batch runs print is printed here, too. */
+  readonly prints?: boolean
   /** The machine's clock, milliseconds since 1970; `Date.now` when absent. */
   readonly wall_ms?: () => number
 }
@@ -52,7 +54,8 @@ export async function serve(options: ServeOptions): Promise<Served> {
   try {
     if (options.restarted_after !== undefined) log.warn('engine_restarted', { after: options.restarted_after })
     log.info('engine_starting', { pid: process.pid, node: process.version, data_dir: installation.data_dir })
-    running = await startEngine(options, { config, installation, log, wall_ms: options.wall_ms ?? Date.now })
+    const { wall_ms = Date.now, prints = false } = options
+    running = await startEngine(options, { config, installation, log, wall_ms, prints })
     await installation.keepToken(running.mintToken, error => log.error('token_not_renewed', { error }))
     running.onTokenEnded(() => installation.renewToken())
     const url = reachable(running.url)

@@ -17,6 +17,8 @@ export interface StartOptions {
   readonly opening?: Promise<OpenedStore>
   /** The machine's clock, milliseconds since 1970. */
   readonly wall_ms?: () => number
+  /** What bodies of batch runs print is printed, too. */
+  readonly prints?: boolean
   /** The engine's own when absent. */
   readonly bounds?: LiveBounds
   /** Ends the process: the engine cannot go on. The supervisor starts a fresh one; what was acknowledged is on the disk. */

@@ -69,6 +69,7 @@ answer({
             emitted: (_, processed) => processed(),
             note: () => {},
             metrics: () => {},
+            lines: () => {},
             artifact: () => {},
             ended: ({ type }) => (type === 'returned' ? resolve() : reject(new RangeError('the body failed'))),
           },

@@ -17,6 +17,7 @@ import { TrustedProxies } from '../../server/auth/client-address.ts'
 import { CascadeCounts } from '../../server/fanout/cascade-counts.ts'
 import { Fanout } from '../../server/fanout/fanout.ts'
 import { JournalTap } from '../../server/fanout/journal-tap.ts'
+import { LogFollowers } from '../../server/fanout/log-followers.ts'
 import { FlowsSocket } from '../../server/fanout/sockets/flows.ts'
 import { createFront } from '../../server/http/front.ts'
 import { AllowedHosts } from '../../server/http/hosts.ts'
@@ -54,7 +55,13 @@ class CountedSockets extends FlowsSocket {
   }
 }
 const silent = { publish: () => [], publishDurably: async () => [] }
-const handlers = new CountedSockets({ fanout, directory, messages: silent, onDefect: fail })
+const handlers = new CountedSockets({
+  fanout,
+  logs: new LogFollowers({ page: () => Promise.reject(new RangeError('no run')) }, fail),
+  directory,
+  messages: silent,
+  onDefect: fail,
+})
 const admission = {
   principal: { kind: 'user', name: 'bench', superuser: false } as const,
   expires_ms: 1e15,

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox'
 import { limits } from '../limits.ts'
 import { FlowName } from '../nouns/flow.ts'
 import { MessageName } from '../nouns/message.ts'
+import { RunId } from '../nouns/run.ts'
 
 /** Text frames of `/ws/flows`, client to server. Nothing is pushed that was not asked for. */
 const Names = Type.Array(MessageName, { maxItems: limits.SOCKET_NAMES })
@@ -40,9 +41,31 @@ export const HaveFrame = Type.Object(
   },
   { additionalProperties: false },
 )
+export const FollowLogsFrame = Type.Object(
+  {
+    type: Type.Literal('follow_logs'),
+    run: RunId,
+    after: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'The last line that you have.' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export const UnfollowLogsFrame = Type.Object(
+  { type: Type.Literal('unfollow_logs'), run: RunId },
+  { additionalProperties: false },
+)
 export const MediaFrame = Type.Object({ type: Type.Literal('media'), names: Names }, { additionalProperties: false })
 
-export const ClientFrame = Type.Union([SubscribeFrame, UnsubscribeFrame, PublishFrame, HaveFrame, MediaFrame])
+export const ClientFrame = Type.Union([
+  SubscribeFrame,
+  UnsubscribeFrame,
+  PublishFrame,
+  HaveFrame,
+  FollowLogsFrame,
+  UnfollowLogsFrame,
+  MediaFrame,
+])
 export type ClientFrame = Static<typeof ClientFrame>
 
 /**
@@ -50,6 +73,7 @@ export type ClientFrame = Static<typeof ClientFrame>
  *   {type: 'message_value', ts, name, version, value, missed?}   `missed`: values of this name that this socket did not get since its last one
  *   {type: 'ack', id, version} | {type: 'error', id, problem}
  *   {type: 'subscribed', names, flows, events}
+ *   {type: 'log_lines', run, items, next_after, dropped}   lines of a run that is followed; `next_after` null: the last of them
  *   engine events, when asked for
  */
 export const SUBPROTOCOL = 'svc.v1'

@@ -51,6 +51,22 @@ export const LogFrame = Type.Object({
   level: Type.Union([Type.Literal('debug'), Type.Literal('info'), Type.Literal('warn'), Type.Literal('error')]),
   text: Text,
 })
+/** Lines of a batch run. */
+export const LinesFrame = Type.Object({
+  t: Type.Literal('lines'),
+  call: Call,
+  lines: Type.Array(
+    Type.Object({
+      /** Microseconds since 1970. */
+      ts: Type.Number({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+      level: LogFrame.properties.level,
+      text: Text,
+    }),
+    { maxItems: limits.WORKER_LOG_LINES },
+  ),
+  /** Lines that the body wrote and that nobody took in time. */
+  dropped: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+})
 export const ReportFrame = Type.Object({
   t: Type.Literal('report'),
   call: Call,
@@ -127,6 +143,8 @@ export const TakenFrame = Type.Object({
   t: Type.Literal('taken'),
   call: Call,
   points: Type.Integer({ minimum: 0, maximum: limits.WORKER_METRIC_POINTS }),
+  /** Of lines: the characters of each, and 16. */
+  characters: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
 })
 export const CancelFrame = Type.Object({ t: Type.Literal('cancel'), call: Call, reason: Text })
 export const DrainFrame = Type.Object({ t: Type.Literal('drain') })
@@ -137,6 +155,7 @@ export const workerFrames = {
   emit: EmitFrame,
   metric: MetricFrame,
   log: LogFrame,
+  lines: LinesFrame,
   report: ReportFrame,
   artifact: ArtifactFrame,
   result: ResultFrame,

@@ -14,6 +14,8 @@ export interface CallDeskOptions
   extends Pick<ProcessPlacesParts, 'bodies' | 'artifacts' | 'operator' | 'environment' | 'now_us'> {
   readonly slots: number
   readonly bounds: LiveBounds
+  /** What bodies print in call slots is printed, too. */
+  readonly prints?: boolean
   /** A call's thread or process was ended or died. */
   onLost(node: string, code: ErrorCode, thread: 'call' | 'process'): void
 }
@@ -36,8 +38,8 @@ export class CallDesk {
 
   constructor(options: CallDeskOptions) {
     this.#options = options
-    const { slots, bounds, bodies, artifacts, operator, environment } = options
-    this.#slots = new CallSlots({ slots, heap_mb: bounds.call_heap_mb, bodies, artifacts })
+    const { slots, bounds, bodies, artifacts, operator, environment, prints = false } = options
+    this.#slots = new CallSlots({ slots, heap_mb: bounds.call_heap_mb, bodies, artifacts, prints })
     this.#processes = new ProcessPlaces({
       most: slots,
       silent_ms: bounds.node_silent_ms,

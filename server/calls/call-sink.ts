@@ -1,4 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
+import type { PackedLines } from '../../core/runs/log-lines.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { failure } from '../../threads/calls/node-call.ts'
 import type { CallMetric, CallOutcome, FromCall, Note, ToCall } from '../../threads/lane/messages.ts'
@@ -13,6 +14,8 @@ export interface CallListener {
   note(note: Note): void
   /** `taken`: the body may send so many more. `dropped`: points that nobody took in time. */
   metrics(points: readonly CallMetric[], dropped: number, taken: () => void): void
+  /** The same of its lines. */
+  lines(lines: PackedLines, dropped: number, taken: () => void): void
   /** The body has stored it. */
   artifact(digest: string): void
   /** The last: the slot is free, or its thread has ended. */
@@ -60,6 +63,8 @@ export class RunSink implements CallSink {
         return this.#listener.note(message.note)
       case 'metrics':
         return this.#metrics(message)
+      case 'lines':
+        return this.#lines(message)
       case 'artifact':
         return this.#listener.artifact(message.digest)
       default:
@@ -68,7 +73,11 @@ export class RunSink implements CallSink {
   }
 
   #metrics({ points, dropped }: Extract<FromCall, { type: 'metrics' }>): void {
-    this.#listener.metrics(points, dropped, () => this.#tell({ type: 'taken', points: points.length }))
+    this.#listener.metrics(points, dropped, () => this.#tell({ type: 'taken', what: 'points', count: points.length }))
+  }
+
+  #lines({ lines, dropped }: Extract<FromCall, { type: 'lines' }>): void {
+    this.#listener.lines(lines, dropped, () => this.#tell({ type: 'taken', what: 'lines', count: lines.size }))
   }
 
   timedOut(): void {}

@@ -15,6 +15,7 @@ import { moduleRoutes } from './modules.ts'
 import { nodeRoutes } from './nodes.ts'
 import { observabilityRoutes } from './observability.ts'
 import { openapiRoutes } from './openapi.ts'
+import { runLogRoutes } from './run-logs.ts'
 import { runRoutes } from './runs.ts'
 import { type UserServices, userRoutes } from './users.ts'
 import { workerRoutes } from './workers.ts'
@@ -33,6 +34,7 @@ export function allRoutes(services: Services): Route[] {
     ...nodeRoutes(services),
     ...cascadeRoutes(services),
     ...runRoutes(services),
+    ...runLogRoutes(services),
     ...artifactRoutes(services),
     ...flavorRoutes(services),
     ...workerRoutes(services),

@@ -13,6 +13,7 @@ import { createCodec, newEncoded } from '../../protocol/values/codec.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import type { Note } from '../../threads/lane/messages.ts'
 import type { CallDesk } from '../calls/call-desk.ts'
+import type { LogProgress } from '../store/front/run-logs.ts'
 import type {
   ClaimedRun,
   ClaimRun,
@@ -50,6 +51,8 @@ export interface CoordinatorParts {
   /** To those who watch now; kept by nobody, or by the store already. */
   tell(event: EngineEvent): void
   isWatched(): boolean
+  /** Lines of the run were written, or it has ended. */
+  logged(run: string): void
   onDefect(error: unknown): void
 }
 
@@ -164,6 +167,7 @@ export class Coordinator {
     const claiming = this.#claiming.get(run.id)
     if (claiming !== undefined) claiming.cancelled_by = by
     this.#running.get(run.id)?.execution.end('cancelled', `Cancelled by ${by}.`)
+    this.#parts.logged(run.id)
   }
 
   /** Nothing more is claimed; what runs is told to end and recorded as interrupted by the engine's end. */
@@ -308,8 +312,10 @@ export class Coordinator {
     const running = this.#running.get(id)
     if (running === undefined || running.execution.isOver) return
     // What was refused waits its time.
-    if (running.unwritten === null && running.execution.waitingMetrics >= limits.METRIC_BATCH_POINTS)
-      return this.#flush(running)
+    const { unwritten, execution } = running
+    const isMuch =
+      execution.waitingMetrics >= limits.METRIC_BATCH_POINTS || execution.waitingLines >= limits.RUN_LOG_WRITE / 4
+    if (unwritten === null && isMuch) return this.#flush(running)
     running.flush ??= setTimeout(() => this.#flush(running), limits.RUN_PROGRESS_MS)
   }
 
@@ -323,7 +329,7 @@ export class Coordinator {
     }
     running.writing = this.#write(running, this.#taken(running)).then(() => {
       running.writing = null
-      const isMore = running.again || running.unwritten !== null || running.execution.waitingMetrics > 0
+      const isMore = running.again || running.unwritten !== null || running.execution.isWaiting
       if (isMore) this.#progressed(running.run.id)
       running.again = false
     })
@@ -347,6 +353,7 @@ export class Coordinator {
       return
     }
     execution.written(progress)
+    if (progress.log !== null) this.#parts.logged(run.id)
     const names = curvesOf(run, progress)
     if (names.length > 0) this.#parts.announce('run_metric', run.flow, { run: run.id, names })
   }
@@ -382,6 +389,7 @@ export class Coordinator {
     })
     // Given up: the next start finds the run interrupted.
     if (taken?.result.finished) for (const event of written.events) this.#parts.tell(event)
+    this.#parts.logged(run.id)
     if (next !== null) this.#claimed(next, claim!, taken?.result.claimed ?? null).catch(this.#parts.onDefect)
     this.#running.delete(run.id)
     this.#claiming.delete(run.id)
@@ -428,7 +436,13 @@ const joined = (before: RunProgress, after: RunProgress): RunProgress => ({
   nodes: [...before.nodes, ...after.nodes],
   metrics: [...before.metrics, ...after.metrics],
   artifacts: [...before.artifacts, ...after.artifacts],
+  log: joinedLog(before.log, after.log),
 })
+
+const joinedLog = (before: LogProgress | null, after: LogProgress | null): LogProgress | null => {
+  if (before === null || after === null) return before ?? after
+  return { chunks: [...before.chunks, ...after.chunks], dropped: after.dropped }
+}
 
 const startedRun = (run: StoredRun, claim: ClaimRun): StoredRun => ({
   ...run,

@@ -13,7 +13,7 @@ import type { Codec } from '../../protocol/values/codec.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import { failure } from '../../threads/calls/node-call.ts'
 import { CallFailure } from '../../threads/lane/calls.ts'
-import type { Note } from '../../threads/lane/messages.ts'
+import type { LogLevel, Note } from '../../threads/lane/messages.ts'
 import type { CallDesk } from '../calls/call-desk.ts'
 import type { RunCall } from '../calls/call-sink.ts'
 import type { Grant, ResourceDesk, Waited } from '../calls/resource-desk.ts'
@@ -22,6 +22,7 @@ import { NodeEnds } from './node-ends.ts'
 import { NodeRecord } from './node-record.ts'
 import { RunCache } from './run-cache.ts'
 import { RunHost } from './run-host.ts'
+import { RunLog } from './run-log.ts'
 import { RunMetrics } from './run-metrics.ts'
 import type { RunPlan } from './run-plan.ts'
 import { RunValues } from './run-values.ts'
@@ -79,6 +80,7 @@ export class RunExecution {
   readonly #ends: NodeEnds
   readonly #cache: RunCache
   readonly #metrics = new RunMetrics()
+  readonly #log: RunLog
   readonly #calls = new Set<RunCall | Waited>()
   /** What the run was given, by position in the plan's messages. */
   readonly #given = new Map<number, unknown>()
@@ -95,6 +97,7 @@ export class RunExecution {
     const records = plan.nodes.map((node, at) => new NodeRecord(node, outputs[at]!, expected_s[at]!, sha256))
     const values = new RunValues({ run_plan, records, codec, scratch: parts.scratch, sha256 })
     this.records = records
+    this.#log = new RunLog({ flow: plan.flow, attempt: parts.attempt, note: parts.note })
     this.#values = values
     const mailboxOf = ({ node }: NodeRecord): Mailbox => this.#flow.run.seats[node.position]!.mailbox
     this.#cache = new RunCache({
@@ -172,6 +175,7 @@ export class RunExecution {
     if (this.#mode === 'over' || this.#mode === 'ending') return
     this.#mode = 'ending'
     this.#metrics.end()
+    this.#log.end()
     this.error = { code, message, node: null, stack: null }
     for (const call of [...this.#calls]) {
       if ('end' in call) call.end(code, message)
@@ -199,11 +203,22 @@ export class RunExecution {
       nodes: nodes.map(record => record.stored(this.#parts.attempt)),
       metrics: this.#metrics.take(all),
       artifacts: this.#values.takeArtifacts(),
+      log: this.#log.take(all),
     }
   }
 
-  written({ metrics }: RunProgress): void {
+  written({ metrics, log }: RunProgress): void {
     this.#metrics.written(metrics.length)
+    if (log !== null) this.#log.written(log)
+  }
+
+  /** Size of the lines that wait to be written. */
+  get waitingLines(): number {
+    return this.#log.waiting
+  }
+
+  get isWaiting(): boolean {
+    return this.#metrics.waiting > 0 || this.#log.waiting > 0
   }
 
   get waitingMetrics(): number {
@@ -329,10 +344,19 @@ export class RunExecution {
         if (this.#mode !== 'running') return processed()
         this.#flow.arrive(execution, { type: 'emitted', outputs, processed: () => this.#processed(processed) })
       },
-      note: note => this.#parts.note(note),
+      note: note => {
+        if (note.type === 'log') this.#say(record, note.level, note.ts, note.text)
+        else this.#parts.note(note)
+      },
       metrics: (points, dropped, taken) => {
         if (this.#mode !== 'running') return taken()
         this.#dropped(record, dropped + this.#metrics.add(record, points, taken))
+        this.#parts.progressed()
+      },
+      // Also what a body writes that is told to end: it may say why it takes so long.
+      lines: (lines, dropped, taken) => {
+        this.#log.add(record.node.id, lines, dropped, taken)
+        if (this.#mode !== 'running') this.#log.end()
         this.#parts.progressed()
       },
       artifact: digest => this.#values.artifact(digest),
@@ -362,7 +386,12 @@ export class RunExecution {
     if (count === 0) return
     const { METRIC_POINTS_PER_RUN, METRIC_NAMES_PER_RUN } = limits
     const text = `${count} points of ctx.metric were dropped. A run keeps ${METRIC_POINTS_PER_RUN} points under ${METRIC_NAMES_PER_RUN} names; give fewer of them.`
-    this.#parts.note({ type: 'log', node: record.node.qualified, level: 'warn', text, ts: this.#parts.now_us() })
+    this.#say(record, 'warn', this.#parts.now_us(), text)
+  }
+
+  #say(record: NodeRecord, level: LogLevel, ts: number, text: string): void {
+    this.#log.say(record.node.id, level, ts, text)
+    this.#parts.progressed()
   }
 
   #processed(goOn: () => void): void {

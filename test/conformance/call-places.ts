@@ -85,6 +85,7 @@ export function callPlaceStories(
         },
         note: () => {},
         metrics: () => {},
+        lines: () => {},
         artifact: () => {},
         ended: resolve,
       }

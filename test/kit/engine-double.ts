@@ -25,6 +25,7 @@ import type { Flows } from '../../server/flows/flows.ts'
 import type { HistoryQuery, Messages } from '../../server/flows/messages.ts'
 import type { Nodes } from '../../server/flows/nodes.ts'
 import type { Observe } from '../../server/observe/observe.ts'
+import type { RunLogs } from '../../server/runs/run-logs.ts'
 import { artifactsOf } from './artifacts.ts'
 import { RunsDouble } from './runs-double.ts'
 
@@ -70,6 +71,13 @@ export class EngineDouble implements Engine {
   readonly backlogged = new Set<string>()
   refreshed = 0
   readonly runs = new RunsDouble(name => void this.#held(name))
+  readonly run_logs: RunLogs = {
+    page: async ({ run, after }) => {
+      await this.runs.get(run)
+      return { items: [], next_after: after, dropped: 0 }
+    },
+    onWritten: () => {},
+  }
   readonly artifacts = artifactsOf()
 
   async refreshModules(): Promise<void> {

@@ -1,4 +1,6 @@
+import { ServiceError } from '../../protocol/errors.ts'
 import type { Principal } from '../../server/auth/principal.ts'
+import { LogFollowers } from '../../server/fanout/log-followers.ts'
 import type { Publisher, Socket } from '../../server/http/socket.ts'
 
 /** A front in memory: topics, and sockets whose client can stop reading. */
@@ -112,3 +114,12 @@ export class SocketDouble implements Socket {
     return this.received.filter(frame => frame['type'] === type)
   }
 }
+
+/** Logs of runs where there is no run. */
+export const noLogs = (): LogFollowers =>
+  new LogFollowers(
+    { page: async ({ run }) => Promise.reject(new ServiceError('run_not_found', `There is no run ${run}.`)) },
+    error => {
+      throw error
+    },
+  )

@@ -87,6 +87,7 @@ export const progressOf = (id: string, more: Partial<RunProgress> = {}): RunProg
   nodes: [],
   metrics: [],
   artifacts: [],
+  log: null,
   ...more,
 })
 

@@ -107,7 +107,7 @@ export default ({ x }, ctx) => {
   story.publish('says.x', 1)
   assert.deepEqual(await story.values('says.y', 1), [['says', 'body', null, 1]])
   const said = (await story.events('says', 'node_log', 4)).map(event => `${event['level']} ${event['text']}`)
-  assert.deepEqual(said.sort(), ['debug logged', 'info by a child', 'info printed 1', 'warn complained'])
+  assert.deepEqual(said.sort(), ['debug logged', 'error complained', 'info by a child', 'info printed 1'])
   await story.shows('says', 'node_down')
   assert.match([...live.engine.observe.prometheus()].join(''), /svc_node_gauge\{[^}]*says\.body[^}]*speed[^}]*\} 2\.5/)
   story.publish('says.x', 2)

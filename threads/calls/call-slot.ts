@@ -1,9 +1,11 @@
 import { type MessagePort, threadId } from 'node:worker_threads'
+import type { LogLevel } from '../../protocol/nouns/run-log.ts'
 import type { FromCall } from '../lane/messages.ts'
 import { BuiltIns } from './built-ins.ts'
 import { type BodyPlace, type KnownNode, knownNode, NodeCallTask } from './call.ts'
 import { type CallLine, type CallListener, LaneLine } from './call-line.ts'
 import { bodyInStack, failureOf } from './node-call.ts'
+import { PrintedOutput, type PrintTarget } from './printed/output.ts'
 import { type CallTask, type FromSlot, makeRoom, type SlotTask, type ToSlot } from './slot-messages.ts'
 
 /** A call slot: one long task of a pool thread, which runs one body at a time until the thread is ended. */
@@ -12,26 +14,33 @@ export default function slot(task: SlotTask): Promise<never> {
   return new Promise(() => {})
 }
 
-class CallSlot implements CallLine {
+class CallSlot implements CallLine, PrintTarget {
   readonly #port: MessagePort
   readonly #place: BodyPlace
   readonly #built_ins: BuiltIns
   readonly #nodes = new Map<number, KnownNode>()
+  readonly #printed: PrintedOutput
+  /** What runs. */
+  #task: NodeCallTask | null = null
   #call = 0
   /** The digest of the body that runs. */
   #running: string | null = null
   /** Of a batch run: what is said to its body comes over this port. */
   #listener: CallListener | null = null
 
-  constructor({ port, place, metrics }: SlotTask) {
+  constructor({ port, place, taken, prints }: SlotTask) {
     this.#port = port
     process.on('uncaughtException', error => this.#escaped(error))
+    this.#printed = new PrintedOutput(this, prints)
     this.#built_ins = new BuiltIns()
     this.#place = {
       ...place,
-      metrics,
+      taken,
       loaded: () => this.#built_ins.loaded(),
-      ended: () => this.#built_ins.restore(),
+      ended: () => {
+        this.#printed.flush()
+        this.#built_ins.restore()
+      },
     }
   }
 
@@ -47,6 +56,10 @@ class CallSlot implements CallLine {
     this.#say(message)
   }
 
+  printed(line: string, level: LogLevel): boolean {
+    return this.#task?.printed(line, level) ?? false
+  }
+
   #say(message: FromSlot): void {
     this.#port.postMessage(message)
   }
@@ -60,12 +73,14 @@ class CallSlot implements CallLine {
       return this
     })
     this.#running = call.node.digest
+    this.#task = call
     this.#built_ins.undo()
     const outcome = await call.run()
     // Once more: getters of what it answered have run since it ended.
     const lost = this.#built_ins.restore()
     if (lost !== null) throw new TypeError(`It has made ${lost} so that it cannot be put back for the next body.`)
     this.#running = null
+    this.#task = null
     this.#listener = null
     if (port === null) return this.#say(outcome)
     port.postMessage(outcome)

@@ -1,19 +1,22 @@
 import { THREW } from '../../core/cascade/host.ts'
 import type { Body } from '../../core/cascade/seat.ts'
 import type { PlanNode } from '../../core/flow/plan.ts'
+import { LinePacker } from '../../core/runs/log-lines.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
+import type { LogLevel } from '../../protocol/nouns/run-log.ts'
 import type { ArtifactReference } from '../../protocol/values/dtype.ts'
 import { encodeState, type KeptState } from '../lane/kept-state.ts'
 import type { CallMetric, CallOutcome, FromCall, Note, RunIdentity, ToCall } from '../lane/messages.ts'
 import type { ArtifactPlace } from './artifact-files.ts'
 import type { CallLine, CallListener } from './call-line.ts'
 import { Gauges } from './gauges.ts'
-import { type MetricsTaken, MetricWindow, takeMetrics } from './metric-window.ts'
 import { failureOf, loadBody, NodeDoor } from './node-call.ts'
-import { type ContextHost, LineBudget, NodeContext, NodeState } from './node-context.ts'
+import { type ContextHost, LineBudget, NodeContext, NodeState, printLine } from './node-context.ts'
 import { type CheckedNode, OutputCheck } from './output-check.ts'
 import { OwnClock } from './own-clock.ts'
+import type { PrintTarget } from './printed/output.ts'
+import { addTaken, SendWindow, type Taken } from './send-window.ts'
 
 /** What of a node of a plan its calls need. */
 export type CallNode = Pick<PlanNode, 'id' | 'settings' | 'digest' | 'change_key' | 'timeout_s'> & CheckedNode
@@ -36,7 +39,7 @@ export interface CallPlace {
 
 /** The same in a thread that has something to do when a body has been loaded, and when one has ended. */
 export interface BodyPlace extends CallPlace {
-  readonly metrics: MetricsTaken
+  readonly taken: Taken
   readonly loaded?: () => void
   /** Before anything is made of what it answered or threw. */
   readonly ended?: () => void
@@ -63,7 +66,7 @@ async function load(place: BodyPlace, digest: string, node: string): Promise<Bod
 }
 
 /** From the body's loading to its end: its checks, its context, what it says meanwhile. */
-export class NodeCallTask implements ContextHost, CallListener {
+export class NodeCallTask implements ContextHost, CallListener, PrintTarget {
   readonly node: CallNode
   readonly #task: Omit<NodeCall, 'node'>
   readonly #place: BodyPlace
@@ -76,9 +79,16 @@ export class NodeCallTask implements ContextHost, CallListener {
   readonly #before: Buffer | null
   readonly #check: OutputCheck
   #points: CallMetric[] = []
-  #window: MetricWindow | null = null
+  #points_window: SendWindow | null = null
   /** Points that nobody took, not told yet. */
   #dropped_points = 0
+  /** Of a batch run. */
+  readonly #lines = new LinePacker()
+  #lines_window: SendWindow | null = null
+  /** Lines that nobody took, not told yet. */
+  #dropped_lines = 0
+  /** Null until the body runs. */
+  #context: NodeContext | null = null
   /** Of a live node: sent when the body lets the event loop run, and at its end. */
   readonly #gauges = new Gauges<Note>()
   /** By reason; sent with the gauges. */
@@ -119,13 +129,13 @@ export class NodeCallTask implements ContextHost, CallListener {
       const outputs = await this.#body(body)
       this.#place.ended?.()
       if (outputs !== undefined && outputs !== null) this.#check.refuse(outputs)
-      this.#flushMetrics(true)
+      this.#flushAll()
       const state = this.#stateNow()
       if (state instanceof ServiceError) return this.#keptNot(outputs, state, from)
       return { type: 'returned', outputs, state, ms: clock.now() - from }
     } catch (error) {
       this.#place.ended?.()
-      this.#flushMetrics(true)
+      this.#flushAll()
       const state = this.#stateNow()
       const kept = state instanceof ServiceError ? this.#stateBefore() : state
       return { type: 'threw', failure: failureOf(error), state: kept, ms: clock.now() - from }
@@ -154,11 +164,8 @@ export class NodeCallTask implements ContextHost, CallListener {
       settings: structuredClone(this.node.settings),
       run: this.#task.run,
     }
-    const result = door.enter(
-      body,
-      this.#task.inputs,
-      new NodeContext(identity, this, this.#state, linesOf(this.#task, this.node)),
-    )
+    this.#context = new NodeContext(identity, this, this.#state, linesOf(this.#task, this.node))
+    const result = door.enter(body, this.#task.inputs, this.#context)
     if (result === THREW) throw door.thrown
     const generator = result as AsyncIterator<unknown> | null
     if (typeof generator !== 'object' || generator === null || typeof generator.next !== 'function') return await result
@@ -202,7 +209,44 @@ export class NodeCallTask implements ContextHost, CallListener {
   }
 
   note(note: Note): void {
-    if (!this.#over) this.#send({ type: 'note', note })
+    if (this.#over) return
+    if (note.type === 'log' && this.#task.run !== null) this.#addLine(note.level, note.ts, note.text)
+    else this.#send({ type: 'note', note })
+  }
+
+  /** The body, or a library that it uses, has printed it. */
+  printed(line: string, level: LogLevel): boolean {
+    if (this.#over || this.#context === null) return false
+    printLine(this.#context, line, level)
+    return true
+  }
+
+  /** In batch runs lines travel in batches, as points do. */
+  #addLine(level: LogLevel, ts: number, text: string): void {
+    this.#lines.add(level, ts, text)
+    const { RUN_LOG_BATCH_LINES, RUN_LOG_BATCH, RUN_LOG_BATCH_MS } = limits
+    if (this.#lines.count >= RUN_LOG_BATCH_LINES || this.#lines.size >= RUN_LOG_BATCH) this.#flushLines()
+    else if (this.#lines.count === 1) setTimeout(() => this.#flushLines(), RUN_LOG_BATCH_MS).unref()
+  }
+
+  #flushLines(ends = false): void {
+    if (this.#over || (this.#lines.count === 0 && this.#dropped_lines === 0)) return
+    let lines = this.#lines.take()
+    this.#lines_window ??= new SendWindow(this.#place.taken, 'lines')
+    if (!this.#lines_window.enter(lines.size)) {
+      this.#dropped_lines += lines.count
+      lines = this.#lines.take()
+      // Told with the next lines that somebody takes, or at the end.
+      if (!ends) return
+    }
+    const dropped = this.#dropped_lines
+    this.#dropped_lines = 0
+    this.#line.send({ type: 'lines', lines, dropped })
+  }
+
+  #flushAll(): void {
+    this.#flushMetrics(true)
+    this.#flushLines(true)
   }
 
   /** In batch runs points travel in batches: a body may note hundreds between two turns of its event loop. */
@@ -230,8 +274,8 @@ export class NodeCallTask implements ContextHost, CallListener {
     if (this.#points.length === 0 && this.#dropped_points === 0) return
     let points = this.#points
     this.#points = []
-    this.#window ??= new MetricWindow(this.#place.metrics)
-    if (!this.#window.enter(points.length)) {
+    this.#points_window ??= new SendWindow(this.#place.taken, 'points')
+    if (!this.#points_window.enter(points.length)) {
       this.#dropped_points += points.length
       points = []
       // Told with the next points that somebody takes, or at the end.
@@ -242,7 +286,6 @@ export class NodeCallTask implements ContextHost, CallListener {
     this.#line.send({ type: 'metrics', points, dropped })
   }
 
-  /** Counted and shown for live flows; a batch run says it in the next line that it keeps. */
   dropped(reason: string, count: number): void {
     if (this.#over || this.#task.run !== null) return
     if (this.#dropped.size === 0) this.#flushSoon()
@@ -289,7 +332,7 @@ export class NodeCallTask implements ContextHost, CallListener {
         this.#goOn.shift()?.()
         break
       case 'taken':
-        takeMetrics(this.#place.metrics, message.points)
+        addTaken(this.#place.taken, message.what, message.count)
         break
       case 'abort':
         this.#abort(new ServiceError('interrupted', message.reason))
@@ -350,9 +393,9 @@ export interface KnownNode {
   readonly check: OutputCheck
 }
 
-/** Of a batch run the call's own; of a live node that of all its calls in this thread. */
-function linesOf({ run }: Pick<NodeCall, 'run'>, { qualified }: CallNode): LineBudget {
-  if (run !== null) return new LineBudget()
+/** Of a batch run none, since it keeps its lines up to a bound of its own; of a live node that of all its calls in this thread. */
+function linesOf({ run }: Pick<NodeCall, 'run'>, { qualified }: CallNode): LineBudget | null {
+  if (run !== null) return null
   let budget = budgets.get(qualified)
   if (budget === undefined) {
     if (budgets.size >= CHECKS_KNOWN) budgets.clear()

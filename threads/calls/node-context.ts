@@ -1,5 +1,6 @@
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
+import { LOG_LEVELS } from '../../protocol/nouns/run-log.ts'
 import type { ArtifactReference } from '../../protocol/values/dtype.ts'
 import type { LogLevel, Note, RunIdentity } from '../lane/messages.ts'
 import type { ArtifactPlace } from './artifact-files.ts'
@@ -53,9 +54,15 @@ export class NodeContext {
   readonly #qualified: string
   readonly #host: ContextHost
   readonly #state: NodeState
-  readonly #lines: LineBudget
+  readonly #lines: LineBudget | null
 
-  constructor(identity: NodeIdentity, host: ContextHost, state: NodeState, lines = new LineBudget()) {
+  /** `lines`: null where every line is taken. */
+  constructor(
+    identity: NodeIdentity,
+    host: ContextHost,
+    state: NodeState,
+    lines: LineBudget | null = new LineBudget(),
+  ) {
     this.flow = identity.flow
     this.node = identity.id
     this.settings = identity.settings
@@ -131,13 +138,17 @@ export class NodeContext {
     return readArtifact(this.#host.artifacts, this.#qualified, reference)
   }
 
-  /** A line for `node_log` events and serve.log; lines past 100 a second of one node are counted, not kept. */
+  /**
+   * A line of the node. A batch run keeps it in its log. Live it goes to `node_log` events and serve.log, and lines past 100 a second of
+   * one node are counted, not kept.
+   */
   log(text: unknown, level: LogLevel = 'info'): void {
     const ts = this.#host.now_us()
-    const missed = this.#lines.take(ts)
+    const missed = this.#lines === null ? 0 : this.#lines.take(ts)
     if (missed < 0) return this.#host.dropped('log_lines', 1)
     const line = (typeof text === 'string' ? text : JSON.stringify(text)) ?? String(text)
-    this.#host.note({ type: 'log', node: this.#qualified, level, text: keptLine(line, missed), ts })
+    const known = LOG_LEVELS.includes(level) ? level : 'info'
+    this.#host.note({ type: 'log', node: this.#qualified, level: known, text: keptLine(line, missed), ts })
   }
 
   /** Says that what the node stands for is well or down; shown in the flow's issues until it reports well again. */
@@ -156,6 +167,13 @@ export class NodeContext {
       ts: this.#host.now_us(),
     })
   }
+}
+
+const { log } = NodeContext.prototype
+
+/** What a body printed, as if it had called `ctx.log`: that of the engine, also where the body has put its own in its place. */
+export const printLine = (context: NodeContext, text: string, level: LogLevel): void => {
+  log.call(context, text, level)
 }
 
 /** A line as it is kept, after so many that were left out. */

@@ -1,13 +1,15 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { FromCall, ToCall } from '../lane/messages.ts'
 import type { CallNode, CallPlace, NodeCall } from './call.ts'
-import type { MetricsTaken } from './metric-window.ts'
+import type { Taken } from './send-window.ts'
 
 /** What the front hands a call slot when it starts. */
 export interface SlotTask {
   readonly port: MessagePort
   readonly place: CallPlace
-  readonly metrics: MetricsTaken
+  readonly taken: Taken
+  /** What bodies print is printed, too. */
+  readonly prints: boolean
 }
 
 /** Front to call slot. */

@@ -2,15 +2,16 @@ import { writeFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import { WebSocket } from 'ws'
+import { unpackLines } from '../../core/runs/log-lines.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { EngineFrame, RunFrame, WelcomeFrame, WorkerFrame } from '../../protocol/worker/frames.ts'
 import { encodeFrame, readFrame, WORKER_PROTOCOL } from '../../protocol/worker/wire.ts'
 import type { FromCall, LogLevel } from '../lane/messages.ts'
 import type { CallNode, NodeCall } from './call.ts'
-import { newMetricsTaken, takeMetrics } from './metric-window.ts'
 import { keptLine, LineBudget } from './node-context.ts'
-import { PrintedLines } from './printed-lines.ts'
+import { PrintedLines } from './printed/lines.ts'
+import { addTaken, newTaken } from './send-window.ts'
 import type { ThreadStart, ToWorkerThread } from './worker-thread.ts'
 
 /** What the program reads from its standard input, as JSON. */
@@ -31,7 +32,7 @@ export interface WorkerStart {
 class WorkerProgram {
   readonly #socket: WebSocket
   readonly #printed = new LineBudget()
-  readonly #metrics = newMetricsTaken()
+  readonly #taken = newTaken()
   #thread: Worker | null = null
   #port: MessagePort | null = null
   #welcome: WelcomeFrame | null = null
@@ -73,7 +74,9 @@ class WorkerProgram {
         break
       case 'taken':
         // The thread may stand still and hear nothing.
-        if (frame.call === this.#call?.call) takeMetrics(this.#metrics, frame.points)
+        if (frame.call !== this.#call?.call) break
+        addTaken(this.#taken, 'points', frame.points)
+        addTaken(this.#taken, 'lines', frame.characters ?? 0)
         break
       case 'cancel':
         if (frame.call === this.#call?.call) this.#say({ type: 'abort', reason: frame.reason })
@@ -106,7 +109,7 @@ class WorkerProgram {
       ...(memory_mb === null ? {} : { resourceLimits: { maxOldGenerationSizeMb: Math.ceil(memory_mb) } }),
     })
     const { port1, port2 } = new MessageChannel()
-    thread.postMessage({ port: port2, metrics: this.#metrics } satisfies ThreadStart, [port2])
+    thread.postMessage({ port: port2, taken: this.#taken } satisfies ThreadStart, [port2])
     port1.on('message', (message: FromCall) => this.#said(message))
     this.#follow(thread.stdout, 'info')
     this.#follow(thread.stderr, 'warn')
@@ -119,7 +122,7 @@ class WorkerProgram {
     this.#port = port1
   }
 
-  /** What a body prints is a line of its node. */
+  /** What is printed past the thread's own streams, or when no body runs there. */
   #follow(stream: NodeJS.ReadableStream, level: LogLevel): void {
     const lines = new PrintedLines(line => {
       const missed = this.#printed.take(performance.now() * 1000)
@@ -197,6 +200,8 @@ function frameOf(call: number, message: FromCall): WorkerFrame {
       return { t: 'emit', call, outputs: present(message.outputs as Record<string, unknown>) }
     case 'metrics':
       return { t: 'metric', call, points: message.points, dropped: message.dropped }
+    case 'lines':
+      return { t: 'lines', call, lines: [...unpackLines(message.lines)], dropped: message.dropped }
     case 'artifact':
       return { t: 'artifact', call, digest: message.digest }
     case 'returned': {

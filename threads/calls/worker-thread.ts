@@ -1,8 +1,10 @@
 import { type MessagePort, parentPort } from 'node:worker_threads'
+import type { LogLevel } from '../../protocol/nouns/run-log.ts'
 import type { FromCall, ToCall } from '../lane/messages.ts'
 import { type CallPlace, knownNode, type NodeCall, NodeCallTask } from './call.ts'
 import type { CallLine, CallListener } from './call-line.ts'
-import type { MetricsTaken } from './metric-window.ts'
+import { PrintedOutput, type PrintTarget } from './printed/output.ts'
+import type { Taken } from './send-window.ts'
 
 /** The worker program to the thread of its bodies. Back come FromCall messages; `returned` and `threw` end a call. */
 export type ToWorkerThread = { readonly type: 'call'; readonly call: NodeCall; readonly place: CallPlace } | ToCall
@@ -10,7 +12,7 @@ export type ToWorkerThread = { readonly type: 'call'; readonly call: NodeCall; r
 /** The first message to it. */
 export interface ThreadStart {
   readonly port: MessagePort
-  readonly metrics: MetricsTaken
+  readonly taken: Taken
 }
 
 /** To the program's main thread, over a port that bodies cannot reach. */
@@ -27,26 +29,37 @@ class ProgramLine implements CallLine {
 }
 
 /** The thread of a worker program that runs bodies, one at a time. */
-class WorkerThread {
+class WorkerThread implements PrintTarget {
   readonly #port: MessagePort
-  readonly #metrics: MetricsTaken
+  readonly #taken: Taken
+  readonly #printed: PrintedOutput
   #listener: CallListener | null = null
+  /** What runs. */
+  #task: NodeCallTask | null = null
 
-  constructor({ port, metrics }: ThreadStart) {
+  constructor({ port, taken }: ThreadStart) {
     this.#port = port
-    this.#metrics = metrics
+    this.#taken = taken
+    this.#printed = new PrintedOutput(this, false)
     port.on('message', (message: ToWorkerThread) => {
       if (message.type === 'call') void this.#run(message.call, message.place)
       else this.#listener?.receive(message)
     })
   }
 
+  printed(line: string, level: LogLevel): boolean {
+    return this.#task?.printed(line, level) ?? false
+  }
+
   async #run(task: NodeCall, place: CallPlace): Promise<void> {
-    const call = new NodeCallTask(task, knownNode(task.node), { ...place, metrics: this.#metrics }, listener => {
+    const here = { ...place, taken: this.#taken, ended: () => this.#printed.flush() }
+    const call = new NodeCallTask(task, knownNode(task.node), here, listener => {
       this.#listener = listener
       return new ProgramLine(this.#port)
     })
+    this.#task = call
     const outcome = await call.run()
+    this.#task = null
     this.#listener = null
     this.#port.postMessage(outcome satisfies FromCall)
   }

@@ -4,6 +4,7 @@ import type { ArtifactPlace } from '../calls/artifact-files.ts'
 import { loadBody } from '../calls/node-call.ts'
 import { NodeContext, type NodeState } from '../calls/node-context.ts'
 import { InlineContextHost, type LaneForContext } from '../calls/node-host.ts'
+import type { LanePrints } from './lane-prints.ts'
 import type { LaneTask } from './messages.ts'
 import type { LaneSeat } from './seat.ts'
 
@@ -15,14 +16,21 @@ export class LaneBodies {
   readonly #folder: string
   readonly #artifacts: ArtifactPlace
   readonly #lane: LaneForContext
+  readonly #prints: LanePrints
   readonly #stateOf: (seat: LaneSeat) => NodeState
   readonly #loaded = new Map<string, Body>()
   #loading = 0
 
-  constructor({ bodies, artifacts }: LaneFolders, lane: LaneForContext, stateOf: (seat: LaneSeat) => NodeState) {
+  constructor(
+    { bodies, artifacts }: LaneFolders,
+    lane: LaneForContext,
+    prints: LanePrints,
+    stateOf: (seat: LaneSeat) => NodeState,
+  ) {
     this.#folder = bodies
     this.#artifacts = artifacts
     this.#lane = lane
+    this.#prints = prints
     this.#stateOf = stateOf
   }
 
@@ -70,11 +78,13 @@ export class LaneBodies {
     const speaker = new InlineContextHost(this.#lane, flow, seat, this.#artifacts)
     const { id, qualified, settings } = seat.node
     seat.speaker = speaker
-    seat.context = new NodeContext(
+    const context = new NodeContext(
       { flow: flow.name, id, qualified, settings },
       speaker,
       this.#stateOf(seat),
       seat.lines,
     )
+    seat.context = context
+    this.#prints.renewed(seat.node.digest, context)
   }
 }

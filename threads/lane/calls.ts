@@ -93,6 +93,7 @@ export class LaneCalls {
         this.#parts.note(message.note)
         break
       case 'metrics':
+      case 'lines':
       case 'artifact':
         break
       default:

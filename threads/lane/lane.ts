@@ -18,9 +18,11 @@ import { limits } from '../../protocol/limits.ts'
 import { type Codec, createCodec, newEncoded } from '../../protocol/values/codec.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import { bodyInStack, failureOf, NodeDoor } from '../calls/node-call.ts'
+import type { NodeContext } from '../calls/node-context.ts'
 import { LaneBodies } from './bodies.ts'
 import { CallFailure, LaneCalls } from './calls.ts'
 import { EventLoopTurns, SLEEP_MS } from './event-loop-turns.ts'
+import { LanePrints } from './lane-prints.ts'
 import { LaneMemory } from './memory.ts'
 import type { FromLane, HeldNotice, LaneTask, Note, PurgeRequest, ToLane } from './messages.ts'
 import { LaneNotes } from './notes.ts'
@@ -63,6 +65,7 @@ class Lane implements Host {
   readonly #calls: LaneCalls
   readonly #rate: RateLimit
   readonly #door = new NodeDoor()
+  readonly #prints = new LanePrints()
 
   /** The newest plan of each flow index. */
   readonly #plans = new Map<number, Plan>()
@@ -105,7 +108,7 @@ class Lane implements Host {
     this.#states = new LaneStates({ memory: shared, arena, codec: this.codec, journal })
     this.#notes = new LaneNotes(journal, this.codec)
     this.#units = new LaneUnits({ memory, states: this.#states, notes: this.#notes, lane: this })
-    this.#bodies = new LaneBodies(task, this, seat => this.#stateOf(seat))
+    this.#bodies = new LaneBodies(task, this, this.#prints, seat => this.#stateOf(seat))
     this.#calls = new LaneCalls({
       stateOf: seat => this.#stateOf(seat),
       post: (request, port) => task.control.postMessage({ type: 'dispatch', request } satisfies FromLane, [port]),
@@ -555,7 +558,9 @@ class Lane implements Host {
     here.speaker!.execution = seat.execution
     if (this.#under_way !== null) this.#under_way.runs(here.speaker!.flow, seat.execution.cascade)
     this.#memory.enterBody(seat.node.index)
+    this.#prints.context = seat.context as NodeContext
     const result = this.#door.enter(seat.body!, inputs, seat.context)
+    this.#prints.context = null
     this.#memory.leaveBody()
     return result
   }

@@ -1,7 +1,9 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { PlanNode } from '../../core/flow/plan.ts'
+import type { PackedLines } from '../../core/runs/log-lines.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import type { ResourceAmounts } from '../../protocol/nouns/run.ts'
+import type { LogLevel } from '../../protocol/nouns/run-log.ts'
 import type { ArtifactPlace } from '../calls/artifact-files.ts'
 import type { PlanBytes } from './plan-bytes.ts'
 import type { UnderWayTask } from './under-way.ts'
@@ -118,6 +120,8 @@ export type FromCall =
   | { readonly type: 'artifact'; readonly digest: string }
   /** Points of a batch run; `dropped`: those that nobody took in time. */
   | { readonly type: 'metrics'; readonly points: CallMetric[]; readonly dropped: number }
+  /** Lines of a batch run; `dropped`: those that nobody took in time. */
+  | { readonly type: 'lines'; readonly lines: PackedLines; readonly dropped: number }
 
 /** The last of a call. */
 export type CallOutcome = Extract<FromCall, { ms: number }>
@@ -133,8 +137,8 @@ export interface CallMetric {
 export type ToCall =
   /** The inline part of one emission's wave is done. */
   | { readonly type: 'processed' }
-  /** So many of its points are taken. Over shared memory to the thread itself, which may stand still for them. */
-  | { readonly type: 'taken'; readonly points: number }
+  /** So many of its points, or so much of its lines, are taken. Over shared memory to the thread itself, which may stand still for them. */
+  | { readonly type: 'taken'; readonly what: 'points' | 'lines'; readonly count: number }
   | { readonly type: 'abort'; readonly reason: string }
 
 /** What a thread tells the front and the store about a node or a flow, beside values: journalled as a note. */
@@ -160,4 +164,4 @@ export type Note =
   | { type: 'cycle'; flow: string; node: string; text: string; count: number; ts: number }
   | { type: 'dropped'; flow: string; reason: string; count: number; ts: number }
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+export type { LogLevel }

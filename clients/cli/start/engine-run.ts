@@ -10,6 +10,7 @@ export type Serve = (options: {
   environment: NodeJS.ProcessEnv
   cwd: string
   restarted_after?: string
+  prints?: boolean
 }) => Promise<Served>
 
 export interface Served {

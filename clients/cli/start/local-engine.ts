@@ -53,7 +53,7 @@ export class LocalEngine {
 async function start({ environment, cwd }: Context, argv: readonly string[]): Promise<Served> {
   try {
     const { serve } = (await import('../../../server/main.ts')) as { serve: Serve }
-    return await serve({ argv, environment, cwd })
+    return await serve({ argv, environment, cwd, prints: true })
   } catch (error) {
     const { exit_code, text } = refusal(error)
     throw new Failure(exit_code, text)

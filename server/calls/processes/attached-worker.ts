@@ -1,3 +1,4 @@
+import { sizeOfLine } from '../../../core/runs/log-lines.ts'
 import { type ErrorCode, ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
 import {
@@ -53,8 +54,8 @@ export class AttachedWorker {
   /** Sizes of the emissions that wait for `processed`, oldest first, and their sum. */
   #unprocessed: number[] = []
   #unprocessed_bytes = 0
-  /** Points of its call that were not taken. */
-  #untaken = 0
+  /** Points of its call that were not taken, and how much of its lines. */
+  readonly #untaken = { points: 0, lines: 0 }
   /** Its call is of a batch run: its points are acknowledged. */
   #is_batch = false
 
@@ -78,7 +79,7 @@ export class AttachedWorker {
     this.#listener = listener
     this.#unprocessed = []
     this.#unprocessed_bytes = 0
-    this.#untaken = 0
+    this.#untaken.points = this.#untaken.lines = 0
     this.#is_batch = frame.run !== null
     this.#parts.socket.sendBinary(bytes)
   }
@@ -89,10 +90,12 @@ export class AttachedWorker {
     if (this.#mode === 'busy') this.#send({ t: 'processed', call: this.#calls })
   }
 
-  /** So many points of its call are taken. */
-  taken(points: number): void {
-    this.#untaken -= points
-    if (this.#mode === 'busy') this.#send({ t: 'taken', call: this.#calls, points })
+  /** So many points of its call, or so much of its lines, are taken. */
+  taken(what: 'points' | 'lines', count: number): void {
+    this.#untaken[what] -= count
+    if (this.#mode !== 'busy') return
+    const points = what === 'points' ? count : 0
+    this.#send({ t: 'taken', call: this.#calls, points, ...(what === 'lines' ? { characters: count } : {}) })
   }
 
   cancel(reason: string): void {
@@ -163,9 +166,13 @@ export class AttachedWorker {
       )
         return this.#refuse('emit_overflow', 'It emitted far more than has run.')
     } else if (frame.t === 'metric') {
-      if (this.#is_batch) this.#untaken += frame.points.length
-      if (this.#untaken > 2 * limits.METRIC_POINTS_AWAY)
+      if (this.#is_batch) this.#untaken.points += frame.points.length
+      if (this.#untaken.points > 2 * limits.METRIC_POINTS_AWAY)
         return this.#refuse('bad_worker_frame', 'It sent far more points than were taken.')
+    } else if (frame.t === 'lines') {
+      for (const { text } of frame.lines) this.#untaken.lines += sizeOfLine(text)
+      if (!this.#is_batch || this.#untaken.lines > 2 * limits.RUN_LOG_AWAY)
+        return this.#refuse('bad_worker_frame', 'It sent far more lines than were taken.')
     } else if (frame.t === 'log') {
       const missed = this.#lines.take(this.#parts.now_ms() * 1000)
       if (missed < 0) return

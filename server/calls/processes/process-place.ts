@@ -1,3 +1,4 @@
+import { LinePacker, sizeOfLine } from '../../../core/runs/log-lines.ts'
 import { type ErrorCode, ServiceError } from '../../../protocol/errors.ts'
 import { createCodec } from '../../../protocol/values/codec.ts'
 import { BODY_CODES, type RunFrame } from '../../../protocol/worker/frames.ts'
@@ -57,7 +58,7 @@ export class ProcessPlace implements CallPlace {
 
   tell(message: ToCall): void {
     if (message.type === 'processed') this.#process.worker?.processed()
-    else if (message.type === 'taken') this.#process.worker?.taken(message.points)
+    else if (message.type === 'taken') this.#process.worker?.taken(message.what, message.count)
     else this.#process.worker?.cancel(message.reason)
   }
 
@@ -80,6 +81,8 @@ export class ProcessPlace implements CallPlace {
         for (const point of frame.points)
           this.#note({ type: 'gauge', node: node.qualified, ...point, ts: this.#parts.now_us() })
         break
+      case 'lines':
+        return this.#lines(frame)
       case 'log':
         return this.#note({
           type: 'log',
@@ -113,6 +116,17 @@ export class ProcessPlace implements CallPlace {
 
   #note(note: Note): void {
     this.#call.said({ type: 'note', note })
+  }
+
+  #lines({ lines, dropped = 0 }: Extract<CallFrame, { t: 'lines' }>): void {
+    const packer = new LinePacker()
+    let size = 0
+    for (const { level, ts, text } of lines) {
+      size += sizeOfLine(text)
+      packer.add(level, ts, keptLine(text, 0))
+    }
+    // What the worker counted, so that it is told the same when they are taken.
+    this.#call.said({ type: 'lines', lines: { ...packer.take(), size }, dropped })
   }
 
   /** What the process printed beside its thread. */

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { limits } from '../../../protocol/limits.ts'
-import { PrintedLines } from '../../../threads/calls/printed-lines.ts'
+import { PrintedLines } from '../../../threads/calls/printed/lines.ts'
 import type { WorkerStart } from '../../../threads/calls/worker-program.ts'
 import type { LogLevel } from '../../../threads/lane/messages.ts'
 import type { Loss } from '../body-call.ts'

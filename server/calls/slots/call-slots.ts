@@ -7,6 +7,8 @@ import { SlotTeam } from './slot-team.ts'
 export interface CallSlotsOptions extends BodyFolders {
   readonly slots: number
   readonly heap_mb: number
+  /** What bodies print is printed, too. */
+  readonly prints?: boolean
 }
 
 /**
@@ -71,8 +73,8 @@ export class CallSlots implements CallPlaces {
   }
 
   #newTeam(): SlotTeam {
-    const { slots, heap_mb, bodies, artifacts } = this.#options
-    return new SlotTeam({ slots, heap_mb, bodies, artifacts, keyOf: request => this.#keyOf(request) })
+    const { slots, heap_mb, bodies, artifacts, prints = false } = this.#options
+    return new SlotTeam({ slots, heap_mb, bodies, artifacts, prints, keyOf: request => this.#keyOf(request) })
   }
 
   /** The node of a live call is a copy made for that call; the nodes of a run are the same objects in each of its calls. */

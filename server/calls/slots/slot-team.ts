@@ -11,6 +11,8 @@ export interface SlotTeamOptions extends BodyFolders {
   readonly slots: number
   readonly heap_mb: number
   readonly keyOf: NodeKeys
+  /** What bodies print is printed, too. */
+  readonly prints?: boolean
 }
 
 /** The id of a worker that has exited. */
@@ -82,7 +84,12 @@ export class SlotTeam implements CallPlaces {
     const { port1, port2 } = new MessageChannel()
     const { bodies, artifacts, keyOf } = this.#options
     const slot = new Slot(port1, keyOf)
-    const task: SlotTask = { port: port2, place: { bodies, artifacts }, metrics: slot.metrics }
+    const task: SlotTask = {
+      port: port2,
+      place: { bodies, artifacts },
+      taken: slot.taken,
+      prints: this.#options.prints ?? false,
+    }
     this.#slots.add(slot)
     port1.on('message', (message: FromSlot) => this.#heard(slot, message))
     port1.unref()

@@ -1,6 +1,6 @@
 import type { MessagePort, Worker } from 'node:worker_threads'
 import type { CallNode } from '../../../threads/calls/call.ts'
-import { newMetricsTaken, takeMetrics } from '../../../threads/calls/metric-window.ts'
+import { addTaken, newTaken } from '../../../threads/calls/send-window.ts'
 import { type CallTask, makeRoom, type ToSlot } from '../../../threads/calls/slot-messages.ts'
 import type { ToCall } from '../../../threads/lane/messages.ts'
 import { TaskEnd } from '../../../threads/pool.ts'
@@ -16,7 +16,7 @@ export class Slot implements CallPlace {
   /** Null until it has loaded its modules. */
   worker: Worker | null = null
   call: BodyCall | null = null
-  readonly metrics = newMetricsTaken()
+  readonly taken = newTaken()
   readonly #keyOf: NodeKeys
   /** Keys of the nodes that it knows. */
   readonly #nodes = new Set<number>()
@@ -43,7 +43,7 @@ export class Slot implements CallPlace {
   /** A lane tells the body of its node itself. */
   tell(message: ToCall): void {
     // Its thread may stand still and hear nothing.
-    if (message.type === 'taken') return takeMetrics(this.metrics, message.points)
+    if (message.type === 'taken') return addTaken(this.taken, message.what, message.count)
     if (this.call?.request.port !== null) return
     this.port.postMessage({ type: 'told', call: this.#number, message } satisfies ToSlot)
   }

@@ -4,11 +4,13 @@ import type { Engine } from '../../engine.ts'
 import type { Socket, TextSocketHandlers } from '../../http/socket.ts'
 import type { Fanout } from '../fanout.ts'
 import type { Follower } from '../follower.ts'
+import type { LogFollowers } from '../log-followers.ts'
 import type { MessageDirectory } from '../topics.ts'
 import { type Frame, idOf, readFrame } from './frames.ts'
 
 export interface FlowsSocketServices {
   fanout: Fanout
+  logs: LogFollowers
   directory: MessageDirectory
   messages: Pick<Engine['messages'], 'publish' | 'publishDurably'>
   /** An error that no user caused; it goes to the log. */
@@ -63,11 +65,13 @@ export class FlowsSocket implements TextSocketHandlers {
 
   drain(socket: Socket): void {
     this.#services.fanout.drained(socket)
+    this.#services.logs.drained(socket)
   }
 
   close(socket: Socket): void {
     this.#connections.delete(socket)
     this.#services.fanout.close(socket)
+    this.#services.logs.closed(socket)
   }
 
   #handle(connection: Connection, frame: Frame): void {
@@ -80,6 +84,10 @@ export class FlowsSocket implements TextSocketHandlers {
         return this.#unsubscribe(connection, frame)
       case 'have':
         return this.#have(connection, frame)
+      case 'follow_logs':
+        return this.#services.logs.follow(connection.follower.socket, frame.run, frame.after ?? 0)
+      case 'unfollow_logs':
+        return this.#services.logs.unfollow(connection.follower.socket, frame.run)
     }
   }
 

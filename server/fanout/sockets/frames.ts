@@ -3,18 +3,29 @@ import { Compile } from 'typebox/compile'
 import { type ErrorPlace, ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
 import { isQualified } from '../../../protocol/names.ts'
-import { HaveFrame, PublishFrame, SubscribeFrame, UnsubscribeFrame } from '../../../protocol/socket/frames.ts'
+import {
+  FollowLogsFrame,
+  HaveFrame,
+  PublishFrame,
+  SubscribeFrame,
+  UnfollowLogsFrame,
+  UnsubscribeFrame,
+} from '../../../protocol/socket/frames.ts'
 
 const subscribe = Compile(SubscribeFrame)
 const unsubscribe = Compile(UnsubscribeFrame)
 const have = Compile(HaveFrame)
 const publish = Compile(PublishFrame)
+const followLogs = Compile(FollowLogsFrame)
+const unfollowLogs = Compile(UnfollowLogsFrame)
 
 export type Frame =
   | Static<typeof SubscribeFrame>
   | Static<typeof UnsubscribeFrame>
   | Static<typeof PublishFrame>
   | Static<typeof HaveFrame>
+  | Static<typeof FollowLogsFrame>
+  | Static<typeof UnfollowLogsFrame>
 
 interface Validator {
   Check(value: unknown): boolean
@@ -37,6 +48,10 @@ export function readFrame(text: string): Frame {
       return checked(frame, unsubscribe)
     case 'have':
       return checkHave(frame)
+    case 'follow_logs':
+      return checked(frame, followLogs)
+    case 'unfollow_logs':
+      return checked(frame, unfollowLogs)
     case 'media':
       throw new ServiceError('malformed_frame', 'This release takes no "media" frames.')
     default:

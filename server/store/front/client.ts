@@ -18,6 +18,7 @@ import { inSlices } from '../../watch/slices.ts'
 import type { WatchedThread } from '../../watch/thread-watch.ts'
 import { type StoreBounds, storeBounds } from '../file/bounds.ts'
 import type { Damage } from '../file/quarantine.ts'
+import { LogClient } from './log-client.ts'
 import { Reader } from './reader-client.ts'
 import type { CommitDetail, FlowRenamed, FlowWritten, Loaded, StoreHealth, StoreReply } from './replies.ts'
 import type {
@@ -43,6 +44,7 @@ import type {
   TimeseriesRequest,
 } from './requests.ts'
 import { RunClient } from './run-client.ts'
+import type { LogStore } from './run-logs.ts'
 import type { RunStore } from './runs.ts'
 
 export interface StoreOptions {
@@ -219,9 +221,15 @@ export class Store implements WatchedThread {
     },
     read: (request, given) => this.#reader.call(request, given),
     now_us: () => this.#clock.now_us(),
-    // On a full disk they see what was committed.
-    seen: () => (this.#unseen ? this.flush().catch(() => null) : null),
+    seen: () => this.#seen(),
   })
+
+  readonly logs: LogStore = new LogClient({ read: request => this.#reader.call(request), seen: () => this.#seen() })
+
+  /** On a full disk readers see what was committed. */
+  #seen(): Promise<unknown> | null {
+    return this.#unseen ? this.flush().catch(() => null) : null
+  }
 
   readonly flavors = {
     put: (flavor: Flavor): Promise<Flavor> => this.#control({ type: 'put_flavor', flavor }),

@@ -19,6 +19,7 @@ import { refusalOfRow, UnreadableRow } from '../file/unreadable.ts'
 import { HistoryReader } from '../history/reader.ts'
 import { RunCurves } from '../runs/curves.ts'
 import { Exports } from '../runs/exports.ts'
+import { LogReader } from '../runs/log-reader.ts'
 import { RunReader } from '../runs/reader.ts'
 import { RunSelections } from '../runs/selection.ts'
 import type { ReaderStart, ReadRequest } from './requests.ts'
@@ -36,6 +37,7 @@ const history = new HistoryReader(db, codec, answer_bytes)
 const cascades = new CascadeReader(db)
 const flows = new FlowReader(db, new Blobs(db))
 const runs = new RunReader(db, new RunSelections(db), new RunCurves(db))
+const logs = new LogReader(db)
 const exports = new Exports(() => openReader(databaseFile(data_dir)), bounds)
 const clock = new Clock(attachMemory(sab), threadClock)
 
@@ -79,6 +81,8 @@ function read(request: ReadRequest): unknown {
       return runs.cachePage(request.page)
     case 'nearest_run':
       return runs.nearest(request.id, request.node, request.parts)
+    case 'run_log':
+      return logs.page(request.request)
     case 'export_metrics':
       return exports.openMetrics(request.request)
     case 'export_runs':

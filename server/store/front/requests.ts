@@ -3,6 +3,7 @@ import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type { Flavor } from '../../../protocol/nouns/flavor.ts'
 import type { StoreBounds } from '../file/bounds.ts'
 import type { UnreadablePlace } from '../file/unreadable.ts'
+import type { LogRequest } from './run-logs.ts'
 import type {
   CachePageRequest,
   ClaimRun,
@@ -249,6 +250,7 @@ export type ReadRequest =
   | { type: 'cached'; keys: string[] }
   | { type: 'cache_page'; page: CachePageRequest }
   | { type: 'nearest_run'; id: string; node: string; parts: FingerprintParts }
+  | { type: 'run_log'; request: LogRequest }
   | { type: 'export_metrics'; request: ExportMetricsRequest }
   | { type: 'export_runs'; request: ExportRunsRequest }
   | { type: 'export_page'; cursor: number; spare: ArrayBuffer | null }

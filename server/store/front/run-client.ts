@@ -161,9 +161,10 @@ export class RunClient implements RunStore {
   }
 }
 
-const written = ({ id, nodes, metrics, artifacts }: RunProgress): WrittenProgress => ({
+const written = ({ id, nodes, metrics, artifacts, log }: RunProgress): WrittenProgress => ({
   id,
   nodes: nodes.map(writtenNode),
   chunks: chunksOf(metrics),
   artifacts,
+  log,
 })

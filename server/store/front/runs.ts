@@ -2,6 +2,7 @@ import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type { ResourceAmounts, RunCause, RunError, RunNodeStatus, RunStatus } from '../../../protocol/nouns/run.ts'
 import type { CurveChunk, MetricPoint } from '../runs/metric-chunk.ts'
+import type { LogProgress } from './run-logs.ts'
 
 /** What the store keeps of a run and how it is asked for it. Plain data that crosses threads; times are microseconds since 1970. */
 
@@ -140,6 +141,7 @@ export interface RunProgress {
   nodes: StoredRunNode[]
   metrics: MetricPoint[]
   artifacts: string[]
+  log: LogProgress | null
 }
 
 /** Columns of a node's row, in the order of `WRITTEN_NODE` of ../runs/rows.ts. */
@@ -149,6 +151,7 @@ export type WrittenNode = (string | number | null)[]
 export interface WrittenProgress extends Pick<RunProgress, 'id' | 'artifacts'> {
   nodes: WrittenNode[]
   chunks: CurveChunk[]
+  log?: LogProgress | null
 }
 
 /** A node row that a stage-cache key was found under: it executed, and its artifacts are the reader's to check. */

@@ -7,6 +7,7 @@ import { waiting } from './0004-waiting.ts'
 import { metricsDropped } from './0005-metrics-dropped.ts'
 import { runGroups } from './0006-run-groups.ts'
 import { codeCommit } from './0007-code-commit.ts'
+import { runLogs } from './0008-run-logs.ts'
 
 export interface Migration {
   readonly number: number
@@ -15,7 +16,16 @@ export interface Migration {
 }
 
 /** Numbered from 1 without gaps, forward only. A published one is never changed: a change is the next number. */
-export const migrations: readonly Migration[] = [first, runs, signIns, waiting, metricsDropped, runGroups, codeCommit]
+export const migrations: readonly Migration[] = [
+  first,
+  runs,
+  signIns,
+  waiting,
+  metricsDropped,
+  runGroups,
+  codeCommit,
+  runLogs,
+]
 
 export const schemaVersion = (db: Connection): number => db.pragma('user_version', { simple: true }) as number
 

@@ -7,6 +7,7 @@ import { eachGroup } from '../history/log.ts'
 import { PointBatch } from '../history/point-batch.ts'
 import { PointDecoder } from '../history/point-chunk.ts'
 import { Series } from '../history/series.ts'
+import { linesOf } from '../runs/log-reader.ts'
 import { decodeChunk, pointsIn } from '../runs/metric-chunk.ts'
 import { beganAgain, faultOfRow } from '../waiting/check.ts'
 
@@ -72,6 +73,7 @@ export function rowChecks(db: Connection): Readonly<Record<string, (row: Row) =>
       expect(pointsIn(bytes) === count, `it holds ${pointsIn(bytes)} points, and its row says ${count}`)
       decodeChunk(bytes, count)
     },
+    run_log_chunks: ({ bytes, count }) => void linesOf(bytes, count),
     waiting: row => {
       began_again ??= beganAgain(db)
       const fault = faultOfRow(row, began_again)

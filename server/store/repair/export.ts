@@ -12,6 +12,7 @@ import { eachGroup } from '../history/log.ts'
 import { kindOf, lengthOf, PointBatch } from '../history/point-batch.ts'
 import { PointDecoder } from '../history/point-chunk.ts'
 import { hasPayload } from '../history/series.ts'
+import { linesOf } from '../runs/log-reader.ts'
 import { decodeChunk } from '../runs/metric-chunk.ts'
 import { eachRow, keyOf, type Tables, tablesOf } from './rows.ts'
 import { type Finding, openStopped } from './verify.ts'
@@ -153,6 +154,10 @@ class Export {
       for (const column of ['asked', 'granted', 'error', 'parts', 'outputs']) told[column] = parsed(told[column])
       for (const column of ['queued_at', 'started_at', 'finished_at']) told[column] = time(told[column])
       this.#append('run-nodes.jsonl', [{ run: ids.get(run) ?? null, ...told }])
+    })
+    this.#each('run_log_chunks', ({ run, first, count, bytes }) => {
+      const lines = linesOf(bytes, count).map((line, at) => ({ ...line, seq: first + at, ts: formatTime(line.ts) }))
+      this.#append('run-logs.jsonl', [{ run: ids.get(run) ?? null, lines }])
     })
     this.#each('metric_names', ({ id, name }) => names.set(id, name))
     this.#each('metric_chunks', ({ run, name, count, bytes }) => {

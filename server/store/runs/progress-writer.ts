@@ -1,9 +1,10 @@
 import type { Connection, Statement } from '../file/database.ts'
 import type { WrittenProgress } from '../front/runs.ts'
+import { LogWriter } from './log-writer.ts'
 import { type CurveChunk, lastValueIn, pointsIn } from './metric-chunk.ts'
 import { WRITTEN_NODE } from './rows.ts'
 
-/** Node rows, metrics and artifacts of a run, under the row number of the run. Inside the caller's transaction. */
+/** Node rows, metrics, artifacts and lines of a run, under the row number of the run. Inside the caller's transaction. */
 export class ProgressWriter {
   readonly #node: Statement
   readonly #name: Statement<number>
@@ -11,6 +12,7 @@ export class ProgressWriter {
   readonly #curve: Statement<number>
   readonly #chunk: Statement
   readonly #artifact: Statement
+  readonly #log: LogWriter
 
   constructor(db: Connection) {
     this.#node = db.prepare(
@@ -27,12 +29,14 @@ export class ProgressWriter {
       .pluck() as Statement<number>
     this.#chunk = db.prepare('INSERT INTO metric_chunks (run, name, chunk, count, bytes) VALUES (?, ?, ?, ?, ?)')
     this.#artifact = db.prepare('INSERT OR IGNORE INTO run_artifacts (run, digest) VALUES (?, ?)')
+    this.#log = new LogWriter(db)
   }
 
-  write(run: number, { nodes, chunks, artifacts }: WrittenProgress): void {
+  write(run: number, { nodes, chunks, artifacts, log }: WrittenProgress): void {
     for (const row of nodes) this.#node.run(run, ...row)
     for (const chunk of chunks) this.#writeChunk(run, chunk)
     for (const digest of artifacts) this.#artifact.run(run, digest)
+    if (log) this.#log.write(run, log)
   }
 
   #writeChunk(run: number, { name, bytes }: CurveChunk): void {

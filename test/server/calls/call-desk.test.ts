@@ -43,6 +43,7 @@ function slotsOf(t: TestContext, slots: number, bodies: Record<string, string>) 
         },
         note: () => {},
         metrics: () => {},
+        lines: () => {},
         artifact: () => {},
         ended: resolve,
       },

@@ -1,4 +1,4 @@
-import { limits } from '../../protocol/limits.ts'
+import { limits } from '../../../protocol/limits.ts'
 
 /** Lines of a text that comes in pieces; what is longer than a log line may be comes in several. */
 export class PrintedLines {
@@ -28,6 +28,7 @@ export class PrintedLines {
 
   #say(line: string): void {
     const text = line.endsWith('\r') ? line.slice(0, -1) : line
-    if (text !== '') this.#line(text)
+    const most = limits.LOG_LINE_BYTES
+    for (let at = 0; at < text.length; at += most) this.#line(text.slice(at, at + most))
   }
 }

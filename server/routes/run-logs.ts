@@ -1,0 +1,48 @@
+import Type from 'typebox'
+import { limits } from '../../protocol/limits.ts'
+import { NAME_PATTERN } from '../../protocol/names.ts'
+import { RunId } from '../../protocol/nouns/run.ts'
+import { LogLevel, RunLogPage } from '../../protocol/nouns/run-log.ts'
+import type { Engine } from '../engine.ts'
+import { existing, ok, type Route, route } from '../http/route.ts'
+import { closed } from './queries.ts'
+
+export function runLogRoutes({ engine }: { engine: Pick<Engine, 'run_logs'> }): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/runs/{id}/logs',
+      who: 'user',
+      tag: 'runs',
+      summary: 'Lines that the bodies of a run have logged or printed, from a position on.',
+      params: { id: existing(RunId, 'run_not_found') },
+      query: Type.Object(
+        {
+          after: Type.Integer({
+            minimum: 0,
+            maximum: Number.MAX_SAFE_INTEGER,
+            default: 0,
+            description: 'The lines behind this one: `seq` of the last line that you have.',
+          }),
+          limit: Type.Integer({ minimum: 1, maximum: limits.RUN_LOG_PAGE_LINES, default: limits.RUN_LOG_PAGE_LINES }),
+          node: Type.Optional(Type.String({ pattern: NAME_PATTERN, description: 'Of this node alone, by its id.' })),
+          level: Type.Optional(
+            Type.Unsafe<LogLevel>({ ...LogLevel, description: 'At least this level: debug, info, warn, error.' }),
+          ),
+        },
+        closed,
+      ),
+      answers: { 200: RunLogPage },
+      handle: async ({ params, query }) => {
+        const { after, limit, node = null, level = null } = query as { after: number; limit: number } & Chosen
+        const bytes = limits.RUN_LOG_PAGE_BYTES
+        return ok(await engine.run_logs.page({ run: params.id, after, limit, bytes, node, level }))
+      },
+    }),
+  ]
+}
+
+interface Chosen {
+  node?: string
+  level?: LogLevel
+}
