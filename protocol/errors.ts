@@ -106,6 +106,11 @@ const table = {
 
   // nodes and their bodies (kept on the node, not answered)
   node_not_found: { status: 404, title: 'No such node', next: 'GET /flows/{name} shows the nodes.' },
+  metric_not_found: {
+    status: 404,
+    title: 'No selected run carries this metric',
+    next: 'Take a name that `svc export metrics --list` prints for the same selection.',
+  },
   node_error: { status: 500, title: 'The body threw', next: 'Correct the body; the inputs that failed are kept.' },
   undeclared_key: { status: 500, title: 'Undeclared output', next: 'Declare an output port of that name.' },
   bad_output: { status: 500, title: 'Not an object of outputs', next: 'Return an object whose keys are output ports.' },

@@ -205,6 +205,10 @@ export const RunNodeWhy = Type.Object({
 })
 export type RunNodeWhy = Static<typeof RunNodeWhy>
 
+/** Columns of a runs export that are there when they are asked for. */
+export const EXPORT_RUN_COLUMNS = ['seed', 'group', 'created_at', 'error'] as const
+export type ExportRunColumn = (typeof EXPORT_RUN_COLUMNS)[number]
+
 /** How many runs there are, over all pages and filters. */
 export const RunCounts = Type.Record(
   Type.String(),

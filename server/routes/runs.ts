@@ -6,6 +6,8 @@ import { EngineEvent } from '../../protocol/nouns/event.ts'
 import { FlowName } from '../../protocol/nouns/flow.ts'
 import {
   CreateRun,
+  EXPORT_RUN_COLUMNS,
+  type ExportRunColumn,
   MetricSeries,
   Run,
   RunCounts,
@@ -165,6 +167,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       summary: 'A row per run, metric and step, as a stream.',
       query: Type.Object({ ...selectionQuery, ...formQuery, name: Type.Optional(MetricName), stride }, closed),
       answers: { 200: { media: Object.values(MEDIA) } },
+      refuses: ['flow_not_found', 'metric_not_found'],
       handle: async ({ query }) => {
         const { format = 'csv', raw = false } = query as { format?: 'csv' | 'jsonl'; raw?: boolean }
         const pages = await runs.exportMetrics({
@@ -190,18 +193,25 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
           metrics: Type.Optional(
             Type.String({ maxLength: 4096, description: 'Metric names, with commas between them: a column each.' }),
           ),
+          columns: Type.Optional(
+            Type.String({
+              pattern: `^(${EXPORT_RUN_COLUMNS.join('|')})(,(${EXPORT_RUN_COLUMNS.join('|')}))*$`,
+              description: `Further columns, with commas between them: ${EXPORT_RUN_COLUMNS.join(', ')}.`,
+            }),
+          ),
         },
         closed,
       ),
       answers: { 200: { media: Object.values(MEDIA) } },
-      refuses: ['too_large'],
+      refuses: ['too_large', 'flow_not_found', 'metric_not_found'],
       handle: async ({ query }) => {
         const { format = 'csv', raw = false } = query as { format?: 'csv' | 'jsonl'; raw?: boolean }
         const metrics = (query.metrics ?? '').split(',').filter(name => name !== '')
+        const columns = [...new Set((query.columns ?? '').split(',').filter(name => name !== ''))] as ExportRunColumn[]
         return exported(
           'runs',
           format,
-          await runs.exportRuns({ ...selectionOf(query as Selected), format, raw, metrics }),
+          await runs.exportRuns({ ...selectionOf(query as Selected), format, raw, metrics, columns }),
         )
       },
     }),

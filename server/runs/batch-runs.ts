@@ -273,12 +273,29 @@ export class BatchRuns implements Runs {
     return { items, count: items.length }
   }
 
-  exportMetrics(request: ExportMetricsRequest): Promise<RunExport> {
+  async exportMetrics(request: ExportMetricsRequest): Promise<RunExport> {
+    await this.#named(request, request.name === null ? [] : [request.name])
     return this.#parts.store.exportMetrics(request)
   }
 
-  exportRuns(request: ExportRunsRequest): Promise<RunExport> {
+  async exportRuns(request: ExportRunsRequest): Promise<RunExport> {
+    await this.#named(request, request.metrics)
     return this.#parts.store.exportRuns(request)
+  }
+
+  /** Refuses a flow that there never was, and metrics that none of the selected runs carries: an empty export would hide the slip. */
+  async #named({ flow, group, status, since, before }: RunSelection, metrics: readonly string[]): Promise<void> {
+    const selection = { flow, group, status, since, before }
+    if (flow !== null) {
+      const { count } = await this.#parts.store.list({ ...EVERY_RUN, flow, limit: 1, offset: 0 })
+      // Runs outlive their flow.
+      if (count === 0) this.#parts.flow(flow)
+    }
+    if (metrics.length === 0) return
+    const names = new Set(await this.#parts.store.metricNames(selection))
+    const unknown = metrics.filter(name => !names.has(name))
+    if (unknown.length === 0) return
+    throw new ServiceError('metric_not_found', `None of the selected runs carries ${unknown.slice(0, 5).join(', ')}.`)
   }
 
   async #existing(id: string): Promise<StoredRun> {
@@ -347,6 +364,8 @@ export class BatchRuns implements Runs {
     return values
   }
 }
+
+const EVERY_RUN: RunSelection = { flow: null, group: null, status: null, since: null, before: null }
 
 function refuse(flow: string, errors: readonly ErrorPlace[]): void {
   if (errors.length > 0) throw new ServiceError('bad_input', `A run of "${flow}" cannot have these inputs.`, { errors })

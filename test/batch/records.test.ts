@@ -73,3 +73,25 @@ test('a text that names a digest holds it against the sweep as a reference does'
   const { removed, recorded } = await live.engine.artifacts.sweep()
   assert.deepEqual([removed, recorded], [0, 1])
 })
+
+test('an export of a flow or a metric that there is not is refused by its name', async () => {
+  const story = new BatchStory(live.engine)
+  await story.save('measures', reads('int', 'export default ({ x }, ctx) => ctx.metric("loss", x, 0)'))
+  await story.runs('measures', { inputs: { x: 1 } })
+  const { runs } = live.engine
+  const every = {
+    flow: 'measures',
+    group: null,
+    status: null,
+    since: null,
+    before: null,
+    format: 'csv',
+    raw: false,
+  } as const
+  const code = async (change: Promise<{ close(): void }>) => refused(change.then(pages => pages.close()))
+  assert.equal(await code(runs.exportRuns({ ...every, flow: 'nothing', metrics: [], columns: [] })), 'flow_not_found')
+  assert.equal(await code(runs.exportMetrics({ ...every, name: 'measures.body.los', stride: 1 })), 'metric_not_found')
+  const metrics = ['measures.body.loss', 'measures.body.los']
+  assert.equal(await code(runs.exportRuns({ ...every, metrics, columns: [] })), 'metric_not_found')
+  ;(await runs.exportRuns({ ...every, metrics: ['measures.body.loss'], columns: [] })).close()
+})

@@ -2,6 +2,7 @@ import { limits } from '../../../protocol/limits.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type {
   CreateRun,
+  ExportRunColumn,
   Run,
   RunCounts,
   RunNode,
@@ -132,8 +133,11 @@ export class Runs {
   }
 
   /** A row per run: the inputs that vary over the selection, the numbers of the result, and a column for each metric named. */
-  export(selection: RunSelection = {}, form: ExportForm & { metrics?: readonly string[] } = {}): Promise<Export> {
-    const query = { ...selection, metrics: form.metrics?.join(',') }
+  export(
+    selection: RunSelection = {},
+    form: ExportForm & { metrics?: readonly string[]; columns?: readonly ExportRunColumn[] } = {},
+  ): Promise<Export> {
+    const query = { ...selection, metrics: form.metrics?.join(','), columns: form.columns?.join(',') }
     return openExport(this.#calls, { path: '/runs/export', query, form, parquet: 'runsParquet' })
   }
 }

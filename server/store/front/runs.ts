@@ -1,6 +1,13 @@
 import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
-import type { ResourceAmounts, RunCause, RunError, RunNodeStatus, RunStatus } from '../../../protocol/nouns/run.ts'
+import type {
+  ExportRunColumn,
+  ResourceAmounts,
+  RunCause,
+  RunError,
+  RunNodeStatus,
+  RunStatus,
+} from '../../../protocol/nouns/run.ts'
 import type { CurveChunk, MetricPoint } from '../runs/metric-chunk.ts'
 import type { LogProgress } from './run-logs.ts'
 
@@ -223,6 +230,8 @@ export interface ExportMetricsRequest extends RunSelection, ExportForm {
 export interface ExportRunsRequest extends RunSelection, ExportForm {
   /** `<flow>.<node>.<name>`: a column each, with the last value of the curve. */
   metrics: string[]
+  /** In this order, before the inputs. */
+  columns: ExportRunColumn[]
 }
 
 /**

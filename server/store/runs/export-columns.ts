@@ -3,7 +3,7 @@ import { limits } from '../../../protocol/limits.ts'
 import { keyText } from '../../../protocol/values/canonical-json.ts'
 import { sha256 } from '../catalog/blobs.ts'
 
-/** Leaves of a value by their paths; a list is one leaf, and so is an object without members. */
+/** Leaves of a value by their paths; a list is one leaf, and so is an object without members, and a reference to an artifact. */
 export type Leaves = Map<string, unknown>
 
 interface Path {
@@ -19,7 +19,7 @@ const KEPT_CHARACTERS = 64
 
 /**
  * Which columns the runs of an export need: the paths at which their inputs differ (one that a run lacks differs too) and
- * those at which a result has a number. In the order of their code units, so that equal selections give equal columns.
+ * those at which a result has a number or a list. In the order of their code units, so that equal selections give equal columns.
  */
 export class ExportColumns {
   readonly #inputs = new Map<string, Path>()
@@ -30,7 +30,7 @@ export class ExportColumns {
     this.#runs++
     for (const [id, value] of leavesOf(inputs)) this.#addInput(id, value)
     for (const [id, value] of leavesOf(result)) {
-      if (typeof value === 'number' && !this.#numbers.has(id)) this.#numbers.set(id, keysOf(id))
+      if (isShown(value) && !this.#numbers.has(id)) this.#numbers.set(id, keysOf(id))
     }
     if (this.#inputs.size + this.#numbers.size > limits.EXPORT_COLUMNS) {
       throw new ServiceError(
@@ -66,14 +66,21 @@ export class ExportColumns {
   }
 }
 
+/** Of a result. Its texts, and what it says of artifacts, are read at the run. */
+export const isShown = (value: unknown): boolean => typeof value === 'number' || Array.isArray(value)
+
 /** Between the keys of a path: no JSON text of a user's has to be told apart from it, whatever the keys hold. */
 const idOf = (keys: readonly string[]): string => JSON.stringify(keys)
 const keysOf = (id: string): string[] => JSON.parse(id) as string[]
 
+const isReference = (value: object): boolean =>
+  'digest' in value && 'media_type' in value && /^sha256:[0-9a-f]{64}$/.test(String(value.digest))
+
 export function leavesOf(value: unknown): Leaves {
   const leaves: Leaves = new Map()
   const walk = (at: unknown, keys: readonly string[]): void => {
-    const members = typeof at === 'object' && at !== null && !Array.isArray(at) ? Object.entries(at) : []
+    const isWhole = typeof at !== 'object' || at === null || Array.isArray(at) || isReference(at)
+    const members = isWhole ? [] : Object.entries(at)
     if (members.length === 0 && keys.length > 0) leaves.set(idOf(keys), at)
     for (const [key, member] of members) walk(member, [...keys, key])
   }

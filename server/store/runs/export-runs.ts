@@ -1,12 +1,25 @@
 import { limits } from '../../../protocol/limits.ts'
-import { isLive, type RunStatus } from '../../../protocol/nouns/run.ts'
+import { type ExportRunColumn, isLive, type RunError, type RunStatus } from '../../../protocol/nouns/run.ts'
+import { formatTime } from '../../../protocol/time.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import type { ExportRunsRequest } from '../front/runs.ts'
 import type { RunCurves } from './curves.ts'
-import { ExportColumns, leavesOf } from './export-columns.ts'
+import { ExportColumns, isShown, leavesOf } from './export-columns.ts'
 import type { ExportPage } from './export-page.ts'
 import { exportText } from './export-text.ts'
 import type { SelectedRun } from './selection.ts'
+
+/** Columns that are there when they are asked for, between the fixed ones and the inputs. */
+const OPTIONAL: Readonly<Record<ExportRunColumn, (row: Row) => unknown>> = {
+  seed: row => row.seed,
+  group: row => row.grouped,
+  created_at: row => formatTime(row.created_at),
+  error: ({ error }) => {
+    if (error === null) return null
+    const { code, message } = JSON.parse(error) as RunError
+    return `${code}: ${message}`
+  },
+}
 
 const FIXED = ['run', 'flow', 'status', 'duration', 'commit', 'code_digest']
 
@@ -16,6 +29,10 @@ interface Row {
   code_digest: string | null
   started_at: number | null
   finished_at: number | null
+  seed: number | null
+  grouped: string | null
+  created_at: number
+  error: string | null
   resolved: string
   result: string | null
 }
@@ -33,7 +50,7 @@ export function* runPages(
   page: ExportPage,
 ): Generator<Uint8Array<ArrayBuffer>> {
   const get = db.prepare(
-    'SELECT status, "commit", code_digest, started_at, finished_at, resolved, result FROM runs WHERE seq = ?',
+    'SELECT status, "commit", code_digest, started_at, finished_at, seed, grouped, created_at, error, resolved, result FROM runs WHERE seq = ?',
   ) as Statement<Row>
   const columns = new ExportColumns()
   const live = new Map<number, Row>()
@@ -54,7 +71,7 @@ export function* runPages(
   const numbers = columns.numbers()
   const metrics = [...new Set(request.metrics)]
   const names = [...inputs, ...numbers].map(({ name }) => name)
-  const text = exportText([...FIXED, ...names, ...metrics.map(name => `metrics.${name}`)], request)
+  const text = exportText([...FIXED, ...request.columns, ...names, ...metrics.map(name => `metrics.${name}`)], request)
   page.add(text.head)
   for (const run of runs) {
     const row = get.get(run.seq)!
@@ -62,7 +79,7 @@ export function* runPages(
     const given = leavesOf(JSON.parse(row.resolved))
     const result = leavesOf(then === row ? parsedResult(row) : null)
     const last = metrics.length === 0 ? [] : curves.of(run)
-    const number = (value: unknown): unknown => (typeof value === 'number' ? value : null)
+    const number = (value: unknown): unknown => (isShown(value) ? value : null)
     const cells = [
       run.id,
       curves.flowName(run.flow),
@@ -70,6 +87,7 @@ export function* runPages(
       duration(then),
       then.commit,
       then.code_digest,
+      ...request.columns.map(name => OPTIONAL[name](then)),
       ...inputs.map(({ id }) => given.get(id)),
       ...numbers.map(({ id }) => number(result.get(id))),
       ...metrics.map(name => last.find(curve => curve.name === name)?.last_value),

@@ -46,9 +46,12 @@ class Csv implements ExportText {
 
 const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
-/** What spreadsheets take for one by its first character (OWASP, CSV Injection), unless it is a plain number. */
+/**
+ * What spreadsheets take for one by its first character (OWASP, CSV Injection), the full-width forms and those behind white space
+ * among them, unless it is a plain number.
+ */
 const isFormula = (text: string): boolean =>
-  /^[=+\-@\t\r]/.test(text) && !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)
+  /^(\s*[=+\-@＝＋－＠]|[\t\r\n])/.test(text) && !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)
 
 class JsonLines implements ExportText {
   readonly head = ''

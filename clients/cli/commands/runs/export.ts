@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
+import { EXPORT_RUN_COLUMNS, type ExportRunColumn } from '../../../../protocol/nouns/run.ts'
 import { EXIT } from '../../../../protocol/settings.ts'
 import { ClientError } from '../../../client/client-error.ts'
 import type { Export, ExportForm } from '../../../client/exports/exports.ts'
@@ -40,13 +41,32 @@ export function addExport(program: Command, context: Context): void {
     )
   addForm(exports.command('runs').description('a row per run: inputs that vary, numbers of the result, metrics'))
     .option('--metrics <names>', 'metrics with a column each, with commas between them')
-    .action(async (flow: string | undefined, options: FormOptions & { metrics?: string }, command: Command) => {
-      if (options.list) return list(context, flow, options, command)
-      const metrics = options.metrics?.split(',')
-      const form = { ...formOf(context, options), ...(metrics === undefined ? {} : { metrics }) }
-      const { runs } = connect(context, command)
-      await write(context, options, await runs.export(selectionOf(flow, options), form))
-    })
+    .option('--columns <names>', `further columns, with commas between them: ${EXPORT_RUN_COLUMNS.join(', ')}`)
+    .action(
+      async (
+        flow: string | undefined,
+        options: FormOptions & { metrics?: string; columns?: string },
+        command: Command,
+      ) => {
+        if (options.list) return list(context, flow, options, command)
+        const metrics = options.metrics?.split(',')
+        const columns = columnsOf(options.columns)
+        const form = {
+          ...formOf(context, options),
+          ...(metrics === undefined ? {} : { metrics }),
+          ...(columns.length === 0 ? {} : { columns }),
+        }
+        const { runs } = connect(context, command)
+        await write(context, options, await runs.export(selectionOf(flow, options), form))
+      },
+    )
+}
+
+function columnsOf(text: string | undefined): ExportRunColumn[] {
+  const names = text?.split(',') ?? []
+  const unknown = names.find(name => !(EXPORT_RUN_COLUMNS as readonly string[]).includes(name))
+  if (unknown !== undefined) throw usage(`--columns has no "${unknown}"; it has ${EXPORT_RUN_COLUMNS.join(', ')}.`)
+  return names as ExportRunColumn[]
 }
 
 const addForm = (command: Command): Command =>

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { limits } from '../../../../protocol/limits.ts'
+import { formatTime } from '../../../../protocol/time.ts'
 import type { ExportMetricsRequest, ExportRunsRequest } from '../../../../server/store/front/runs.ts'
 import { saving, startStore, temporaryDirectory } from '../../../kit/stored.ts'
 import {
@@ -28,6 +29,7 @@ const runs = (more: Partial<ExportRunsRequest> = {}): ExportRunsRequest => ({
   ...everyRun,
   ...csv,
   metrics: [],
+  columns: [],
   ...more,
 })
 const lines = (text: string): string[] => text.split('\n').slice(0, -1)
@@ -108,20 +110,20 @@ test('a runs export has the inputs that vary, the numbers of the results and the
   const read = async (more: Partial<ExportRunsRequest>) => textOf(await store.runs.exportRuns(runs(more)))
   const head =
     'run,flow,status,duration,commit,code_digest,inputs.model.layers,inputs.model.lr,inputs.model.name,inputs.on,inputs.text,' +
-    'result.deep.f1,result.y,result.z,metrics.boiler.fit.loss,metrics.boiler.fit.none'
+    'result.deep.f1,result.deep.list,result.y,result.z,metrics.boiler.fit.loss,metrics.boiler.fit.none'
   const asked = { metrics: ['boiler.fit.loss', 'boiler.fit.none', 'boiler.fit.loss'] }
   const text = await read(asked)
   assert.deepEqual(lines(text), [
     head,
-    `${a.id},boiler,succeeded,2.5,c0ffee,,[1],0.1,m,true,,0.5,2,,1,`,
-    `${b.id},boiler,failed,2.5,c2,,"[1,{""a"":2}]",0.2,m,,,,,-1,,`,
-    `${queued.id},kettle,queued,,c0ffee,,,,,,"",,,,,`,
-    `${running.id},boiler,running,,c0ffee,code,[1],0.1,m,true,,,,,,`,
+    `${a.id},boiler,succeeded,2.5,c0ffee,,[1],0.1,m,true,,0.5,"[1,2]",2,,1,`,
+    `${b.id},boiler,failed,2.5,c2,,"[1,{""a"":2}]",0.2,m,,,,,,-1,,`,
+    `${queued.id},kettle,queued,,c0ffee,,,,,,"",,,,,,`,
+    `${running.id},boiler,running,,c0ffee,code,[1],0.1,m,true,,,,,,,`,
   ])
   assert.equal(await read(asked), text, 'equal selections give equal bytes')
   assert.deepEqual(lines(await read({ flow: 'boiler', status: 'succeeded' })), [
-    'run,flow,status,duration,commit,code_digest,result.deep.f1,result.y',
-    `${a.id},boiler,succeeded,2.5,c0ffee,,0.5,2`,
+    'run,flow,status,duration,commit,code_digest,result.deep.f1,result.deep.list,result.y',
+    `${a.id},boiler,succeeded,2.5,c0ffee,,0.5,"[1,2]",2`,
   ])
   const rows = lines(await read({ ...jsonl, ...asked, flow: 'boiler' })).map(
     line => JSON.parse(line) as Record<string, unknown>,
@@ -137,11 +139,34 @@ test('a runs export has the inputs that vary, the numbers of the results and the
     'inputs.model.lr': 0.2,
     'inputs.on': null,
     'result.deep.f1': null,
+    'result.deep.list': null,
     'result.y': null,
     'result.z': -1,
     'metrics.boiler.fit.loss': null,
     'metrics.boiler.fit.none': null,
   })
+})
+
+test('a runs export keeps lists of results whole, leaves sizes of artifacts out, and has the columns that were asked for', async t => {
+  const { store } = await startStore(t, temporaryDirectory(t))
+  await store.saveFlow(saving('boiler'))
+  const picture = { digest: `sha256:${'ab'.repeat(32)}`, media_type: 'image/png', size: 5, meta: { width: 3 } }
+  const error = { code: 'node_error', message: 'no, "never"', node: 'fit', stack: null }
+  const one = await ranRun(
+    store.runs,
+    newRun('boiler', { seed: 7, groups: ['night', 'day'] }),
+    {},
+    { status: 'failed', error, result: { curve: [1, 2], deep: { pictures: [picture] }, picture, y: 1 } },
+  )
+  const read = async (columns: ExportRunsRequest['columns']) =>
+    lines(await textOf(await store.runs.exportRuns(runs({ columns }))))
+  const fixed = 'run,flow,status,duration,commit,code_digest'
+  assert.equal((await read([]))[0], `${fixed},result.curve,result.deep.pictures,result.y`)
+  const [head, row] = await read(['seed', 'group', 'created_at', 'error'])
+  assert.equal(head, `${fixed},seed,group,created_at,error,result.curve,result.deep.pictures,result.y`)
+  const time = formatTime(one.created_at)
+  const told = `7,night,${time},"node_error: no, ""never""","[1,2]",`
+  assert.ok(row!.startsWith(`${one.id},boiler,failed,2.5,c0ffee,,${told}`), row)
 })
 
 test('hostile keys and cells stay in their cell, keep their column, and are no formula to a spreadsheet', async t => {
@@ -164,6 +189,8 @@ test('hostile keys and cells stay in their cell, keep their column, and are no f
     '1e5',
     ' =1',
     'ü😀',
+    '＝1+1',
+    '\n=1',
   ]
   for (const text of texts) {
     await ranRun(store.runs, newRun('boiler', { resolved: { text } }), {}, { result: null })
@@ -175,12 +202,12 @@ test('hostile keys and cells stay in their cell, keep their column, and are no f
   assert.equal(
     await column(false),
     'run,flow,status,duration,commit,code_digest,inputs.text\n' +
-      `|'=1+1\n|'+1+1\n|'-2+3\n|'@SUM(A1)\n|'\tx\n|"'\rx"\n|-1.5e3\n|+7\n|"a,b"\n|"say ""x"""\n|"two\nlines"\n|'\n|"'=a,""b"""\n|1e5\n| =1\n|ü😀\n`,
+      `|'=1+1\n|'+1+1\n|'-2+3\n|'@SUM(A1)\n|'\tx\n|"'\rx"\n|-1.5e3\n|+7\n|"a,b"\n|"say ""x"""\n|"two\nlines"\n|'\n|"'=a,""b"""\n|1e5\n|' =1\n|ü😀\n|'＝1+1\n|"'\n=1"\n`,
   )
   assert.equal(
     await column(true),
     'run,flow,status,duration,commit,code_digest,inputs.text\n' +
-      `|=1+1\n|+1+1\n|-2+3\n|@SUM(A1)\n|\tx\n|"\rx"\n|-1.5e3\n|+7\n|"a,b"\n|"say ""x"""\n|"two\nlines"\n|'\n|"=a,""b"""\n|1e5\n| =1\n|ü😀\n`,
+      `|=1+1\n|+1+1\n|-2+3\n|@SUM(A1)\n|\tx\n|"\rx"\n|-1.5e3\n|+7\n|"a,b"\n|"say ""x"""\n|"two\nlines"\n|'\n|"=a,""b"""\n|1e5\n| =1\n|ü😀\n|＝1+1\n|"\n=1"\n`,
   )
   await store.saveFlow(saving('odd'))
   const keys = (n: number) =>
