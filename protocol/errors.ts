@@ -277,6 +277,11 @@ const table = {
     title: 'The installation cannot be used',
     next: 'Put right what is named, or choose another directory with --data-dir.',
   },
+  bad_backup: {
+    status: 500,
+    title: 'The backup cannot be used',
+    next: 'Nothing was restored. Take another backup: "svc backup <file>" verifies what it writes.',
+  },
   database_missing: {
     status: 500,
     title: 'The database is missing',

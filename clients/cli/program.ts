@@ -29,6 +29,7 @@ import { addUsers } from './commands/users.ts'
 import type { Context } from './context.ts'
 import { Failure, failureOf } from './failure.ts'
 import { Interrupts } from './interrupts.ts'
+import { addBackup, addRestore } from './offline/backup.ts'
 import { addRepair } from './offline/repair.ts'
 import { addVerify } from './offline/verify.ts'
 import { Output } from './output/output.ts'
@@ -57,6 +58,8 @@ const COMMANDS = [
   addModules,
   addArtifacts,
   addUsers,
+  addBackup,
+  addRestore,
   addVerify,
   addRepair,
   addHelp,

@@ -18,6 +18,14 @@ export interface Finding {
   reason: string
 }
 
+export interface BackedUp {
+  version: string
+  taken_at: string
+  database_bytes: number
+  artifacts: number
+  artifact_bytes: number
+}
+
 /** What `server/installation/stopped.ts` offers, as far as this side of the import direction needs it. */
 interface Stopped {
   verifyInstallation(place: Place): Promise<{
@@ -32,6 +40,8 @@ interface Stopped {
     place: Place,
     out_dir: string,
   ): Promise<{ out_dir: string; files: Readonly<Record<string, number>>; unreadable: number }>
+  backupInstallation(place: Place, file: string): Promise<BackedUp & { file: string }>
+  restoreInstallation(place: Place, file: string): Promise<BackedUp & { data_dir: string }>
 }
 
 /** Works on the installation that the command would look for an engine in, while no engine runs. Throws a Failure. */
