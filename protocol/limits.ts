@@ -318,6 +318,8 @@ export const limits = {
   BEGIN_AFTER_MS: 20,
   LANE_HEAP_MB: 1_024,
   CALL_HEAP_MB: 1_024,
+  /** A call slot that has not begun a call by then is replaced: a timer that an earlier body left behind keeps its thread. */
+  SLOT_BEGIN_MS: 5_000,
   HEAP_WATCH_MS: 250,
   /** How often each thread is pinged. */
   THREAD_PING_MS: 1_000,

@@ -27,7 +27,7 @@ export interface Loss {
 
 /** Where one call at a time runs: a call slot, a worker process. */
 export interface CallPlace {
-  /** Hands the call over; what it says comes later. Throws when that is not possible: then the place is as it was before. */
+  /** Hands the call over; what it says comes later, and `begun` before it. Throws when that is not possible: then the place is as it was before. */
   run(call: BodyCall): void
   /** To the body. */
   tell(message: ToCall): void
@@ -57,7 +57,7 @@ type Mode = 'waiting' | 'running' | 'ending' | 'ended'
 
 const MOVES: Readonly<Record<Mode, readonly Mode[]>> = {
   waiting: ['running', 'ended'],
-  running: ['ending', 'ended'],
+  running: ['waiting', 'ending', 'ended'],
   ending: ['ended'],
   ended: [],
 }
@@ -70,6 +70,7 @@ const TIMER_MS_MAX = 2 ** 31 - 1
  *
  *   waiting --a place takes it--> running
  *   waiting --told to end, or there is no place--> ended
+ *   running --its place is gone before it began--> waiting, or ended: a lane makes its call anew
  *   running --its last word--> ended
  *   running --told to end, past its timeout--> ending: the body is told; after the grace its place is ended
  *   ending --its last word, its place is gone--> ended
@@ -164,9 +165,31 @@ export class BodyCall {
       this.gone(notHandedOver(error))
       return false
     }
-    const { timeout_s } = this.request.node
-    if (timeout_s !== null) this.#limit = setTimeout(() => this.#timedOut(), Math.min(timeout_s * 1000, TIMER_MS_MAX))
     return true
+  }
+
+  /** From now on its time counts. */
+  begun(): void {
+    const { timeout_s } = this.request.node
+    if (timeout_s === null || this.#mode !== 'running' || this.#limit !== null) return
+    this.#limit = setTimeout(() => this.#timedOut(), Math.min(timeout_s * 1000, TIMER_MS_MAX))
+  }
+
+  /**
+   * Its place is gone, and has not begun it. `here`: it is to be placed again; `elsewhere`: whoever made it makes it again, and this one
+   * has ended; `no`: it was told to end. `last`: the node whose body ran there before.
+   */
+  unbegun(last: string | null): 'here' | 'elsewhere' | 'no' {
+    if (this.#mode !== 'running' || this.#why !== null) return 'no'
+    this.#parts.placeLost(last ?? this.request.node.qualified, 'thread_lost')
+    if (this.#sink.unbegun()) {
+      this.#leave()
+      this.#sink.ended()
+      return 'elsewhere'
+    }
+    this.#place = null
+    this.#move('waiting')
+    return 'here'
   }
 
   said(message: FromCall): void {

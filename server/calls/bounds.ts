@@ -14,6 +14,8 @@ export interface LiveBounds {
   readonly call_grace_ms: number
   /** A lane that is replaced takes nothing new, and has so long for what it has begun. */
   readonly retire_grace_ms: number
+  /** A call slot that has not begun a call for so long is replaced. */
+  readonly slot_begin_ms: number
   readonly call_heap_mb: number
   readonly process_memory_mb: number
   /** A worker process that has had no call for so long ends. */
@@ -34,6 +36,7 @@ export const liveBounds: LiveBounds = {
   thread_silent_ms: limits.THREAD_SILENT_MS,
   call_grace_ms: limits.CANCEL_GRACE_MS,
   retire_grace_ms: limits.RETIRE_GRACE_MS,
+  slot_begin_ms: limits.SLOT_BEGIN_MS,
   call_heap_mb: limits.CALL_HEAP_MB,
   process_memory_mb: Math.floor(memoryMb() * limits.PROCESS_MEMORY_SHARE),
   process_idle_ms: limits.PROCESS_IDLE_MS,

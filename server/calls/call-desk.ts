@@ -39,7 +39,14 @@ export class CallDesk {
   constructor(options: CallDeskOptions) {
     this.#options = options
     const { slots, bounds, bodies, artifacts, operator, environment, prints = false } = options
-    this.#slots = new CallSlots({ slots, heap_mb: bounds.call_heap_mb, bodies, artifacts, prints })
+    this.#slots = new CallSlots({
+      slots,
+      heap_mb: bounds.call_heap_mb,
+      begin_ms: bounds.slot_begin_ms,
+      bodies,
+      artifacts,
+      prints,
+    })
     this.#processes = new ProcessPlaces({
       most: slots,
       silent_ms: bounds.node_silent_ms,
@@ -105,7 +112,7 @@ export class CallDesk {
 
   /** Called a few times a second. */
   watch(): void {
-    this.#slots.watchHeaps()
+    this.#slots.watch()
     this.#processes.watch()
   }
 

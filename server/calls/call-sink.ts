@@ -2,10 +2,10 @@ import type { MessagePort } from 'node:worker_threads'
 import type { PackedLines } from '../../core/runs/log-lines.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { failure } from '../../threads/calls/node-call.ts'
-import type { CallMetric, CallOutcome, FromCall, Note, ToCall } from '../../threads/lane/messages.ts'
+import type { CallMetric, CallOutcome, FromCall, LostCode, Note, ToCall } from '../../threads/lane/messages.ts'
 
 /** Why a call ended without an answer of its own. */
-export type LostCall = (code: ErrorCode, message: string) => void
+export type LostCall = (code: LostCode, message: string) => void
 
 /** What a call of a batch run tells whoever dispatched it, in the order in which the body did it. */
 export interface CallListener {
@@ -37,6 +37,8 @@ export interface CallSink {
   timedOut(code: ErrorCode, message: string): void
   /** In place of the last. */
   lost(code: ErrorCode, message: string): void
+  /** It has not begun, and its place is gone. True: whoever dispatched it does so again; false: it may be given to another place. */
+  unbegun(): boolean
   /** After the last: what ran it is free, or gone. */
   ended(): void
 }
@@ -87,6 +89,10 @@ export class RunSink implements CallSink {
     this.#listener.ended({ type: 'threw', failure: reason, state: this.#state, ms: 0 })
   }
 
+  unbegun(): boolean {
+    return false
+  }
+
   ended(): void {}
 }
 
@@ -118,5 +124,12 @@ export class LaneSink implements CallSink {
     if (this.#told) return
     this.#told = true
     this.#lost(code, message)
+  }
+
+  /** The port to its lane went with it. */
+  unbegun(): boolean {
+    this.#told = true
+    this.#lost('not_begun', 'Its thread did not begin it.')
+    return true
   }
 }

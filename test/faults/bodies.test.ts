@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { FlowNode } from '../../protocol/nouns/flow-document.ts'
 import { eventually, liveEngine, sharedEngine } from '../kit/live-engine.ts'
@@ -120,6 +122,36 @@ test('what a body leaves behind and nobody catches is on its node, and its lane 
     assert.match(message, /mine/)
   }
   await goesOn()
+})
+
+test('a timer that a body left behind keeps its call slot: the next call of a live node runs on another one', async t => {
+  const { engine, data_dir } = await liveEngine(t, { FLOW_MAX_WORKERS: '1' }, { ...bounds, slot_begin_ms: 300 })
+  const story = new Story(engine)
+  const kept = join(data_dir, 'kept')
+  const leaves = `import { writeFileSync } from 'node:fs'
+    export default ({ x }) => {
+      setTimeout(() => { writeFileSync(${JSON.stringify(kept)}, ''); for (;;); }, 1)
+      return { y: x }
+    }`
+  const counts = 'export default ({ x }, ctx) => ({ y: [x, (ctx.state.n = (ctx.state.n ?? 0) + 1)] })'
+  await story.save('leaves', single(leaves, SLOT))
+  await story.save('next', single(counts, { timeout: 20 }))
+  story.publish('leaves.x', 1)
+  assert.deepEqual(await story.values('leaves.y', 1), [1])
+  await eventually(() => existsSync(kept), 'the timer keeps the thread')
+  for (const value of [5, 6]) story.publish('next.x', value)
+  assert.deepEqual(await story.values('next.y', 2), [
+    [5, 1],
+    [6, 2],
+  ])
+  const { items } = await engine.observe.events({
+    ...{ flow: null, type: 'thread_replaced', since_us: null, until_us: null, run: null },
+    ...{ limit: 10, offset: 0 },
+  })
+  assert.deepEqual(
+    items.map(event => event['node']),
+    ['leaves.bad'],
+  )
 })
 
 const STATES = {

@@ -51,6 +51,7 @@ class PlaceDouble implements CallPlace {
     if (Object.values(inputs).some(value => typeof value === 'function'))
       throw new ServiceError('validation', 'A function is not a value.')
     this.#call = call
+    call.begun()
     setImmediate(() => void this.#play(node.id as BodyName, inputs['x'] as number))
   }
 

@@ -46,8 +46,11 @@ class CallSlot implements CallLine, PrintTarget {
 
   start(): void {
     this.#port.on('message', (message: ToSlot) => {
-      if (message.type === 'call') void this.#run(message)
-      else if (message.call === this.#call) this.#listener?.receive(message.message)
+      if (message.type === 'call') {
+        // Before anything of the body: a call that has not begun may be given to another slot.
+        this.#say({ type: 'begun' })
+        void this.#run(message)
+      } else if (message.call === this.#call) this.#listener?.receive(message.message)
     })
     this.#say({ type: 'ready', thread: threadId })
   }

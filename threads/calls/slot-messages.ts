@@ -30,6 +30,8 @@ export interface CallTask extends Omit<NodeCall, 'node'> {
 export type FromSlot =
   /** It has loaded its modules. */
   | { readonly type: 'ready'; readonly thread: number }
+  /** The call that was handed over last begins. */
+  | { readonly type: 'begun' }
   /** A call has said its last to its lane. */
   | { readonly type: 'done' }
   /** A call of a batch run; `returned` and `threw` end it. */

@@ -1,16 +1,18 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { FlowRun } from '../../core/cascade/flow-run.ts'
 import type { Arrival, Execution, Failure } from '../../core/cascade/seat.ts'
-import { type ErrorCode, ServiceError } from '../../protocol/errors.ts'
+import { ServiceError } from '../../protocol/errors.ts'
 import { failure } from '../calls/node-call.ts'
 import type { NodeState } from '../calls/node-context.ts'
-import type { CallRequest, FromCall, Note, ToCall } from './messages.ts'
+import type { CallRequest, FromCall, LostCode, Note, ToCall } from './messages.ts'
 import type { LaneSeat } from './seat.ts'
 
 interface Away {
   readonly flow: FlowRun
   readonly execution: Execution
   readonly port: MessagePort
+  /** Why it was aborted. */
+  aborted: string | null
 }
 
 export interface LaneCallsParts {
@@ -38,12 +40,14 @@ export class LaneCalls {
     const call = ++this.#ids
     const seat = execution.seat as LaneSeat
     const { port1, port2 } = new MessageChannel()
-    this.#away.set(call, { flow, execution, port: port1 })
+    const away: Away = { flow, execution, port: port1, aborted: null }
+    this.#away.set(call, away)
     port1.on('message', (message: FromCall) => this.#receive(call, message))
     execution.abort = {
       signal: null,
       abort: why => {
         const reason = typeof why === 'string' ? why : 'The node was changed or removed.'
+        away.aborted = reason
         port1.postMessage({ type: 'abort', reason } satisfies ToCall)
         this.#parts.withdraw(call)
       },
@@ -58,12 +62,20 @@ export class LaneCalls {
   }
 
   /** The front says that the call ran past its timeout, that its thread is gone, or that no slot took it. A body that still runs is told. */
-  lost(call: number, code: ErrorCode, message: string): void {
+  lost(call: number, code: LostCode, message: string): void {
     const away = this.#away.get(call)
     if (away === undefined) return
+    if (code === 'not_begun') return this.#dispatchAgain(call, away)
     const reason = failure(code, `${away.execution.seat.node.qualified}: ${message}`)
     away.port.postMessage({ type: 'abort', reason: message } satisfies ToCall)
     this.#end(call, away, { type: 'threw', error: new CallFailure(reason) })
+  }
+
+  #dispatchAgain(call: number, away: Away): void {
+    if (away.aborted !== null) return this.lost(call, 'interrupted', away.aborted)
+    this.#away.delete(call)
+    away.port.close()
+    this.dispatch(away.flow, away.execution)
   }
 
   #receive(call: number, message: FromCall): void {

@@ -35,7 +35,10 @@ export type ToLane =
    */
   | { readonly type: 'retire'; readonly grace_ms: number; readonly closing: boolean }
   /** The call's thread is gone, or never took it. */
-  | { readonly type: 'call_lost'; readonly call: number; readonly code: ErrorCode; readonly message: string }
+  | { readonly type: 'call_lost'; readonly call: number; readonly code: LostCode; readonly message: string }
+
+/** `not_begun`: nothing of the call has run, and it is to be dispatched again. */
+export type LostCode = ErrorCode | 'not_begun'
 
 /**
  * The flow's owner drops what waits in its mailboxes, and the items of its queue that were there when `appended` was read. A

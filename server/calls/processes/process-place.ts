@@ -41,12 +41,14 @@ export class ProcessPlace implements CallPlace {
     this.#call = call
   }
 
-  run({ request }: BodyCall): void {
+  run(call: BodyCall): void {
+    const { request } = call
     this.#process.worker!.run(runFrame(request), {
       said: frame => this.#said(frame),
       lost: loss => this.#lost(loss),
     })
     this.#process.onLine = (text, level) => this.#line(text, level)
+    call.begun()
     const { port } = request
     if (port === null) return
     // The lane also says that it gave the call up; the call's end comes from the front in any case.

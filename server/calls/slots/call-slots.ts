@@ -7,6 +7,8 @@ import { SlotTeam } from './slot-team.ts'
 export interface CallSlotsOptions extends BodyFolders {
   readonly slots: number
   readonly heap_mb: number
+  /** A slot that has not begun a call for so long is replaced. */
+  readonly begin_ms: number
   /** What bodies print is printed, too. */
   readonly prints?: boolean
 }
@@ -39,8 +41,13 @@ export class CallSlots implements CallPlaces {
     this.#teams.get(call)?.drop(call)
   }
 
-  /** Ends the threads whose calls near the heap cap; called a few times a second. */
-  watchHeaps(): void {
+  /** Ends the threads whose calls near the heap cap, and those that do not begin theirs; called a few times a second. */
+  watch(): void {
+    for (const team of [...this.#retiring.keys(), this.#team]) team?.endStuck(this.#options.begin_ms)
+    this.#watchHeaps()
+  }
+
+  #watchHeaps(): void {
     for (const team of [...this.#retiring.keys(), this.#team])
       for (const { call, worker } of team?.slots ?? [])
         if (call !== null && worker !== null)

@@ -106,6 +106,9 @@ export class SlotTeam implements CallPlaces {
         if (!this.#slots.has(slot)) return
         slot.worker = this.#pool.workers.find(({ threadId }) => threadId === message.thread) ?? null
         return this.#next(slot)
+      case 'begun':
+        slot.begun = true
+        return slot.call?.begun()
       case 'returned':
       case 'threw':
         return this.#over(slot, message)
@@ -119,6 +122,7 @@ export class SlotTeam implements CallPlaces {
   #over(slot: Slot, outcome: CallOutcome | null): void {
     const { call } = slot
     slot.call = null
+    if (call !== null) slot.last = call.request.node.qualified
     // First of all: a thread that has something to do need not be woken.
     if (this.#slots.has(slot)) this.#next(slot)
     call?.over(outcome)
@@ -159,7 +163,21 @@ export class SlotTeam implements CallPlaces {
     // Where threads cannot start nobody is to wait for one.
     const call = slot.call ?? (slot.worker === null ? this.#waiting.shift() : undefined)
     slot.call = null
-    if (call) this.#lose(call, this.#lossOf(error))
+    if (!call) return
+    // It was looked for what the thread had said before it ended: nothing of the call has run, so nothing of it repeats.
+    const again = slot.stuck && !slot.begun && !this.#closing ? call.unbegun(slot.last) : 'no'
+    if (again === 'no') return this.#lose(call, this.#lossOf(error))
+    if (again === 'here') this.take(call)
+    this.#ended()
+  }
+
+  /** Ends the threads that have not begun their call for so long; called a few times a second. */
+  endStuck(begin_ms: number): void {
+    for (const slot of this.#slots) {
+      if (slot.unbegunMs < begin_ms) continue
+      slot.stuck = true
+      slot.end()
+    }
   }
 
   #lossOf(error: unknown): Loss {

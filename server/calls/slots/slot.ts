@@ -17,6 +17,13 @@ export class Slot implements CallPlace {
   worker: Worker | null = null
   call: BodyCall | null = null
   readonly taken = newTaken()
+  /** Its thread has begun the present call. */
+  begun = true
+  /** Its thread was ended because it did not begin the present call. */
+  stuck = false
+  /** The node whose body ran last: what it left behind may keep the thread. */
+  last: string | null = null
+  #given_ms = 0
   readonly #keyOf: NodeKeys
   /** Keys of the nodes that it knows. */
   readonly #nodes = new Set<number>()
@@ -35,6 +42,8 @@ export class Slot implements CallPlace {
     const node = key !== null && this.#nodes.has(key) ? null : callNode(request)
     const task: CallTask = { type: 'call', call: ++this.#number, flow, run, node, key, inputs, state, port }
     this.port.postMessage(task satisfies ToSlot, port === null ? [] : [port])
+    this.begun = false
+    this.#given_ms = performance.now()
     if (key === null || node === null) return
     makeRoom(this.#nodes)
     this.#nodes.add(key)
@@ -46,6 +55,11 @@ export class Slot implements CallPlace {
     if (message.type === 'taken') return addTaken(this.taken, message.what, message.count)
     if (this.call?.request.port !== null) return
     this.port.postMessage({ type: 'told', call: this.#number, message } satisfies ToSlot)
+  }
+
+  /** For how long its thread has not begun the present call. */
+  get unbegunMs(): number {
+    return this.call === null || this.begun || this.worker === null ? 0 : performance.now() - this.#given_ms
   }
 
   end(): void {

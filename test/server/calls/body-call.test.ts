@@ -23,7 +23,13 @@ callPlaceStories(
   'slots',
   async (t, slots) => {
     const folder = folderOfBodies(t)
-    const places = new CallSlots({ slots, heap_mb: 256, bodies: folder, artifacts: { folder, max_bytes: 0 } })
+    const places = new CallSlots({
+      slots,
+      heap_mb: 256,
+      begin_ms: 5_000,
+      bodies: folder,
+      artifacts: { folder, max_bytes: 0 },
+    })
     return { places, close: () => places.close() }
   },
   'thread_lost',

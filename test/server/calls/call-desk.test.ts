@@ -3,10 +3,11 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { PlanNode } from '../../../core/flow/plan.ts'
-import { liveBounds } from '../../../server/calls/bounds.ts'
+import { type LiveBounds, liveBounds } from '../../../server/calls/bounds.ts'
 import { CallDesk } from '../../../server/calls/call-desk.ts'
 import type { RunCall } from '../../../server/calls/call-sink.ts'
 import type { CallOutcome } from '../../../threads/lane/messages.ts'
+import { eventually } from '../../kit/live-engine.ts'
 import { directoryFor } from '../../kit/spawned.ts'
 
 interface Called extends Pick<RunCall, 'end'> {
@@ -15,7 +16,7 @@ interface Called extends Pick<RunCall, 'end'> {
 }
 
 /** Call slots, bodies by name, and which threads were lost with what. */
-function slotsOf(t: TestContext, slots: number, bodies: Record<string, string>) {
+function slotsOf(t: TestContext, slots: number, bodies: Record<string, string>, bounds: Partial<LiveBounds> = {}) {
   const folder = directoryFor(t)
   for (const [name, source] of Object.entries(bodies)) writeFileSync(join(folder, `${name}.mjs`), source)
   const lost: [node: string, code: string][] = []
@@ -23,14 +24,14 @@ function slotsOf(t: TestContext, slots: number, bodies: Record<string, string>) 
     slots,
     bodies: folder,
     artifacts: { folder, max_bytes: 0 },
-    bounds: liveBounds,
+    bounds: { ...liveBounds, ...bounds },
     operator: process.env,
     environment: () => ({}),
     now_us: () => Date.now() * 1000,
     onLost: (node, code) => lost.push([node, code]),
   })
   t.after(() => calls.close())
-  const call = (node: PlanNode, x: number): Called => {
+  const call = (node: PlanNode, x: unknown): Called => {
     const emitted: unknown[] = []
     const { promise, resolve } = Promise.withResolvers<CallOutcome>()
     const running = calls.run(
@@ -102,4 +103,30 @@ test('what runs when modules are to be loaded anew finishes where it is; what co
   assert.equal((await failureOf(running))?.code, 'cancelled')
   assert.deepEqual(await outputsOf(waiting), before)
   assert.deepEqual(lost, [])
+})
+
+test('a call that is given to a thread which a timer of an earlier body keeps begins on another one', async t => {
+  const { calls, call, lost } = slotsOf(
+    t,
+    1,
+    {
+      leaves: `export default ({ x }) => {
+        setTimeout(() => { Atomics.store(x, 0, 1); for (;;); }, 1)
+        return { x: 1 }
+      }`,
+      same: 'export default ({ x }) => ({ x })',
+    },
+    { slot_begin_ms: 200 },
+  )
+  const watched = setInterval(() => calls.watch(), 50)
+  t.after(() => clearInterval(watched))
+  const keeps = new Int32Array(new SharedArrayBuffer(4))
+  await outputsOf(call(nodeOf('leaves'), keeps))
+  await eventually(() => Atomics.load(keeps, 0) === 1, 'the timer keeps the thread')
+  const timed = { ...nodeOf('same'), timeout_s: 10 }
+  const outputs: unknown[] = []
+  for (const x of [5, 6]) void outputsOf(call(timed, x)).then(output => outputs.push(output))
+  await eventually(() => outputs.length === 2, 'both calls run')
+  assert.deepEqual(new Set(outputs), new Set([{ x: 5 }, { x: 6 }]))
+  assert.deepEqual(lost, [['f.leaves', 'thread_lost']])
 })
