@@ -129,6 +129,13 @@ export const limits = {
   RUNS_QUEUED: 100_000,
   IDEMPOTENCY_KEY_CHARACTERS: 255,
   RUN_RESULT_BYTES: 16 * MIB,
+  /** JSON of a value of a run that is longer stands beside its row, in pieces. */
+  RUN_DOCUMENT_CHARACTERS: 4 * KIB,
+  RUN_DOCUMENT_PIECE_BYTES: 64 * KIB,
+  /** What lists show of the inputs of a run, and the same of its result: in all, and of each text. */
+  RUN_SUMMARY_BYTES: 1 * KIB,
+  RUN_SUMMARY_CHARACTERS: 64,
+  RUN_SUMMARY_ERROR_CHARACTERS: 256,
   METRIC_BATCH_POINTS: 500,
   METRIC_BATCH_MS: 2_000,
   METRIC_NAMES_PER_RUN: 10_000,
@@ -233,6 +240,8 @@ export const limits = {
   LIST_LIMIT: 1_000,
   LIST_LIMIT_DEFAULT: 100,
   LIST_OFFSET: 1_000_000,
+  /** Of one page of any list: a page that would be longer ends earlier, and says where the next one begins. */
+  LIST_BYTES: 256 * KIB,
   TIMESERIES_POINTS: 2_000,
   TIMESERIES_HOURS: 24 * 366,
   HISTORY_POINTS: 10_000,

@@ -145,8 +145,8 @@ const ROOMS: Record<string, readonly string[]> = {
   watch: [],
 }
 const LOG = 'server/observe/serve-log.ts'
-/** What routes and sockets ask of the engine, and how the program is configured: for every room. */
-const SHARED = new Set(['server/engine.ts', 'server/config.ts', LOG])
+/** What routes and sockets ask of the engine, how the program is configured, and how long a page of a list may be: for every room. */
+const SHARED = new Set(['server/engine.ts', 'server/config.ts', 'server/list-page.ts', LOG])
 
 /**
  * Files that know each other's types, named by the first file of each circle. One is right: a wave names the execution that emits it,

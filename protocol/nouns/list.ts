@@ -8,4 +8,6 @@ export interface Page {
 export interface List<Item> {
   items: Item[]
   count: number
+  /** The offset of the next page; absent on the last one. */
+  next?: number
 }

@@ -15,6 +15,11 @@ export const Message = Type.Object({
   publisher: Type.Union([Type.String(), Type.Null()], {
     description: 'The node that produces it; null for a flow input.',
   }),
+  truncated: Type.Optional(
+    Type.Boolean({
+      description: 'In lists: the value is too long for one, and null here; `GET /messages/{name}` has it.',
+    }),
+  ),
 })
 export type Message = Static<typeof Message>
 

@@ -146,6 +146,25 @@ export const Runnable = Type.Object({
 })
 export type Runnable = Static<typeof Runnable>
 
+const { inputs_resolved: _, inputs: _inputs, result: _result, ...short } = Run.properties
+/** A run as lists show it; `GET /runs/{id}` has all of it. */
+export const RunSummary = Type.Object({
+  ...short,
+  inputs: Type.Record(Type.String(), Type.Unknown(), {
+    description: `Numbers, booleans and texts of at most ${limits.RUN_SUMMARY_CHARACTERS} characters, up to ${limits.RUN_SUMMARY_BYTES} bytes.`,
+  }),
+  result: orNull(Type.Record(Type.String(), Type.Unknown(), { description: 'The same of the result.' })),
+  error: orNull(
+    Type.Object({
+      code: RunError.properties.code,
+      message: Type.String({ description: `At most ${limits.RUN_SUMMARY_ERROR_CHARACTERS} characters.` }),
+      node: RunError.properties.node,
+    }),
+  ),
+  truncated: Type.Boolean({ description: 'Something of the inputs, the result or the error is left out here.' }),
+})
+export type RunSummary = Static<typeof RunSummary>
+
 /** Resources as asked for, and as granted: cut down to the largest machine. */
 export const ResourceAmounts = Type.Object({
   cpus: orNull(Type.Number()),

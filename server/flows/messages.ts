@@ -9,6 +9,7 @@ import { formatTime } from '../../protocol/time.ts'
 import { newEncoded } from '../../protocol/values/codec.ts'
 import { type EncodedValue, KIND } from '../../protocol/values/encoded.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
+import { pageOf } from '../list-page.ts'
 import type { Store } from '../store/front/client.ts'
 import type { HistoryRequest } from '../store/front/requests.ts'
 import type { LiveMessage } from './flow.ts'
@@ -17,6 +18,9 @@ import type { Names } from './names.ts'
 
 /** For the next list; the buffers of a longer one are let go. */
 const SCRATCHES_KEPT = 64
+
+/** A longer value is not in lists: even as JSON, one of these leaves room for others. */
+const LISTED_VALUE_BYTES = limits.LIST_BYTES / 16
 
 export interface HistoryQuery {
   /** Microseconds since 1970, inclusive. */
@@ -60,21 +64,13 @@ export class LiveMessages implements Messages {
   }
 
   list({ limit, offset, flow }: Page & { flow: string | null }): List<Message> {
-    if (flow !== null) {
-      const messages = this.#map.ofFlow(flow)
-      return {
-        items: messages.slice(offset, offset + limit).map(message => this.#shown(message)),
-        count: messages.length,
-      }
-    }
-    const items: Message[] = []
-    let at = 0
-    for (const message of this.#map.all()) {
-      if (at++ < offset) continue
-      if (items.length === limit) break
-      items.push(this.#shown(message))
-    }
-    return { items, count: this.#map.size }
+    const messages = flow === null ? this.#map.all() : this.#map.ofFlow(flow)
+    const count = flow === null ? this.#map.size : this.#map.ofFlow(flow).length
+    const shown = Iterator.from(messages)
+      .drop(offset)
+      .take(limit)
+      .map(message => this.#shown(message, LISTED_VALUE_BYTES))
+    return pageOf(shown, count, offset)
   }
 
   get(name: string): Message {
@@ -162,14 +158,17 @@ export class LiveMessages implements Messages {
     return message
   }
 
-  #shown(message: LiveMessage): Message {
+  /** A value of more bytes than `most` is left out. */
+  #shown(message: LiveMessage, most: number = limits.MESSAGE_VALUE_BYTES): Message {
     const { name, dtype, publisher } = message
     const read = this.#read
     if (!this.#front.messages.read(message.index, read) || read.kind === KIND.none) {
       return { name, version: 0, value: null, dtype, updated_at: null, publisher }
     }
+    const shown = { name, version: read.version, dtype, updated_at: formatTime(read.ts), publisher }
+    if (read.length > most) return { ...shown, value: null, truncated: true }
     const value = this.#front.codec.decode(read.kind, read.number, read.bytes, 0, read.length)
-    return { name, version: read.version, value, dtype, updated_at: formatTime(read.ts), publisher }
+    return { ...shown, value }
   }
 
   async history(name: string, query: HistoryQuery): Promise<MessageHistory> {

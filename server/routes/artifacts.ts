@@ -7,7 +7,7 @@ import { ArtifactReference } from '../../protocol/values/dtype.ts'
 import type { Engine } from '../engine.ts'
 import { parseJson } from '../http/parse/body.ts'
 import { existing, ok, type Route, route } from '../http/route.ts'
-import { closed, listOf, pageQuery } from './queries.ts'
+import { closed, listOf, okPage, pageQuery } from './queries.ts'
 
 const tag = 'artifacts'
 const UNTYPED = 'application/octet-stream'
@@ -44,7 +44,7 @@ export function artifactRoutes({ engine: { artifacts } }: { readonly engine: Eng
       query: Type.Object(pageQuery, closed),
       answers: { 200: listOf(StoredArtifact) },
       refuses: ['store_failed'],
-      handle: async ({ query }) => ok(await artifacts.list(query)),
+      handle: async ({ query }) => okPage(await artifacts.list(query), query.offset),
     }),
     route({
       method: 'GET',

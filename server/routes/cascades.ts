@@ -3,7 +3,7 @@ import { Cascade, Rerun } from '../../protocol/nouns/cascade.ts'
 import { FlowName } from '../../protocol/nouns/flow.ts'
 import type { Engine } from '../engine.ts'
 import { accepted, existing, ok, type Route, route } from '../http/route.ts'
-import { closed, listOf, microseconds, pageQuery, sinceQuery, untilQuery } from './queries.ts'
+import { closed, listOf, microseconds, okPage, pageQuery, sinceQuery, untilQuery } from './queries.ts'
 
 const tag = 'cascades'
 const CascadeId = Type.String({ pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' })
@@ -29,7 +29,7 @@ export function cascadeRoutes({ engine }: { engine: Pick<Engine, 'observe' | 'ca
       ),
       answers: { 200: listOf(Cascade) },
       handle: async ({ query }) =>
-        ok(
+        okPage(
           await observe.cascades({
             limit: query.limit,
             offset: query.offset,
@@ -38,6 +38,7 @@ export function cascadeRoutes({ engine }: { engine: Pick<Engine, 'observe' | 'ca
             since_us: microseconds('since', query.since),
             before_us: microseconds('before', query.before),
           }),
+          query.offset,
         ),
     }),
     route({

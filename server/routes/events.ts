@@ -3,8 +3,8 @@ import { ServiceError } from '../../protocol/errors.ts'
 import { EngineEvent, EVENT_TYPES } from '../../protocol/nouns/event.ts'
 import { FlowName } from '../../protocol/nouns/flow.ts'
 import type { Engine } from '../engine.ts'
-import { ok, type Route, route } from '../http/route.ts'
-import { closed, listOf, microseconds, pageQuery, sinceQuery, untilQuery } from './queries.ts'
+import { type Route, route } from '../http/route.ts'
+import { closed, listOf, microseconds, okPage, pageQuery, sinceQuery, untilQuery } from './queries.ts'
 
 export function eventRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): Route[] {
   return [
@@ -29,7 +29,7 @@ export function eventRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): Ro
       handle: async ({ query, user }) => {
         if (query.type === 'audit' && !user.superuser)
           throw new ServiceError('forbidden', 'Events of type "audit" are for a superuser.')
-        return ok(
+        return okPage(
           await engine.observe.events({
             limit: query.limit,
             offset: query.offset,
@@ -39,6 +39,7 @@ export function eventRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): Ro
             until_us: microseconds('until', query.until),
             audit: user.superuser,
           }),
+          query.offset,
         )
       },
     }),

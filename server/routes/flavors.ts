@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { Flavor, FlavorName, PutFlavor } from '../../protocol/nouns/flavor.ts'
 import type { Flavors } from '../flows/flavors.ts'
 import { created, existing, nothing, ok, type Route, route } from '../http/route.ts'
-import { closed, listOf, pageQuery } from './queries.ts'
+import { closed, listOf, okPage, pageQuery } from './queries.ts'
 
 const tag = 'flavors'
 
@@ -16,7 +16,7 @@ export function flavorRoutes({ flavors }: { flavors: Flavors }): Route[] {
       summary: 'The named sizes that nodes may ask for, by name.',
       query: Type.Object(pageQuery, closed),
       answers: { 200: listOf(Flavor) },
-      handle: ({ query }) => ok(flavors.list(query)),
+      handle: ({ query }) => okPage(flavors.list(query), query.offset),
     }),
     route({
       method: 'PUT',

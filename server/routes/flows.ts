@@ -14,7 +14,7 @@ import {
 } from '../../protocol/nouns/flow.ts'
 import type { Engine } from '../engine.ts'
 import { created, existing, nothing, ok, okLong, type Route, route } from '../http/route.ts'
-import { closed, listOf, pageQuery } from './queries.ts'
+import { closed, listOf, okPage, pageQuery } from './queries.ts'
 
 const tag = 'flows'
 const name = existing(FlowName, 'flow_not_found')
@@ -67,7 +67,7 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
       summary: 'The flows, by name, each with its issues.',
       query: page,
       answers: { 200: listOf(FlowSummary) },
-      handle: ({ query }) => okLong(flows.list(query)),
+      handle: ({ query }) => okPage(flows.list(query), query.offset),
     }),
     route({
       method: 'POST',
@@ -170,7 +170,7 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
       params: { name },
       query: page,
       answers: { 200: listOf(FlowCommit) },
-      handle: async ({ params, query }) => ok(await flows.history(params.name, query)),
+      handle: async ({ params, query }) => okPage(await flows.history(params.name, query), query.offset),
     }),
     route({
       method: 'GET',

@@ -1,9 +1,10 @@
+import Type from 'typebox'
 import { FlowName } from '../../protocol/nouns/flow.ts'
 import { NodeDetail } from '../../protocol/nouns/node.ts'
 import { NodeError } from '../../protocol/nouns/node-error.ts'
 import type { Engine } from '../engine.ts'
 import { existing, nothing, ok, type Route, route } from '../http/route.ts'
-import { listOf } from './queries.ts'
+import { closed, listOf, okPage, pageQuery } from './queries.ts'
 
 const tag = 'nodes'
 const params = { flow: existing(FlowName, 'node_not_found'), node: existing(FlowName, 'node_not_found') }
@@ -28,8 +29,12 @@ export function nodeRoutes({ engine }: { engine: Pick<Engine, 'nodes'> }): Route
       tag,
       summary: 'The last failed executions of a node, newest first, with the inputs that failed.',
       params,
+      query: Type.Object(pageQuery, closed),
       answers: { 200: listOf(NodeError) },
-      handle: async ({ params: { flow, node } }) => ok(await nodes.errors(`${flow}.${node}`)),
+      handle: async ({ params: { flow, node }, query: { limit, offset } }) => {
+        const { items, count } = await nodes.errors(`${flow}.${node}`)
+        return okPage({ items: items.slice(offset, offset + limit), count }, offset)
+      },
     }),
     route({
       method: 'POST',

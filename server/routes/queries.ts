@@ -1,7 +1,10 @@
 import Type, { type TSchema } from 'typebox'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
+import type { List } from '../../protocol/nouns/list.ts'
 import { parseTime } from '../../protocol/time.ts'
+import { type Answer, ok } from '../http/route.ts'
+import { pageOf } from '../list-page.ts'
 
 /** Members that the queries of several routes share. Every integer is bounded on both sides. */
 export const pageQuery = {
@@ -16,8 +19,18 @@ export const untilQuery = time('Before this time.')
 
 export const closed = { additionalProperties: false }
 
-/** What lists answer with: a page of items, and how many there are over all pages. */
-export const listOf = (item: TSchema) => Type.Object({ items: Type.Array(item), count: Type.Integer() })
+/** What lists answer with: a page of items, how many there are over all pages, and where the next page begins. */
+export const listOf = (item: TSchema) =>
+  Type.Object({
+    items: Type.Array(item, {
+      description: `A page ends before its limit where it would be longer than ${limits.LIST_BYTES} bytes.`,
+    }),
+    count: Type.Integer({ description: 'Over all pages.' }),
+    next: Type.Optional(Type.Integer({ description: 'The offset of the next page; absent on the last one.' })),
+  })
+
+/** As much of it as a page may hold. */
+export const okPage = ({ items, count }: List<unknown>, offset: number): Answer => ok(pageOf(items, count, offset))
 
 /**
  * Microseconds since 1970, or null when the member is absent. A `+` that was not percent-encoded arrives as a blank before the

@@ -16,11 +16,13 @@ import {
   RunNodeWhy,
   Runnable,
   RunStatus,
+  RunSummary,
 } from '../../protocol/nouns/run.ts'
 import type { Engine } from '../engine.ts'
-import { type Answer, existing, ok, type Route, route } from '../http/route.ts'
-import type { RunExport, RunSelection } from '../store/front/runs.ts'
-import { closed, listOf, microseconds, pageQuery, sinceQuery, untilQuery } from './queries.ts'
+import { jsonBytes } from '../http/long-answer.ts'
+import { type Answer, existing, ok, okLong, type Route, route } from '../http/route.ts'
+import type { JsonText, RunExport, RunSelection } from '../store/front/runs.ts'
+import { closed, listOf, microseconds, okPage, pageQuery, sinceQuery, untilQuery } from './queries.ts'
 
 const tag = 'runs'
 const id = existing(RunId, 'run_not_found')
@@ -78,6 +80,11 @@ function exported(name: string, format: 'csv' | 'jsonl', pages: RunExport): Answ
   }
 }
 
+const jsonAnswer = (text: JsonText): Answer =>
+  text instanceof Uint8Array
+    ? jsonBytes(text)
+    : { status: 200, stream: { type: 'application/json', length: null, chunks: text } }
+
 export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'> }): Route[] {
   const { runs, observe } = engine
   return [
@@ -117,10 +124,10 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       path: '/runs',
       who: 'user',
       tag,
-      summary: 'Runs, newest first, and how many each flow has.',
+      summary: 'Summaries of runs, newest first, and how many runs each flow has.',
       query: Type.Object({ ...pageQuery, ...selectionQuery }, closed),
       answers: {
-        200: Type.Object({ items: Type.Array(Run), count: Type.Integer(), counts: RunCounts }),
+        200: Type.Object({ ...listOf(RunSummary).properties, counts: RunCounts }),
       },
       handle: async ({ query }) =>
         ok(await runs.list({ limit: query.limit, offset: query.offset, ...selectionOf(query as Selected) })),
@@ -220,10 +227,10 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       path: '/runs/{id}',
       who: 'user',
       tag,
-      summary: 'One run.',
+      summary: 'One run, whole.',
       params: { id },
       answers: { 200: Run },
-      handle: async ({ params }) => ok(await runs.get(params.id)),
+      handle: async ({ params }) => jsonAnswer(await runs.text(params.id)),
     }),
     route({
       method: 'GET',
@@ -233,7 +240,10 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       summary: 'The nodes of a run in the order of its waves.',
       params: { id },
       answers: { 200: listOf(RunNode) },
-      handle: async ({ params }) => ok(await runs.nodes(params.id)),
+      handle: async ({ params }) => {
+        const nodes = await runs.nodesText(params.id)
+        return 'items' in nodes ? okLong(nodes) : jsonAnswer(nodes)
+      },
     }),
     route({
       method: 'GET',
@@ -255,9 +265,12 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       query: Type.Object(pageQuery, closed),
       answers: { 200: listOf(EngineEvent) },
       handle: async ({ params, query }) => {
-        await runs.get(params.id)
+        await runs.exists(params.id)
         const all = { flow: null, type: null, since_us: null, until_us: null }
-        return ok(await observe.events({ ...all, run: params.id, limit: query.limit, offset: query.offset }))
+        return okPage(
+          await observe.events({ ...all, run: params.id, limit: query.limit, offset: query.offset }),
+          query.offset,
+        )
       },
     }),
     route({

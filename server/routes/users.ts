@@ -18,7 +18,7 @@ import type { KnownAddresses } from '../auth/known-addresses.ts'
 import type { Tokens } from '../auth/tokens.ts'
 import { accepted, existing, nothing, ok, type Route, route } from '../http/route.ts'
 import type { Log } from '../observe/serve-log.ts'
-import { closed, listOf, pageQuery } from './queries.ts'
+import { closed, listOf, okPage, pageQuery } from './queries.ts'
 
 export interface UserServices {
   readonly accounts: Accounts
@@ -65,7 +65,7 @@ export function userRoutes(services: UserServices): Route[] {
       answers: { 200: listOf(User) },
       handle: ({ query: { limit, offset } }) => {
         const all = accounts.list()
-        return ok({ items: all.slice(offset, offset + limit).map(shown), count: all.length })
+        return okPage({ items: all.slice(offset, offset + limit).map(shown), count: all.length }, offset)
       },
     }),
     route({

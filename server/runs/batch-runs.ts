@@ -16,12 +16,14 @@ import {
   type RunNode,
   type RunNodeWhy,
   type Runnable,
+  type RunSummary,
 } from '../../protocol/nouns/run.ts'
 import { keyText } from '../../protocol/values/canonical-json.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
 import type {
   ExportMetricsRequest,
   ExportRunsRequest,
+  JsonText,
   NewRun,
   RepeatRun,
   RunExport,
@@ -29,11 +31,13 @@ import type {
   RunStore,
   SeriesRequest,
   StoredRun,
+  StoredRunHead,
   StoredRunNode,
 } from '../store/front/runs.ts'
+import { shownNode, shownRun } from '../store/front/shown-run.ts'
 import { Slice } from '../watch/slices.ts'
 import type { Coordinator } from './coordinator.ts'
-import { eventOf, queuedRun, shownNode, shownRun } from './run-view.ts'
+import { eventOf, queuedRun } from './run-view.ts'
 import { isDiskRefusal } from './run-writes.ts'
 import { artifactsNamed } from './stage-cache.ts'
 
@@ -53,8 +57,16 @@ export interface Runs {
   create(flow: string, request: CreateRun, caller: string): Promise<CreatedBatchRun>
   /** What a run of the flow would execute now. */
   runnable(flow: string): Promise<Runnable>
-  list(page: RunsPage): Promise<List<Run> & { counts: RunCounts }>
+  /** A page holds at most `limits.LIST_BYTES` of JSON. */
+  list(page: RunsPage): Promise<List<RunSummary> & { counts: RunCounts }>
+  /** The run whole, as the JSON that is answered: it may be long, so this thread never makes objects of it. */
+  text(id: string): Promise<JsonText>
+  /** The same as `text`, understood: for who is in this process and knows that it is short. */
   get(id: string): Promise<Run>
+  /** Refuses with `run_not_found`. */
+  exists(id: string): Promise<void>
+  /** Text of those that are stored; those of a run that executes are in memory. */
+  nodesText(id: string): Promise<JsonText | List<RunNode>>
   nodes(id: string): Promise<List<RunNode>>
   cancel(id: string, by: string): Promise<Run>
   retry(id: string, caller: string): Promise<Run>
@@ -165,7 +177,8 @@ export class BatchRuns implements Runs {
     const before = await this.#existing(id)
     if (isLive(before.status)) throw new ServiceError('run_not_ended', `Run ${id} is ${before.status}.`)
     const flow = this.#parts.flow(before.flow)
-    const { resolved, inputs_digest } = await this.#resolve(flow, before.inputs, before.seed)
+    const inputs = await this.#parts.store.inputs(id)
+    const { resolved, inputs_digest } = await this.#resolve(flow, inputs, before.seed)
     const { run } = await this.#create({
       id: uuidv7(),
       flow: flow.name,
@@ -180,7 +193,7 @@ export class BatchRuns implements Runs {
       commit: flow.commit,
       origin: flow.origin,
       origin_commit: before.origin_commit,
-      inputs: before.inputs,
+      inputs,
       resolved,
       inputs_digest,
       retry_of: id,
@@ -205,23 +218,38 @@ export class BatchRuns implements Runs {
   }
 
   async list({ limit, offset, ...selection }: RunsPage) {
-    const { items, count, counts } = await this.#parts.store.list({ ...selection, limit, offset })
-    const now = this.#parts.now_us()
-    return { items: items.map(run => shownRun(run, now)), count, counts }
+    return this.#parts.store.list({ ...selection, limit, offset })
+  }
+
+  async text(id: string): Promise<JsonText> {
+    const text = await this.#parts.store.runText(id)
+    if (text === null) throw notFound(id)
+    return text
   }
 
   async get(id: string): Promise<Run> {
-    return shownRun(await this.#existing(id), this.#parts.now_us())
+    return parsed(await this.text(id)) as Promise<Run>
   }
 
-  async nodes(id: string): Promise<List<RunNode>> {
+  async exists(id: string): Promise<void> {
+    await this.#existing(id)
+  }
+
+  async nodesText(id: string): Promise<JsonText | List<RunNode>> {
     const run = await this.#existing(id)
-    const rows = await this.#rows(run)
+    const rows = this.#parts.coordinator.nodes(id)
+    if (rows === null) return this.#parts.store.nodesText(id)
+    rows.sort((a, b) => a.position - b.position)
     return { items: rows.map(row => shownNode(run, row)), count: rows.length }
   }
 
+  async nodes(id: string): Promise<List<RunNode>> {
+    const nodes = await this.nodesText(id)
+    return 'items' in nodes ? nodes : (parsed(nodes) as Promise<List<RunNode>>)
+  }
+
   /** Of a run that is going on those in memory, which are newer. */
-  async #rows(run: StoredRun): Promise<StoredRunNode[]> {
+  async #rows(run: StoredRunHead): Promise<StoredRunNode[]> {
     const rows = this.#parts.coordinator.nodes(run.id) ?? (await this.#parts.store.nodes(run.id))
     return rows.sort((a, b) => a.position - b.position)
   }
@@ -245,7 +273,8 @@ export class BatchRuns implements Runs {
       return await this.#parts.store.requestCancel(id, now)
     } catch (error) {
       if (!isDiskRefusal(error) || !this.#parts.coordinator.isExecuting(id)) throw error
-      const run = await this.#existing(id)
+      const run = await this.#parts.store.get(id)
+      if (run === null) throw notFound(id)
       return { ...run, cancel_requested_at: run.cancel_requested_at ?? now }
     }
   }
@@ -298,9 +327,9 @@ export class BatchRuns implements Runs {
     throw new ServiceError('metric_not_found', `None of the selected runs carries ${unknown.slice(0, 5).join(', ')}.`)
   }
 
-  async #existing(id: string): Promise<StoredRun> {
-    const run = await this.#parts.store.get(id)
-    if (run === null) throw new ServiceError('run_not_found', `There is no run ${id}.`)
+  async #existing(id: string): Promise<StoredRunHead> {
+    const run = await this.#parts.store.head(id)
+    if (run === null) throw notFound(id)
     return run
   }
 
@@ -353,12 +382,16 @@ export class BatchRuns implements Runs {
     for (const reference of references) {
       const loc = placeOf(reference.input)
       if (reference.kind === 'artifact') continue
-      const run = await this.#parts.store.get(reference.run)
-      if (run === null) errors.push({ loc, msg: `names run ${reference.run}, which there is not` })
-      else if (run.result === null) errors.push({ loc, msg: `names run ${reference.run}, which is ${run.status}` })
-      else if (!Object.hasOwn(run.result, reference.output))
+      const run = await this.#parts.store.head(reference.run)
+      if (run === null) {
+        errors.push({ loc, msg: `names run ${reference.run}, which there is not` })
+        continue
+      }
+      const { has_result, value } = await this.#parts.store.output(reference.run, reference.output)
+      if (!has_result) errors.push({ loc, msg: `names run ${reference.run}, which is ${run.status}` })
+      else if (value === undefined)
         errors.push({ loc, msg: `names ${reference.output}, which is not in the result of run ${reference.run}` })
-      else values.set(reference.text, run.result[reference.output])
+      else values.set(reference.text, value)
     }
     refuse(flow, errors)
     return values
@@ -366,6 +399,16 @@ export class BatchRuns implements Runs {
 }
 
 const EVERY_RUN: RunSelection = { flow: null, group: null, status: null, since: null, before: null }
+
+const notFound = (id: string): ServiceError => new ServiceError('run_not_found', `There is no run ${id}.`)
+
+async function parsed(text: JsonText): Promise<unknown> {
+  if (text instanceof Uint8Array) return JSON.parse(Buffer.from(text).toString())
+  const decoder = new TextDecoder()
+  let whole = ''
+  for await (const page of text) whole += decoder.decode(page, { stream: true })
+  return JSON.parse(whole + decoder.decode())
+}
 
 function refuse(flow: string, errors: readonly ErrorPlace[]): void {
   if (errors.length > 0) throw new ServiceError('bad_input', `A run of "${flow}" cannot have these inputs.`, { errors })

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type ErrorCode, ServiceError } from '../../protocol/errors.ts'
 import type { FlowDocument } from '../../protocol/nouns/flow-document.ts'
-import { type CreateRun, isLive, type Run } from '../../protocol/nouns/run.ts'
+import type { List } from '../../protocol/nouns/list.ts'
+import { type CreateRun, isLive, type Run, type RunSummary } from '../../protocol/nouns/run.ts'
 import type { Engine } from '../../server/engine.ts'
 import type { Runs, RunsPage } from '../../server/runs/batch-runs.ts'
 import { code } from '../kit/flow-documents.ts'
@@ -104,6 +105,22 @@ export function runStories(kind: string, engine: () => Engine): void {
       assert.match(inputs_digest, /^[0-9a-f]{64}$/)
     })
 
+    story('are listed as summaries of what they were given, and answered whole', async ({ runs, boiler, create }) => {
+      const { id } = await create({ inputs: { a: 1, b: 2 } })
+      const [{ inputs, result, truncated, error } = assert.fail('it is not listed')] = (
+        await runs.list({ ...ALL, flow: boiler })
+      ).items
+      assert.deepEqual(
+        { inputs, result, truncated, error },
+        { inputs: { a: 1, b: 2 }, result: null, truncated: false, error: null },
+      )
+      const text = await runs.text(id)
+      assert.ok(text instanceof Uint8Array, 'what is short comes in one piece')
+      const told = JSON.parse(Buffer.from(text).toString()) as Run
+      assert.deepEqual(Object.keys(told), Object.keys(await runs.get(id)))
+      assert.deepEqual(told.inputs_resolved, { a: 1, b: 2 })
+    })
+
     story('with a key that was given before are the run that has it', async ({ runs, boiler, create, listed }) => {
       const run = await create({ idempotency_key: 'k', seed: 1, inputs: { a: 1, b: 2 } })
       const again = async (request: CreateRun) => {
@@ -156,7 +173,7 @@ export function runStories(kind: string, engine: () => Engine): void {
     story('are listed from the newest on, in pages that say how many there are', async ({ runs, boiler, create }) => {
       const ids: string[] = []
       for (let a = 0; a < 3; a++) ids.unshift((await create({ inputs: { a } })).id)
-      const idsOf = ({ items, count }: { items: Run[]; count: number }) => [items.map(run => run.id), count]
+      const idsOf = ({ items, count }: List<RunSummary>) => [items.map(run => run.id), count]
       assert.deepEqual(idsOf(await runs.list({ ...ALL, flow: boiler })), [ids, 3])
       assert.deepEqual(idsOf(await runs.list({ ...ALL, flow: boiler, limit: 1, offset: 1 })), [[ids[1]], 3])
     })
@@ -220,6 +237,9 @@ export function runStories(kind: string, engine: () => Engine): void {
       await refused('flow_not_found', () => runs.create('nothing', {}, 'ada'))
       for (const ask of [
         () => runs.get(NO_RUN),
+        () => runs.text(NO_RUN),
+        () => runs.exists(NO_RUN),
+        () => runs.nodesText(NO_RUN),
         () => runs.nodes(NO_RUN),
         () => runs.cancel(NO_RUN, 'ada'),
         () => runs.retry(NO_RUN, 'ada'),

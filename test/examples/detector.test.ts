@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test'
 import { parquetReadObjects } from 'hyparquet'
 import { type Client, connect } from '../../clients/client/index.ts'
 import { example } from '../../docs/examples/index.ts'
-import type { Run } from '../../protocol/nouns/run.ts'
+import type { RunSummary } from '../../protocol/nouns/run.ts'
 import type { ArtifactReference } from '../../protocol/values/dtype.ts'
 import { RealEngine } from '../kit/real-engine.ts'
 import { ROOT } from '../kit/sources.ts'
@@ -46,14 +46,14 @@ async function type(commands: string): Promise<{ stdout: string; stderr: string 
   return shell
 }
 
-async function runsOf(group: string): Promise<Run[]> {
-  const runs: Run[] = []
+async function runsOf(group: string): Promise<RunSummary[]> {
+  const runs: RunSummary[] = []
   for await (const run of client.runs.list({ flow: 'detector', group })) runs.push(run)
   return runs
 }
 
 /** How often a node executed in the runs; it was cached in all others. */
-async function executed(runs: readonly Run[]): Promise<Record<string, number>> {
+async function executed(runs: readonly RunSummary[]): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (const { id } of runs) {
     for (const { node, status } of (await client.runs.nodes(id)).items) {

@@ -24,6 +24,7 @@ import type { Engine } from '../../server/engine.ts'
 import type { Flows } from '../../server/flows/flows.ts'
 import type { HistoryQuery, Messages } from '../../server/flows/messages.ts'
 import type { Nodes } from '../../server/flows/nodes.ts'
+import { pageOf } from '../../server/list-page.ts'
 import type { Observe } from '../../server/observe/observe.ts'
 import type { RunLogs } from '../../server/runs/run-logs.ts'
 import { artifactsOf } from './artifacts.ts'
@@ -47,10 +48,8 @@ interface HeldMessage {
   points: HistoryPoint[]
 }
 
-const paged = <Item>(items: Item[], { limit, offset }: Page): List<Item> => ({
-  items: items.slice(offset, offset + limit),
-  count: items.length,
-})
+const paged = <Item>(items: Item[], { limit, offset }: Page): List<Item> =>
+  pageOf(items.slice(offset, offset + limit), items.length, offset)
 
 /**
  * The engine in memory, for what stands in front of it: flows with history, messages with values and history. It executes

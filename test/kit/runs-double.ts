@@ -10,11 +10,14 @@ import {
   type RunNode,
   type RunNodeWhy,
   type Runnable,
+  type RunSummary,
 } from '../../protocol/nouns/run.ts'
 import { keyText } from '../../protocol/values/canonical-json.ts'
+import { PageRoom, pageOf } from '../../server/list-page.ts'
 import type { CreatedBatchRun, Runs, RunsPage } from '../../server/runs/batch-runs.ts'
-import { shownRun } from '../../server/runs/run-view.ts'
-import type { RunExport, StoredRun } from '../../server/store/front/runs.ts'
+import type { JsonText, RunExport, StoredRun } from '../../server/store/front/runs.ts'
+import { shownRun } from '../../server/store/front/shown-run.ts'
+import { shownSummary } from '../../server/store/runs/run-summary.ts'
 
 /** Runs in memory, for what stands in front of them: they are queued for ever, or cancelled. Passes `runStories`. */
 export class RunsDouble implements Runs {
@@ -91,6 +94,11 @@ export class RunsDouble implements Runs {
     return shownRun(run, this.#now_us)
   }
 
+  #summary(run: StoredRun): RunSummary {
+    const [inputs, result] = [JSON.stringify(run.inputs), run.result && JSON.stringify(run.result)]
+    return shownSummary(run, { inputs, inputs_cut: false, result, result_cut: false }, this.#now_us)
+  }
+
   #existing(id: string): StoredRun {
     const run = this.#runs.get(id)
     if (run === undefined) throw new ServiceError('run_not_found', `There is no run ${id}.`)
@@ -111,12 +119,24 @@ export class RunsDouble implements Runs {
       count.total++
       if (isLive(run.status)) count.live++
     }
-    const items = chosen.slice(offset, offset + limit).map(run => this.#shown(run))
-    return { items, count: chosen.length, counts }
+    const items = chosen.slice(offset, offset + limit).map(run => this.#summary(run))
+    return { ...pageOf(items, chosen.length, offset, new PageRoom(counts)), counts }
   }
 
   async get(id: string): Promise<Run> {
     return this.#shown(this.#existing(id))
+  }
+
+  async text(id: string): Promise<JsonText> {
+    return Uint8Array.from(Buffer.from(JSON.stringify(await this.get(id))))
+  }
+
+  async exists(id: string): Promise<void> {
+    this.#existing(id)
+  }
+
+  async nodesText(id: string): Promise<List<RunNode>> {
+    return this.nodes(id)
   }
 
   async nodes(id: string): Promise<List<RunNode>> {

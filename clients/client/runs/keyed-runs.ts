@@ -1,4 +1,4 @@
-import type { CreateRun, Run, Runnable } from '../../../protocol/nouns/run.ts'
+import type { CreateRun, Run, Runnable, RunSummary } from '../../../protocol/nouns/run.ts'
 import { keyText } from '../../../protocol/values/canonical-json.ts'
 import { isFailed } from './run-wait.ts'
 
@@ -13,14 +13,15 @@ export interface CreatedRun {
 /** The engine, as far as keyed runs ask it. */
 interface KeyedRequests {
   create(flow: string, request: CreateRun): Promise<CreatedRun>
-  list(selection: { flow: string; group?: string }): AsyncIterable<Run>
+  get(id: string): Promise<Run>
+  list(selection: { flow: string; group?: string }): AsyncIterable<RunSummary>
   runnable(flow: string): Promise<Runnable>
 }
 
 /** What a request would get. */
 export interface Found {
   /** Its newest run; null while there is none. */
-  run: Run | null
+  run: RunSummary | Run | null
   /** `start` would start one. */
   is_missing: boolean
 }
@@ -65,7 +66,7 @@ export class KeyedRuns {
     for (let attempt = 1; ; attempt++) {
       const created = await this.#runs.create(this.#flow, { ...request, idempotency_key: attemptKey(key, attempt) })
       const run = created.replayed ? await this.#counted(created.run) : created.run
-      if (run !== null) return { ...created, run }
+      if (run !== null) return { ...created, run: 'inputs_resolved' in run ? run : await this.#runs.get(run.id) }
     }
   }
 
@@ -73,7 +74,7 @@ export class KeyedRuns {
   async look(request: CreateRun): Promise<Found> {
     const key = await this.#key(request)
     const { byKey } = await this.#runsOf('')
-    let run: Run | null = null
+    let run: Found['run'] = null
     for (let attempt = 1; ; attempt++) {
       const there = byKey.get(attemptKey(key, attempt))
       if (there === undefined) return { run, is_missing: true }
@@ -84,17 +85,17 @@ export class KeyedRuns {
   }
 
   /** The run, or the newest retry of it that has not failed; null when it does not count. */
-  async #counted(run: Run): Promise<Run | null> {
+  async #counted(run: Run | RunSummary): Promise<Found['run']> {
     const { code_digest, commit } = await this.runnable
     // One that was not started yet is claimed under whatever code there is then.
-    const isSame = (one: Run): boolean =>
+    const isSame = (one: Run | RunSummary): boolean =>
       (one.started_at === null || one.code_digest === code_digest) &&
       (one.commit === run.commit || one.commit === commit)
     if (!isFailed(run)) return isSame(run) ? run : null
     // A retry stays in the groups of its run.
     const { retries } = await this.#runsOf(run.group ?? '')
-    let newest: Run | null = null
-    const look = (one: Run): void => {
+    let newest: Found['run'] = null
+    const look = (one: Run | RunSummary): void => {
       if (!isFailed(one) && isSame(one) && (newest === null || one.created_at > newest.created_at)) newest = one
       for (const retry of retries.get(one.id) ?? []) look(retry)
     }
@@ -109,8 +110,8 @@ export class KeyedRuns {
   }
 
   async #readAll(group: string): Promise<ReadRuns> {
-    const byKey = new Map<string, Run>()
-    const retries = new Map<string, Run[]>()
+    const byKey = new Map<string, RunSummary>()
+    const retries = new Map<string, RunSummary[]>()
     for await (const run of this.#runs.list({ flow: this.#flow, ...(group === '' ? {} : { group }) })) {
       if (run.idempotency_key !== null) byKey.set(run.idempotency_key, run)
       if (run.retry_of === null) continue
@@ -140,9 +141,9 @@ export class KeyedRuns {
 }
 
 interface ReadRuns {
-  readonly byKey: ReadonlyMap<string, Run>
+  readonly byKey: ReadonlyMap<string, RunSummary>
   /** By the run that was retried. */
-  readonly retries: ReadonlyMap<string, readonly Run[]>
+  readonly retries: ReadonlyMap<string, readonly RunSummary[]>
 }
 
 const attemptKey = (key: string, attempt: number): string => (attempt === 1 ? key : `${key}.${attempt}`)

@@ -25,9 +25,9 @@ const FAILED_POLL_MS = 1_000
 const FAILED_POLLS = 5
 
 const LIVE: readonly RunStatus[] = ['queued', 'running']
-export const hasEnded = (run: Run): boolean => !LIVE.includes(run.status)
+export const hasEnded = ({ status }: Pick<Run, 'status'>): boolean => !LIVE.includes(status)
 /** It ended, and has no result. */
-export const isFailed = ({ status }: Run): boolean => status === 'failed' || status === 'cancelled'
+export const isFailed = ({ status }: Pick<Run, 'status'>): boolean => status === 'failed' || status === 'cancelled'
 
 /** Counts polls that failed in a row; `failed` throws when it was one too many, or when no later one can do better. */
 export class Tolerance {

@@ -9,6 +9,7 @@ import type {
   RunNodeWhy,
   Runnable,
   RunStatus,
+  RunSummary,
 } from '../../../protocol/nouns/run.ts'
 import type { Calls } from '../calls.ts'
 import { type Export, type ExportForm, openExport } from '../exports/exports.ts'
@@ -28,7 +29,7 @@ export interface RunSelection {
   before?: string
 }
 
-export interface RunsPage extends List<Run> {
+export interface RunsPage extends List<RunSummary> {
   /** By flow, over all runs whatever the selection. */
   counts: RunCounts
 }
@@ -71,6 +72,7 @@ export class Runs {
     return new KeyedRuns(this, flow, 'once').start(request)
   }
 
+  /** Whole, however long its result is; lists have summaries. */
   get(id: string, options: Attempt = {}): Promise<Run> {
     return this.#calls.get(pathOf(id), {}, options)
   }
@@ -81,12 +83,12 @@ export class Runs {
   }
 
   /** Every run of the selection, newest first, read as the loop goes on. Runs that are created meanwhile are not among them. */
-  async *list(selection: RunSelection = {}, page = 500): AsyncGenerator<Run, void, undefined> {
+  async *list(selection: RunSelection = {}, page = 500): AsyncGenerator<RunSummary, void, undefined> {
     let before = selection.before
     for (;;) {
-      const { items } = await this.page({ ...selection, ...(before === undefined ? {} : { before }) }, page)
+      const { items, next } = await this.page({ ...selection, ...(before === undefined ? {} : { before }) }, page)
       yield* items
-      if (items.length < page) return
+      if (next === undefined && items.length < page) return
       before = items.at(-1)!.created_at
     }
   }

@@ -3,6 +3,7 @@ import type { Cascade } from '../../../protocol/nouns/cascade.ts'
 import { type CascadeKey, cascadeId, parseCascadeId } from '../../../protocol/nouns/cascade-id.ts'
 import type { List } from '../../../protocol/nouns/list.ts'
 import { formatTime } from '../../../protocol/time.ts'
+import { pageOf } from '../../list-page.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import { readable } from '../file/unreadable.ts'
 import type { CascadesRequest } from '../front/requests.ts'
@@ -160,7 +161,8 @@ export class CascadeReader {
     }
     const page = candidates.sort(newestFirst).slice(query.offset, want)
     const names = new Map<string, string>()
-    return { items: page.map(({ row, epoch }) => this.#cascade(rows, row, epoch, now_us, names)), count }
+    const items = page.values().map(({ row, epoch }) => this.#cascade(rows, row, epoch, now_us, names))
+    return pageOf(items, count, query.offset)
   }
 
   #countIn(chunk: ChunkRow, flow: number | null, status: number | null): number {

@@ -1,6 +1,7 @@
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type { List } from '../../../protocol/nouns/list.ts'
 import { formatTime, parseTime } from '../../../protocol/time.ts'
+import { pageOf } from '../../list-page.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import { type DiskUse, ROW_BYTES } from '../file/disk-use.ts'
 import { readable } from '../file/unreadable.ts'
@@ -75,8 +76,8 @@ export function readEvents(db: Connection, query: EventsRequest): List<EngineEve
   const count = (db.prepare(`SELECT count(*) AS count FROM events ${clause}`).get(...values) as { count: number }).count
   const rows = db
     .prepare(`SELECT id, ts, type, flow, run, body FROM events ${clause} ORDER BY ts DESC, id DESC LIMIT ? OFFSET ?`)
-    .all(...values, query.limit, query.offset) as EventRow[]
-  const items = rows.map(({ id, ts, type, flow, run, body }) => ({
+    .iterate(...values, query.limit, query.offset) as Iterable<EventRow>
+  const items = Iterator.from(rows).map(({ id, ts, type, flow, run, body }) => ({
     type,
     ts: formatTime(ts),
     flow,
@@ -84,5 +85,5 @@ export function readEvents(db: Connection, query: EventsRequest): List<EngineEve
     ...readable('events', { id }, () => JSON.parse(body) as Record<string, unknown>),
     run,
   }))
-  return { items, count }
+  return pageOf(items, count, query.offset)
 }

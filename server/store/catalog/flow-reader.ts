@@ -3,6 +3,7 @@ import type { FlowCommit } from '../../../protocol/nouns/flow.ts'
 import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
 import type { List } from '../../../protocol/nouns/list.ts'
 import { formatTime } from '../../../protocol/time.ts'
+import { pageOf } from '../../list-page.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import { readable } from '../file/unreadable.ts'
 import type { CommitDetail } from '../front/replies.ts'
@@ -54,10 +55,9 @@ export class FlowReader {
 
   list(name: string, page: PageQuery): List<FlowCommit> {
     const flow = this.#id(name)
-    return {
-      items: this.#page.all(flow, page.limit, page.offset).map(commitOf),
-      count: this.#count.get(flow)!.count,
-    }
+    const { count } = this.#count.get(flow)!
+    const rows = Iterator.from(this.#page.iterate(flow, page.limit, page.offset))
+    return pageOf(rows.map(commitOf), count, page.offset)
   }
 
   detail(name: string, hash: string): CommitDetail {

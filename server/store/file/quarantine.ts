@@ -21,6 +21,10 @@ export const damageText = ({ file, table, row, reason, run_writes }: Damage): st
     ? `${file}: ${reason}${run_writes === 0 ? '' : `; ${run_writes} answered writes of runs are gone`}. Look into the events of type data_damaged.`
     : `The row ${row} of the table "${table}" in ${file} could not be read (${reason}); it is in quarantine.jsonl now, and docs/repair.md says how to go on.`
 
+/** A long value of a run stands in `run_documents`; its column is empty. */
+const isThere = (part: string): string =>
+  `json_valid(${part}) OR (${part} = '' AND EXISTS (SELECT 1 FROM run_documents WHERE run = seq AND part = '${part}'))`
+
 /** What is written in the place of a row. All others are deleted. */
 const PUT_RIGHT: Readonly<Record<string, string>> = {
   // Its commits stay, and can be restored.
@@ -28,17 +32,19 @@ const PUT_RIGHT: Readonly<Record<string, string>> = {
   latest: 'UPDATE latest SET bins = NULL',
   // None of its items is trusted: one that is wrong would run twice. `count` stays, so the start says how many are gone.
   waiting: "UPDATE waiting SET bytes = x'01'",
-  runs: `UPDATE runs SET inputs = CASE WHEN json_valid(inputs) THEN inputs ELSE '{}' END,
-    resolved = CASE WHEN json_valid(resolved) THEN resolved ELSE '{}' END,
+  runs: `UPDATE runs SET inputs = CASE WHEN ${isThere('inputs')} THEN inputs ELSE '{}' END,
+    resolved = CASE WHEN ${isThere('resolved')} THEN resolved ELSE '{}' END,
     terminal = CASE WHEN json_valid(terminal) THEN terminal ELSE '[]' END,
-    result = CASE WHEN json_valid(result) THEN result END,
+    result = CASE WHEN ${isThere('result')} THEN result END,
     error = CASE WHEN json_valid(error) THEN error END,
     origin = CASE WHEN json_valid(origin) THEN origin END`,
   run_nodes: `UPDATE run_nodes SET asked = CASE WHEN json_valid(asked) THEN asked END,
     granted = CASE WHEN json_valid(granted) THEN granted END,
     error = CASE WHEN json_valid(error) THEN error END,
     parts = CASE WHEN json_valid(parts) THEN parts END,
-    outputs = CASE WHEN json_valid(outputs) THEN outputs END`,
+    outputs = CASE WHEN NOT json_valid(outputs) THEN NULL WHEN EXISTS (SELECT 1 FROM json_each(outputs) o
+      WHERE json_extract(o.value, '$.document') AND NOT EXISTS (SELECT 1 FROM run_documents d WHERE d.run = run_nodes.run
+        AND d.part = 'outputs:' || node || ':' || json_extract(o.value, '$.port'))) THEN NULL ELSE outputs END`,
 }
 
 /** How a row of a table leads to a flow. */

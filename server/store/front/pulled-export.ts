@@ -1,6 +1,6 @@
 import type { RunExport } from './runs.ts'
 
-interface Cursor {
+export interface Cursor {
   /** The next page, which may be empty; null when there is no other. `spare` is given away: memory of a page that is not needed any more. */
   page(spare: ArrayBuffer | null): Promise<Uint8Array<ArrayBuffer> | null>
   close(): void
@@ -20,9 +20,11 @@ export class PulledExport implements RunExport, AsyncIterator<Uint8Array, undefi
   #spare: ArrayBuffer | null = null
   #ended = false
 
-  constructor(truncated: boolean, cursor: Cursor) {
+  /** `ready`: the first page, when it is there already. */
+  constructor(truncated: boolean, cursor: Cursor, ready: Uint8Array<ArrayBuffer> | null = null) {
     this.truncated = truncated
     this.#cursor = cursor
+    this.#ready = ready
   }
 
   /** Pulls the first page. What refuses the export refuses it here. */

@@ -23,6 +23,7 @@ import { LogReader } from '../runs/log-reader.ts'
 import { RunReader } from '../runs/reader.ts'
 import { RunSelections } from '../runs/selection.ts'
 import type { ReaderStart, ReadRequest } from './requests.ts'
+import type { OpenedText } from './runs.ts'
 
 type ReaderRequest = Extract<ToCalledThread<ReadRequest>, { type: 'call' }>
 
@@ -36,10 +37,10 @@ const codec = createCodec()
 const history = new HistoryReader(db, codec, answer_bytes)
 const cascades = new CascadeReader(db)
 const flows = new FlowReader(db, new Blobs(db))
-const runs = new RunReader(db, new RunSelections(db), new RunCurves(db))
 const logs = new LogReader(db)
 const exports = new Exports(() => openReader(databaseFile(data_dir)), bounds)
 const clock = new Clock(attachMemory(sab), threadClock)
+const runs = new RunReader(db, new RunSelections(db), new RunCurves(db), clock.now_us)
 
 function read(request: ReadRequest): unknown {
   switch (request.type) {
@@ -69,6 +70,16 @@ function read(request: ReadRequest): unknown {
       return runs.list(request.page)
     case 'run':
       return runs.get(request.id)
+    case 'run_head':
+      return runs.head(request.id)
+    case 'run_inputs':
+      return runs.part(request.id, 'inputs')
+    case 'run_output':
+      return runs.output(request.id, request.name)
+    case 'run_text':
+      return exports.openRun(request.id, clock.now_us())
+    case 'nodes_text':
+      return exports.openNodes(request.id)
     case 'run_nodes':
       return runs.nodes(request.id)
     case 'run_series':
@@ -119,6 +130,8 @@ function answer({ id, request }: ReaderRequest): void {
     reply = { type: 'done', id, result }
     if (result !== null && (request.type === 'export_page' || request.type === 'text'))
       moved.push((result as Uint8Array<ArrayBuffer>).buffer)
+    if (result !== null && (request.type === 'run_text' || request.type === 'nodes_text'))
+      moved.push((result as OpenedText).page.buffer)
   } catch (error) {
     const refusal = error instanceof UnreadableRow ? refusalOfRow(error) : refusalOf(error, data_dir)
     reply = { type: 'refused', id, problem: refusal.toJSON() }

@@ -244,7 +244,12 @@ export type ReadRequest =
   | { type: 'recorded_artifacts'; digests: readonly string[] }
   | { type: 'runs'; page: RunPage }
   | { type: 'run'; id: string }
+  | { type: 'run_head'; id: string }
+  | { type: 'run_inputs'; id: string }
+  | { type: 'run_output'; id: string; name: string }
   | { type: 'run_nodes'; id: string }
+  | { type: 'run_text'; id: string }
+  | { type: 'nodes_text'; id: string }
   | { type: 'run_series'; series: SeriesRequest }
   | { type: 'metric_names'; names: MetricNamesRequest }
   | { type: 'cached'; keys: string[] }

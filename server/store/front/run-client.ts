@@ -2,7 +2,7 @@ import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import { chunksOf } from '../runs/metric-chunk.ts'
 import { writtenNode } from '../runs/rows.ts'
-import { PulledExport } from './pulled-export.ts'
+import { type Cursor, PulledExport } from './pulled-export.ts'
 import type { ReadRequest, RunWrite } from './requests.ts'
 import type {
   CacheOrigin,
@@ -14,18 +14,23 @@ import type {
   ExportRunsRequest,
   FinishedRun,
   FinishRun,
+  JsonText,
   MetricNamesPage,
   NearestRun,
   NewRun,
   OpenedExport,
+  OpenedText,
   RepeatRun,
+  RunDocument,
   RunExport,
+  RunOutput,
   RunPage,
   RunProgress,
   RunSelection,
   RunStore,
   SeriesRequest,
   StoredRun,
+  StoredRunHead,
   StoredRunList,
   StoredRunNode,
   StoredSeries,
@@ -81,6 +86,27 @@ export class RunClient implements RunStore {
 
   get(id: string): Promise<StoredRun | null> {
     return this.#read({ type: 'run', id })
+  }
+
+  head(id: string): Promise<StoredRunHead | null> {
+    return this.#read({ type: 'run_head', id })
+  }
+
+  inputs(id: string): Promise<Record<string, unknown>> {
+    return this.#read({ type: 'run_inputs', id })
+  }
+
+  output(id: string, name: string): Promise<RunOutput> {
+    return this.#read({ type: 'run_output', id, name })
+  }
+
+  async runText(id: string): Promise<JsonText | null> {
+    const opened = await this.#read<OpenedText | null>({ type: 'run_text', id })
+    return opened && this.#textOf(opened)
+  }
+
+  async nodesText(id: string): Promise<JsonText> {
+    return this.#textOf(await this.#read<OpenedText>({ type: 'nodes_text', id }))
   }
 
   nodes(id: string): Promise<StoredRunNode[]> {
@@ -139,16 +165,24 @@ export class RunClient implements RunStore {
 
   async #export(request: ReadRequest): Promise<RunExport> {
     const { cursor, truncated } = await this.#read<OpenedExport>(request)
-    const pulled = new PulledExport(truncated, {
+    const pulled = new PulledExport(truncated, this.#cursor(cursor))
+    await pulled.begin()
+    return pulled
+  }
+
+  #textOf({ page, cursor }: OpenedText): JsonText {
+    return cursor === null ? page : new PulledExport(false, this.#cursor(cursor), page)
+  }
+
+  #cursor(cursor: number): Cursor {
+    return {
       page: spare =>
         this.#parts.read<Uint8Array<ArrayBuffer> | null>(
           { type: 'export_page', cursor, spare },
           spare === null ? [] : [spare],
         ),
       close: () => void this.#parts.read({ type: 'export_close', cursor }).catch(() => {}),
-    })
-    await pulled.begin()
-    return pulled
+    }
   }
 
   #write<Result>(request: RunWrite): Promise<Result> {
@@ -161,10 +195,8 @@ export class RunClient implements RunStore {
   }
 }
 
-const written = ({ id, nodes, metrics, artifacts, log }: RunProgress): WrittenProgress => ({
-  id,
-  nodes: nodes.map(writtenNode),
-  chunks: chunksOf(metrics),
-  artifacts,
-  log,
-})
+function written({ id, nodes, metrics, artifacts, log }: RunProgress): WrittenProgress {
+  const documents: RunDocument[] = []
+  const rows = nodes.map(node => writtenNode(node, documents))
+  return { id, nodes: rows, documents, chunks: chunksOf(metrics), artifacts, log }
+}

@@ -7,6 +7,7 @@ import type {
   RunError,
   RunNodeStatus,
   RunStatus,
+  RunSummary,
 } from '../../../protocol/nouns/run.ts'
 import type { CurveChunk, MetricPoint } from '../runs/metric-chunk.ts'
 import type { LogProgress } from './run-logs.ts'
@@ -47,6 +48,9 @@ export interface StoredRun {
   finished_at: number | null
   cancel_requested_at: number | null
 }
+
+/** A run without what may be long of it. */
+export type StoredRunHead = Omit<StoredRun, 'inputs' | 'resolved' | 'result'>
 
 /** The store gives it its time, strictly later than that of every run before it. */
 export type NewRun = Pick<
@@ -154,9 +158,17 @@ export interface RunProgress {
 /** Columns of a node's row, in the order of `WRITTEN_NODE` of ../runs/rows.ts. */
 export type WrittenNode = (string | number | null)[]
 
+/** A long value that stands beside its row; see ../runs/documents.ts. */
+export interface RunDocument {
+  part: string
+  json: string
+}
+
 /** As it crosses to the store. */
 export interface WrittenProgress extends Pick<RunProgress, 'id' | 'artifacts'> {
   nodes: WrittenNode[]
+  /** Absent in what an engine of before kept in its redo log. */
+  documents?: RunDocument[]
   chunks: CurveChunk[]
   log?: LogProgress | null
 }
@@ -187,9 +199,11 @@ export interface RunPage extends RunSelection {
   offset: number
 }
 
+/** At most `limits.LIST_BYTES` of JSON: a page may end before its limit. */
 export interface StoredRunList {
-  items: StoredRun[]
+  items: RunSummary[]
   count: number
+  next?: number
   /** By flow, over all runs whatever the selection. */
   counts: Record<string, { total: number; live: number }>
 }
@@ -245,6 +259,14 @@ export interface RunExport extends AsyncIterable<Uint8Array> {
   close(): void
 }
 
+export interface RunOutput {
+  has_result: boolean
+  value: unknown
+}
+
+/** JSON in UTF-8: whole when it is short, else in pages as an export. */
+export type JsonText = Uint8Array<ArrayBuffer> | RunExport
+
 /** How the reader is asked for what takes several answers. `before`: created_at of the last run that was looked at. */
 export interface MetricNamesRequest {
   selection: RunSelection
@@ -271,10 +293,15 @@ export interface OpenedExport {
   cursor: number
   truncated: boolean
 }
+/** The first page of a text, and the cursor of the others; null when it is the only one. */
+export interface OpenedText {
+  page: Uint8Array<ArrayBuffer>
+  cursor: number | null
+}
 
 /** What a start finds: queued runs, oldest first, and how many were running when the engine before ended. */
 export interface LoadedRuns {
-  queued: StoredRun[]
+  queued: { id: string; flow: string }[]
   interrupted: number
   counts: Record<string, { total: number; live: number }>
 }
@@ -294,8 +321,18 @@ export interface RunStore {
   progress(progress: RunProgress): Promise<null>
 
   list(page: RunPage): Promise<StoredRunList>
+  /** Whole, with all that stands beside it: it may be long. */
   get(id: string): Promise<StoredRun | null>
+  head(id: string): Promise<StoredRunHead | null>
+  /** As it was given. */
+  inputs(id: string): Promise<Record<string, unknown>>
+  /** One value of its result; undefined when there is none of that name. */
+  output(id: string, name: string): Promise<RunOutput>
   nodes(id: string): Promise<StoredRunNode[]>
+  /** `Run` as JSON. Made on the reader thread, which holds a page of it at most. */
+  runText(id: string): Promise<JsonText | null>
+  /** `{items, count}` of `RunNode`, in their order. */
+  nodesText(id: string): Promise<JsonText>
   series(request: SeriesRequest): Promise<StoredSeries[]>
   /** Distinct `<flow>.<node>.<name>` over the whole selection, sorted. */
   metricNames(selection: RunSelection): Promise<string[]>

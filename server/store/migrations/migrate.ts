@@ -8,6 +8,7 @@ import { metricsDropped } from './0005-metrics-dropped.ts'
 import { runGroups } from './0006-run-groups.ts'
 import { codeCommit } from './0007-code-commit.ts'
 import { runLogs } from './0008-run-logs.ts'
+import { runDocuments } from './0009-run-documents.ts'
 
 export interface Migration {
   readonly number: number
@@ -25,6 +26,7 @@ export const migrations: readonly Migration[] = [
   runGroups,
   codeCommit,
   runLogs,
+  runDocuments,
 ]
 
 export const schemaVersion = (db: Connection): number => db.pragma('user_version', { simple: true }) as number

@@ -7,8 +7,10 @@ import { eachGroup } from '../history/log.ts'
 import { PointBatch } from '../history/point-batch.ts'
 import { PointDecoder } from '../history/point-chunk.ts'
 import { Series } from '../history/series.ts'
+import { DocumentReader, ELSEWHERE } from '../runs/documents.ts'
 import { linesOf } from '../runs/log-reader.ts'
 import { decodeChunk, pointsIn } from '../runs/metric-chunk.ts'
+import { outputsOf } from '../runs/rows.ts'
 import { beganAgain, faultOfRow } from '../waiting/check.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a row as SQLite gives it; each check names the columns that it looks at
@@ -26,6 +28,7 @@ function expect(is: boolean, what: string): void {
 export function rowChecks(db: Connection): Readonly<Record<string, (row: Row) => void>> {
   const blobs = new Blobs(db)
   const codec = createCodec()
+  const documents = new DocumentReader(db)
   const decoder = new PointDecoder()
   const batch = new PointBatch()
   let began_again: ReadonlySet<number> | null = null
@@ -63,11 +66,14 @@ export function rowChecks(db: Connection): Readonly<Record<string, (row: Row) =>
       decodeCascades(bytes, rows)
       expect(rows.count === count, `it holds ${rows.count} records, and its row says ${count}`)
     },
-    runs: ({ origin, inputs, resolved, result, terminal, error }) => {
-      for (const text of [origin, inputs, resolved, result, terminal, error]) json(text)
+    runs: row => {
+      for (const text of [row.origin, row.terminal, row.error]) json(text)
+      for (const part of ['inputs', 'resolved', 'result'] as const)
+        json(row[part] === ELSEWHERE ? documents.text(row.seq, part) : row[part])
     },
-    run_nodes: ({ asked, granted, error, parts, outputs }) => {
-      for (const text of [asked, granted, error, parts, outputs]) json(text)
+    run_nodes: ({ run, node, asked, granted, error, parts, outputs }) => {
+      for (const text of [asked, granted, error, parts]) json(text)
+      outputsOf(run, node, outputs, documents)
     },
     metric_chunks: ({ bytes, count }) => {
       expect(pointsIn(bytes) === count, `it holds ${pointsIn(bytes)} points, and its row says ${count}`)

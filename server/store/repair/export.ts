@@ -12,8 +12,10 @@ import { eachGroup } from '../history/log.ts'
 import { kindOf, lengthOf, PointBatch } from '../history/point-batch.ts'
 import { PointDecoder } from '../history/point-chunk.ts'
 import { hasPayload } from '../history/series.ts'
+import { DocumentReader, ELSEWHERE } from '../runs/documents.ts'
 import { linesOf } from '../runs/log-reader.ts'
 import { decodeChunk } from '../runs/metric-chunk.ts'
+import { outputsOf } from '../runs/rows.ts'
 import { eachRow, keyOf, type Tables, tablesOf } from './rows.ts'
 import { type Finding, openStopped } from './verify.ts'
 
@@ -49,6 +51,7 @@ class Export {
   readonly #codec = createCodec()
   readonly #lines: Record<string, number> = {}
   readonly #blobs: Blobs
+  readonly #documents: DocumentReader
   #unreadable = 0
 
   constructor(db: Connection, out_dir: string) {
@@ -56,6 +59,7 @@ class Export {
     this.#out_dir = out_dir
     this.#tables = tablesOf(db)
     this.#blobs = new Blobs(db)
+    this.#documents = new DocumentReader(db)
   }
 
   run(): Exported {
@@ -142,8 +146,11 @@ class Export {
     this.#each('runs', row => {
       ids.set(row.seq, row.id)
       const { seq: _seq, flow, grouped, epoch: _epoch, ...told } = row
+      for (const part of ['inputs', 'resolved', 'result'] as const)
+        if (told[part] === ELSEWHERE) told[part] = this.#documents.text(row.seq, part)
       for (const column of ['origin', 'inputs', 'resolved', 'result', 'terminal', 'error'])
         told[column] = parsed(told[column])
+      for (const column of ['inputs_summary', 'result_summary']) delete told[column]
       for (const column of ['created_at', 'started_at', 'finished_at', 'cancel_requested_at'])
         told[column] = time(told[column])
       this.#append('runs.jsonl', [
@@ -151,7 +158,8 @@ class Export {
       ])
     })
     this.#each('run_nodes', ({ run, ...told }) => {
-      for (const column of ['asked', 'granted', 'error', 'parts', 'outputs']) told[column] = parsed(told[column])
+      for (const column of ['asked', 'granted', 'error', 'parts']) told[column] = parsed(told[column])
+      told.outputs = outputsOf(run, told.node, told.outputs, this.#documents)
       for (const column of ['queued_at', 'started_at', 'finished_at']) told[column] = time(told[column])
       this.#append('run-nodes.jsonl', [{ run: ids.get(run) ?? null, ...told }])
     })

@@ -29,6 +29,14 @@ export class ExportPage {
     this.#length += this.#buffer.write(text, this.#length)
   }
 
+  /** UTF-8 already. */
+  addBytes(bytes: Uint8Array): void {
+    const room = this.#length + bytes.length
+    if (room > this.#buffer.length) this.#grow(room)
+    this.#buffer.set(bytes, this.#length)
+    this.#length = room
+  }
+
   get isFull(): boolean {
     return this.#length >= this.#bytes
   }
@@ -37,7 +45,9 @@ export class ExportPage {
   take(): Uint8Array<ArrayBuffer> {
     const spare = this.#spare
     const fits = spare !== null && spare.byteLength >= this.#length
-    const memory = fits ? spare : new ArrayBuffer(Math.max(this.#length, Math.ceil(ROOM * this.#bytes)))
+    // What is not full is the last one, or short: nobody needs its memory for another.
+    const room = this.isFull ? Math.ceil(ROOM * this.#bytes) : 0
+    const memory = fits ? spare : new ArrayBuffer(Math.max(this.#length, room))
     const taken = new Uint8Array(memory, 0, this.#length)
     taken.set(this.#buffer.subarray(0, this.#length))
     this.begin(null)

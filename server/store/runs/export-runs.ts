@@ -4,6 +4,7 @@ import { formatTime } from '../../../protocol/time.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import type { ExportRunsRequest } from '../front/runs.ts'
 import type { RunCurves } from './curves.ts'
+import { DocumentReader, ELSEWHERE } from './documents.ts'
 import { ExportColumns, isShown, leavesOf } from './export-columns.ts'
 import type { ExportPage } from './export-page.ts'
 import { exportText } from './export-text.ts'
@@ -49,9 +50,16 @@ export function* runPages(
   request: ExportRunsRequest,
   page: ExportPage,
 ): Generator<Uint8Array<ArrayBuffer>> {
-  const get = db.prepare(
+  const find = db.prepare(
     'SELECT status, "commit", code_digest, started_at, finished_at, seed, grouped, created_at, error, resolved, result FROM runs WHERE seq = ?',
   ) as Statement<Row>
+  const documents = new DocumentReader(db)
+  const get = (seq: number): Row => {
+    const row = find.get(seq)!
+    if (row.resolved === ELSEWHERE) row.resolved = documents.text(seq, 'resolved')
+    if (row.result === ELSEWHERE) row.result = documents.text(seq, 'result')
+    return row
+  }
   const columns = new ExportColumns()
   const live = new Map<number, Row>()
   let read = 0
@@ -62,7 +70,7 @@ export function* runPages(
     return true
   }
   for (const { seq } of runs) {
-    const row = get.get(seq)!
+    const row = get(seq)
     if (isLive(row.status)) live.set(seq, { ...row, resolved: '', result: null })
     columns.add(JSON.parse(row.resolved), parsedResult(row))
     if (isMuch(row)) yield page.take()
@@ -74,7 +82,7 @@ export function* runPages(
   const text = exportText([...FIXED, ...request.columns, ...names, ...metrics.map(name => `metrics.${name}`)], request)
   page.add(text.head)
   for (const run of runs) {
-    const row = get.get(run.seq)!
+    const row = get(run.seq)
     const then = live.get(run.seq) ?? row
     const given = leavesOf(JSON.parse(row.resolved))
     const result = leavesOf(then === row ? parsedResult(row) : null)

@@ -1,10 +1,13 @@
 import { ServiceError } from '../../../protocol/errors.ts'
-import type { Connection } from '../file/database.ts'
-import type { ExportMetricsRequest, ExportRunsRequest, OpenedExport, RunSelection } from '../front/runs.ts'
+import type { Connection, Statement } from '../file/database.ts'
+import type { ExportMetricsRequest, ExportRunsRequest, OpenedExport, OpenedText, RunSelection } from '../front/runs.ts'
 import { RunCurves } from './curves.ts'
+import { DocumentReader } from './documents.ts'
 import { metricPages } from './export-metrics.ts'
 import { ExportPage } from './export-page.ts'
 import { runPages } from './export-runs.ts'
+import { NODE_COLUMNS, type NodeRow, RUN_COLUMNS, type RunRow, shownName } from './rows.ts'
+import { nodesText, runText, type TextPages } from './run-text.ts'
 import { RunSelections, type SelectedRun } from './selection.ts'
 
 interface Bounds {
@@ -16,7 +19,7 @@ interface Bounds {
 const CACHE_KIB = 1024
 
 /**
- * The exports that somebody reads at present. What one holds is the row numbers of its runs and the page it is at. They have a
+ * The exports and the long answers that somebody reads at present. What one holds is the row numbers of its runs and the page it is at. They have a
  * connection of their own, so that millions of points do not push out what lists look at.
  */
 export class Exports {
@@ -41,6 +44,22 @@ export class Exports {
 
   openRuns(request: ExportRunsRequest): OpenedExport {
     return this.#add(request, (runs, { db, curves }) => runPages(db, runs, curves, request, this.#page))
+  }
+
+  /** Null: there is no such run. */
+  openRun(id: string, now_us: number): OpenedText | null {
+    const { run, documents } = this.#read()
+    const row = run.get(id)
+    return row === undefined ? null : this.#begun(runText(row, documents, this.#page, now_us))
+  }
+
+  openNodes(id: string): OpenedText {
+    const { run_of, node_names, node, documents } = this.#read()
+    const row = run_of.get(id) ?? { seq: -1, flow: '' }
+    const { seq, flow } = row
+    const names = node_names.all(seq)
+    const rowOf = (name: string): NodeRow | undefined => node.get(seq, name)
+    return this.#begun(nodesText({ seq, id, flow: shownName(flow) }, names, rowOf, documents, this.#page))
   }
 
   /** Its next page, which may be empty; null, once, when there is no other. In memory of its own (`spare` if it fits), to be handed on whole. */
@@ -72,22 +91,57 @@ export class Exports {
     selection: RunSelection,
     pages: (runs: readonly SelectedRun[], reading: Reading) => Iterator<Uint8Array<ArrayBuffer>>,
   ): OpenedExport {
-    const reading = (this.#reading ??= readingOf(this.#openFile()))
+    const reading = this.#read()
     const runs = reading.selections.page(selection, this.#most_runs + 1, 0)
     const truncated = runs.length > this.#most_runs
     const cursor = this.#next++
     this.#open.set(cursor, pages(runs.slice(0, this.#most_runs).reverse(), reading))
     return { cursor, truncated }
   }
+
+  /** Most texts have one page. */
+  #begun(pages: TextPages): OpenedText {
+    this.#page.begin(null)
+    const { value, done } = pages.next()
+    if (done) return { page: value, cursor: null }
+    const cursor = this.#next++
+    this.#open.set(cursor, rest(pages))
+    return { page: value, cursor }
+  }
+
+  #read(): Reading {
+    this.#reading ??= readingOf(this.#openFile())
+    return this.#reading
+  }
+}
+
+function* rest(pages: TextPages): Generator<Uint8Array<ArrayBuffer>, void, undefined> {
+  yield yield* pages
 }
 
 interface Reading {
   db: Connection
   selections: RunSelections
   curves: RunCurves
+  documents: DocumentReader
+  run: Statement<RunRow>
+  run_of: Statement<{ seq: number; flow: string }>
+  node_names: Statement<string>
+  node: Statement<NodeRow>
 }
 
 function readingOf(db: Connection): Reading {
   db.pragma(`cache_size = -${CACHE_KIB}`)
-  return { db, selections: new RunSelections(db), curves: new RunCurves(db) }
+  return {
+    db,
+    selections: new RunSelections(db),
+    curves: new RunCurves(db),
+    documents: new DocumentReader(db),
+    run: db.prepare(`SELECT ${RUN_COLUMNS} FROM runs r WHERE r.id = ?`),
+    run_of: db.prepare('SELECT seq, (SELECT f.name FROM flows f WHERE f.id = flow) AS flow FROM runs WHERE id = ?'),
+    node_names: db
+      .prepare('SELECT node FROM run_nodes WHERE run = ? ORDER BY position, node')
+      .pluck() as Statement<string>,
+    node: db.prepare(`SELECT ${NODE_COLUMNS} FROM run_nodes n WHERE n.run = ? AND n.node = ?`),
+  }
 }

@@ -1,11 +1,13 @@
 import type { Connection, Statement } from '../file/database.ts'
 import type { WrittenProgress } from '../front/runs.ts'
+import { DocumentWriter } from './documents.ts'
 import { LogWriter } from './log-writer.ts'
 import { type CurveChunk, lastValueIn, pointsIn } from './metric-chunk.ts'
 import { WRITTEN_NODE } from './rows.ts'
 
 /** Node rows, metrics, artifacts and lines of a run, under the row number of the run. Inside the caller's transaction. */
 export class ProgressWriter {
+  readonly #documents: DocumentWriter
   readonly #node: Statement
   readonly #name: Statement<number>
   readonly #newName: Statement
@@ -15,6 +17,7 @@ export class ProgressWriter {
   readonly #log: LogWriter
 
   constructor(db: Connection) {
+    this.#documents = new DocumentWriter(db)
     this.#node = db.prepare(
       `INSERT OR REPLACE INTO run_nodes (run, ${WRITTEN_NODE}) VALUES (?, ${WRITTEN_NODE.replaceAll(/\w+/g, '?')})`,
     )
@@ -32,8 +35,9 @@ export class ProgressWriter {
     this.#log = new LogWriter(db)
   }
 
-  write(run: number, { nodes, chunks, artifacts, log }: WrittenProgress): void {
+  write(run: number, { nodes, documents = [], chunks, artifacts, log }: WrittenProgress): void {
     for (const row of nodes) this.#node.run(run, ...row)
+    for (const { part, json } of documents) this.#documents.write(run, part, json)
     for (const chunk of chunks) this.#writeChunk(run, chunk)
     for (const digest of artifacts) this.#artifact.run(run, digest)
     if (log) this.#log.write(run, log)

@@ -1,4 +1,6 @@
 import { changedParts, type FingerprintParts } from '../../../core/runs/fingerprint.ts'
+import type { RunSummary } from '../../../protocol/nouns/run.ts'
+import { PageRoom, pageOf } from '../../list-page.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import { readable } from '../file/unreadable.ts'
 import type {
@@ -8,27 +10,36 @@ import type {
   MetricNamesPage,
   MetricNamesRequest,
   NearestRun,
+  RunOutput,
   RunPage,
   SeriesRequest,
-  StoredOutput,
   StoredRun,
+  StoredRunHead,
   StoredRunList,
   StoredRunNode,
   StoredSeries,
 } from '../front/runs.ts'
 import type { RunCurves } from './curves.ts'
+import { DocumentReader, ELSEWHERE, type RunPart } from './documents.ts'
 import {
   COUNTS,
   type CountRow,
   countsOf,
+  HEAD_COLUMNS,
+  type HeadRow,
+  headOf,
   NODE_COLUMNS,
   type NodeRow,
   nodeOf,
+  outputsOf,
   RUN_COLUMNS,
   type RunRow,
   runOf,
+  SUMMARY_COLUMNS,
+  type SummaryRow,
   shownName,
 } from './rows.ts'
+import { shownSummary } from './run-summary.ts'
 import type { RunSelections, SelectedRun } from './selection.ts'
 
 /** Runs that one page of metric names looks at, and that a page of curves at most comes from. */
@@ -55,7 +66,10 @@ export class RunReader {
   readonly #db: Connection
   readonly #selections: RunSelections
   readonly #curves: RunCurves
-  readonly #bySeqs: Statement<RunRow>
+  readonly #documents: DocumentReader
+  readonly #now_us: () => number
+  readonly #bySeqs: Statement<SummaryRow>
+  readonly #head: Statement<HeadRow>
   readonly #byId: Statement<RunRow>
   readonly #selected: Statement<SelectedRun>
   readonly #counts: Statement<CountRow>
@@ -65,13 +79,18 @@ export class RunReader {
   readonly #origins: Statement<OriginRow>
   readonly #before: Statement<{ run: string; parts: string }>
 
-  constructor(db: Connection, selections: RunSelections, curves: RunCurves) {
+  constructor(db: Connection, selections: RunSelections, curves: RunCurves, now_us: () => number) {
     this.#db = db
     this.#selections = selections
     this.#curves = curves
+    this.#documents = new DocumentReader(db)
+    this.#now_us = now_us
     const select = `SELECT ${RUN_COLUMNS} FROM runs r`
     // One statement for a page: much of what a row costs is naming its columns, once for each time that a statement is run.
-    this.#bySeqs = db.prepare(`${select} WHERE r.seq IN (SELECT value FROM json_each(?)) ORDER BY r.seq DESC`)
+    this.#bySeqs = db.prepare(
+      `SELECT ${SUMMARY_COLUMNS} FROM runs r WHERE r.seq IN (SELECT value FROM json_each(?)) ORDER BY r.seq DESC`,
+    )
+    this.#head = db.prepare(`SELECT ${HEAD_COLUMNS} FROM runs r WHERE r.id = ?`)
     this.#byId = db.prepare(`${select} WHERE r.id = ?`)
     this.#selected = db.prepare('SELECT seq, id, flow, created_at FROM runs WHERE id = ?')
     this.#counts = db.prepare(COUNTS)
@@ -104,23 +123,66 @@ export class RunReader {
     )
   }
 
+  /** A row is read when the ones before it had room: of a page that ends early no more is in memory than it holds. */
   list({ limit, offset, ...selection }: RunPage): StoredRunList {
-    return this.#snapshot(() => ({
-      items: this.#bySeqs.all(seqsOf(this.#selections.page(selection, limit, offset))).map(runOf),
-      count: this.#selections.count(selection),
-      counts: countsOf(this.#counts.all()),
-    }))
+    return this.#snapshot(() => {
+      const count = this.#selections.count(selection)
+      const counts = countsOf(this.#counts.all())
+      const room = new PageRoom(counts)
+      return {
+        ...pageOf(this.#summaries(seqsOf(this.#selections.page(selection, limit, offset))), count, offset, room),
+        counts,
+      }
+    })
+  }
+
+  *#summaries(seqs: string): Generator<RunSummary, void, undefined> {
+    const now_us = this.#now_us()
+    for (const row of this.#bySeqs.iterate(seqs)) {
+      const { seq, inputs, result } = row
+      const values = { inputs, inputs_cut: row.inputs_cut === 1, result, result_cut: row.result_cut === 1 }
+      yield readable('runs', { seq }, () => shownSummary(headOf(row), values, now_us))
+    }
   }
 
   get(id: string): StoredRun | null {
-    const row = this.#byId.get(id)
-    return row ? runOf(row) : null
+    return this.#snapshot(() => {
+      const row = this.#byId.get(id)
+      return row ? runOf(row, this.#documents) : null
+    })
+  }
+
+  head(id: string): StoredRunHead | null {
+    const row = this.#head.get(id)
+    return row ? headOf(row) : null
+  }
+
+  /** Null: there is no such run, or it has none. */
+  part(id: string, part: RunPart): Record<string, unknown> | null {
+    return this.#snapshot(() => {
+      const row = this.#byId.get(id)
+      if (row === undefined || row[part] === null) return null
+      const json = row[part] === ELSEWHERE ? this.#documents.text(row.seq, part) : row[part]
+      return readable('runs', { seq: row.seq }, () => JSON.parse(json) as Record<string, unknown>)
+    })
+  }
+
+  output(id: string, name: string): RunOutput {
+    const result = this.part(id, 'result')
+    return {
+      has_result: result !== null,
+      value: result !== null && Object.hasOwn(result, name) ? result[name] : undefined,
+    }
   }
 
   nodes(id: string): StoredRunNode[] {
-    return this.#nodes
-      .all(id)
-      .map(({ run, ...row }) => readable('run_nodes', { run, node: row.node }, () => nodeOf(row)))
+    return this.#snapshot(() =>
+      this.#nodes
+        .all(id)
+        .map(({ run, ...row }) =>
+          readable('run_nodes', { run, node: row.node }, () => nodeOf(run, row, this.#documents)),
+        ),
+    )
   }
 
   /** Newest run first, its curves by name. */
@@ -167,7 +229,7 @@ export class RunReader {
 
   /** In the order of the keys. */
   cached(keys: readonly string[]): CacheOrigin[] {
-    return this.#cached.all(JSON.stringify(keys)).map(originOf)
+    return this.#cached.all(JSON.stringify(keys)).map(row => this.#originOf(row))
   }
 
   /** The newest of each key among the rows of one page, newest first; another page may bring older ones of the same keys. */
@@ -180,8 +242,9 @@ export class RunReader {
       for (const row of rows) {
         last = { run: row.run, node: row.node }
         if (origins.has(row.key)) continue
-        origins.set(row.key, originOf(row))
-        bytes += (row.outputs?.length ?? 0) + 256
+        const origin = this.#originOf(row)
+        origins.set(row.key, origin)
+        bytes += JSON.stringify(origin.outputs).length + 256
         if (origins.size >= entries || bytes >= Math.min(most, CACHE_PAGE_BYTES)) {
           return { origins: [...origins.values()], bytes, before: last }
         }
@@ -201,18 +264,14 @@ export class RunReader {
     return nearest
   }
 
+  #originOf({ run, key, id, flow, node, emissions, outputs }: OriginRow): CacheOrigin {
+    const values = readable('run_nodes', { run, node }, () => outputsOf(run, node, outputs, this.#documents))
+    return { key, run: id, flow: shownName(flow), node, emissions, outputs: values ?? [] }
+  }
+
   #snapshot<Result>(read: () => Result): Result {
     return this.#db.transaction(read).deferred()
   }
 }
-
-const originOf = ({ key, id, flow, node, emissions, outputs }: OriginRow): CacheOrigin => ({
-  key,
-  run: id,
-  flow: shownName(flow),
-  node,
-  emissions,
-  outputs: outputs === null ? [] : (JSON.parse(outputs) as StoredOutput[]),
-})
 
 const seqsOf = (runs: readonly SelectedRun[]): string => JSON.stringify(runs.map(({ seq }) => seq))

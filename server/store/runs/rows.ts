@@ -1,6 +1,7 @@
 import type { ResourceAmounts, RunCause, RunError, RunNodeStatus, RunStatus } from '../../../protocol/nouns/run.ts'
 import { readable } from '../file/unreadable.ts'
-import type { StoredOutput, StoredRun, StoredRunNode, WrittenNode } from '../front/runs.ts'
+import type { RunDocument, StoredOutput, StoredRun, StoredRunHead, StoredRunNode, WrittenNode } from '../front/runs.ts'
+import { type DocumentReader, ELSEWHERE, isLong, outputPart, type RunPart } from './documents.ts'
 
 /** How runs and their nodes stand in their tables, for who writes and who reads. */
 
@@ -8,12 +9,18 @@ import type { StoredOutput, StoredRun, StoredRunNode, WrittenNode } from '../fro
 export const ALL_FLOWS = 0
 
 /** The flow by a subquery: SQLite plans a join with a parameter anew each time that it is run, which costs more than the row. */
-export const RUN_COLUMNS = `r.seq, r.id, (SELECT f.name FROM flows f WHERE f.id = r.flow) AS flow, r.status, r.cause, r.created_by, r.seed, r.timeout, r.no_cache, r.grouped,
-  r.idempotency_key, r.version, r."commit", r.origin, r.origin_commit, r.code_commit, r.code_digest, r.inputs, r.resolved, r.inputs_digest, r.result,
-  r.terminal, r.error, r.retry_of, r.attempt, r.created_at, r.started_at, r.finished_at, r.cancel_requested_at,
+const COLUMNS = `r.seq, r.id, (SELECT f.name FROM flows f WHERE f.id = r.flow) AS flow, r.status, r.cause, r.created_by, r.seed, r.timeout, r.no_cache, r.grouped,
+  r.idempotency_key, r.version, r."commit", r.origin, r.origin_commit, r.code_commit, r.code_digest, r.inputs_digest, r.terminal, r.error, r.retry_of, r.attempt,
+  r.created_at, r.started_at, r.finished_at, r.cancel_requested_at,
   (SELECT json_group_array(g.grouped ORDER BY g.position) FROM run_groups g WHERE g.run = r.seq) AS joined`
+export const RUN_COLUMNS = `${COLUMNS}, r.inputs, r.resolved, r.result`
+/** What is long is empty here. */
+export const HEAD_COLUMNS = COLUMNS
+/** What of the inputs and the result a list shows, or all of them when they are short. */
+export const SUMMARY_COLUMNS = `${COLUMNS}, coalesce(r.inputs_summary, r.inputs) AS inputs, r.inputs_summary IS NOT NULL AS inputs_cut,
+  coalesce(r.result_summary, r.result) AS result, r.result_summary IS NOT NULL AS result_cut`
 
-export interface RunRow {
+export interface HeadRow {
   seq: number
   id: string
   flow: string
@@ -31,10 +38,7 @@ export interface RunRow {
   origin_commit: string | null
   code_commit: string | null
   code_digest: string | null
-  inputs: string
-  resolved: string
   inputs_digest: string
-  result: string | null
   terminal: string
   error: string | null
   retry_of: string | null
@@ -47,26 +51,64 @@ export interface RunRow {
   joined: string
 }
 
+/** `ELSEWHERE`: it stands among the documents. */
+export interface RunRow extends HeadRow {
+  inputs: string
+  resolved: string
+  result: string | null
+}
+
+export interface SummaryRow extends HeadRow {
+  inputs: string
+  inputs_cut: number
+  result: string | null
+  result_cut: number
+}
+
 /** What stepped aside for a rename has a mark before its name; people see the name it had. */
 export const shownName = (name: string): string => name.replace(/^~\d+\./, '')
 
-export const runOf = (row: RunRow): StoredRun => readable('runs', { seq: row.seq }, () => parsedRun(row))
+/** With everything that stands beside it. */
+export const runOf = (row: RunRow, documents: DocumentReader): StoredRun =>
+  readable('runs', { seq: row.seq }, () => {
+    const part = (name: RunPart): string | null => (row[name] === ELSEWHERE ? documents.text(row.seq, name) : row[name])
+    return {
+      ...parsedHead(row),
+      inputs: JSON.parse(part('inputs')!) as Record<string, unknown>,
+      resolved: JSON.parse(part('resolved')!) as Record<string, unknown>,
+      result: parsed<Record<string, unknown>>(part('result')),
+    }
+  })
 
-function parsedRun(row: RunRow): StoredRun {
-  const { seq: _seq, grouped, joined, ...same } = row
-  return {
-    ...same,
-    flow: shownName(row.flow),
-    no_cache: row.no_cache === 1,
-    groups: [...(grouped === null ? [] : [grouped]), ...(JSON.parse(joined) as string[])],
-    origin: parsed<Record<string, unknown>>(row.origin),
-    inputs: JSON.parse(row.inputs) as Record<string, unknown>,
-    resolved: JSON.parse(row.resolved) as Record<string, unknown>,
-    result: parsed<Record<string, unknown>>(row.result),
-    terminal: JSON.parse(row.terminal) as string[],
-    error: parsed<RunError>(row.error),
-  }
-}
+export const headOf = (row: HeadRow): StoredRunHead => readable('runs', { seq: row.seq }, () => parsedHead(row))
+
+const parsedHead = (row: HeadRow): StoredRunHead => ({
+  id: row.id,
+  flow: shownName(row.flow),
+  status: row.status,
+  cause: row.cause,
+  created_by: row.created_by,
+  seed: row.seed,
+  timeout: row.timeout,
+  no_cache: row.no_cache === 1,
+  groups: [...(row.grouped === null ? [] : [row.grouped]), ...(JSON.parse(row.joined) as string[])],
+  idempotency_key: row.idempotency_key,
+  version: row.version,
+  commit: row.commit,
+  origin: parsed<Record<string, unknown>>(row.origin),
+  origin_commit: row.origin_commit,
+  code_commit: row.code_commit,
+  code_digest: row.code_digest,
+  inputs_digest: row.inputs_digest,
+  terminal: JSON.parse(row.terminal) as string[],
+  error: parsed<RunError>(row.error),
+  retry_of: row.retry_of,
+  attempt: row.attempt,
+  created_at: row.created_at,
+  started_at: row.started_at,
+  finished_at: row.finished_at,
+  cancel_requested_at: row.cancel_requested_at,
+})
 
 export const NODE_COLUMNS = `n.node, n.position, n.status, n.attempt, n.executions, n.emissions, n.asked, n.granted, n.machine, n.queued_at,
   n.started_at, n.finished_at, n.body_s, n.expected_s, n.cache_key, n.cached_from, n.error, n.parts, n.outputs, n.metrics_dropped`
@@ -94,12 +136,35 @@ export interface NodeRow {
   metrics_dropped: number
 }
 
-export const nodeOf = (row: NodeRow): StoredRunNode => ({
+/** The outputs as the row holds them: some may stand beside it. */
+export const rowOutputs = (outputs: string | null): RowOutput[] | null => parsed<RowOutput[]>(outputs)
+
+/** An output in its row: its value, or `document`. */
+export type RowOutput = Omit<StoredOutput, 'value'> & ({ value: unknown; document?: undefined } | { document: true })
+
+/** With the values that stand beside its row. */
+export const outputsOf = (
+  run: number,
+  node: string,
+  outputs: string | null,
+  documents: DocumentReader,
+): StoredOutput[] | null =>
+  rowOutputs(outputs)?.map(({ document, ...output }) =>
+    document === undefined
+      ? (output as StoredOutput)
+      : { ...output, value: JSON.parse(documents.text(run, outputPart(node, output.port))) },
+  ) ?? null
+
+export const nodeOf = (run: number, row: NodeRow, documents: DocumentReader): StoredRunNode => ({
+  ...nodeHeadOf(row),
+  outputs: outputsOf(run, row.node, row.outputs, documents),
+})
+
+export const nodeHeadOf = ({ outputs: _, ...row }: NodeRow): Omit<StoredRunNode, 'outputs'> => ({
   ...row,
   asked: parsed<ResourceAmounts>(row.asked),
   granted: parsed<ResourceAmounts>(row.granted),
   parts: parsed<Record<string, string>>(row.parts),
-  outputs: parsed<StoredOutput[]>(row.outputs),
   error: parsed<RunError>(row.error),
 })
 
@@ -120,8 +185,11 @@ export const WRITTEN_NODE =
   'node, position, status, attempt, executions, emissions, asked, granted, machine, queued_at, started_at, finished_at, body_s, ' +
   'expected_s, cache_key, cached_from, error, parts, outputs, metrics_dropped'
 
-/** A row of `run_nodes` without its run, as it is bound: it crosses threads so, and the store need not read what it only keeps. */
-export const writtenNode = (node: StoredRunNode): WrittenNode => [
+/**
+ * A row of `run_nodes` without its run, as it is bound: it crosses threads so, and the store need not read what it only keeps. Values
+ * that would make it long are put into `documents`.
+ */
+export const writtenNode = (node: StoredRunNode, documents: RunDocument[]): WrittenNode => [
   node.node,
   node.position,
   node.status,
@@ -140,9 +208,21 @@ export const writtenNode = (node: StoredRunNode): WrittenNode => [
   node.cached_from,
   written(node.error),
   written(node.parts),
-  written(node.outputs),
+  node.outputs === null ? null : writtenOutputs(node.node, node.outputs, documents),
   node.metrics_dropped,
 ]
+
+/** Each value is made JSON once. */
+function writtenOutputs(node: string, outputs: readonly StoredOutput[], documents: RunDocument[]): string {
+  const texts = outputs.map(({ value, ...output }) => {
+    const head = JSON.stringify(output).slice(0, -1)
+    const json = JSON.stringify(value)
+    if (!isLong(json)) return `${head},"value":${json}}`
+    documents.push({ part: outputPart(node, output.port), json })
+    return `${head},"document":true}`
+  })
+  return `[${texts.join(',')}]`
+}
 
 export const parsed = <T>(text: string | null): T | null => (text === null ? null : (JSON.parse(text) as T))
 /** JSON for a column; null stays null. */

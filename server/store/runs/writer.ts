@@ -16,8 +16,10 @@ import type {
   WrittenProgress,
 } from '../front/runs.ts'
 import type { RunCounts } from './counts.ts'
+import { DocumentReader, DocumentWriter, ELSEWHERE, isLong, type RunPart } from './documents.ts'
 import { ProgressWriter } from './progress-writer.ts'
 import { COUNTS, type CountRow, countsOf, RUN_COLUMNS, type RunRow, runOf, whole, written } from './rows.ts'
+import { cutValues } from './run-summary.ts'
 
 interface Moved {
   seq: number
@@ -42,6 +44,8 @@ export class RunWriter {
   readonly #run_counts: RunCounts
   readonly #most_queued: number
   readonly #progress: ProgressWriter
+  readonly #documents: DocumentWriter
+  readonly #stored: DocumentReader
   readonly #flow: Statement<number>
   readonly #byKey: Statement<RunRow>
   readonly #byId: Statement<RunRow>
@@ -64,6 +68,8 @@ export class RunWriter {
     this.#run_counts = counts
     this.#most_queued = most_queued
     this.#progress = new ProgressWriter(db)
+    this.#documents = new DocumentWriter(db)
+    this.#stored = new DocumentReader(db)
     const pluck = <Value>(sql: string): Statement<Value> => db.prepare(sql).pluck() as Statement<Value>
     const select = `SELECT ${RUN_COLUMNS} FROM runs r`
     this.#flow = pluck('SELECT id FROM flows WHERE name = ? AND deleted = 0')
@@ -71,8 +77,8 @@ export class RunWriter {
     this.#byId = db.prepare(`${select} WHERE r.id = ?`)
     this.#insert = db.prepare(
       `INSERT INTO runs (id, flow, status, cause, created_by, seed, timeout, no_cache, grouped, idempotency_key, version, "commit", origin,
-       origin_commit, inputs, resolved, inputs_digest, retry_of, attempt, created_at)
-       VALUES (?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       origin_commit, inputs, resolved, inputs_digest, retry_of, attempt, created_at, inputs_summary)
+       VALUES (?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
     this.#join = db.prepare(
       `INSERT OR IGNORE INTO run_groups (grouped, created_at, run, position)
@@ -84,7 +90,7 @@ export class RunWriter {
        WHERE id = ? AND status = 'queued' RETURNING seq, flow`,
     )
     this.#finish = db.prepare(
-      `UPDATE runs SET status = ?, result = ?, terminal = ?, error = ?, finished_at = ?
+      `UPDATE runs SET status = ?, result = ?, result_summary = ?, terminal = ?, error = ?, finished_at = ?
        WHERE id = ? AND status = 'running' AND epoch = ? RETURNING seq, flow`,
     )
     this.#cancel = db.prepare(
@@ -124,7 +130,8 @@ export class RunWriter {
     }
     // Strictly increasing, whatever the clock does: lists of runs are in this order.
     const created_at = Math.max(Math.floor(now_us), (this.#last.get() ?? 0) + 1)
-    this.#insert.run(
+    const [inputs, resolved] = [columnOf(run.inputs), columnOf(run.resolved)]
+    const { lastInsertRowid } = this.#insert.run(
       run.id,
       flow,
       run.cause,
@@ -138,13 +145,15 @@ export class RunWriter {
       run.commit,
       written(run.origin),
       run.origin_commit,
-      JSON.stringify(run.inputs),
-      JSON.stringify(run.resolved),
+      inputs.text,
+      resolved.text,
       run.inputs_digest,
       run.retry_of,
       run.attempt,
       created_at,
+      inputs.summary,
     )
+    this.#writeLong(Number(lastInsertRowid), { inputs: inputs.long, resolved: resolved.long })
     for (const group of run.groups.slice(1)) this.#join.run(group, run.id, group)
     this.#run_counts.move(flow, null, 'queued')
     if (event !== null) this.#events.write(event)
@@ -159,7 +168,7 @@ export class RunWriter {
   #there(flow: number, created_by: string, key: string, groups: readonly string[]): StoredRun | null {
     const row = this.#byKey.get(flow, created_by, key)
     if (!row) return null
-    const there = runOf(row)
+    const there = runOf(row, this.#stored)
     const missing = groups.filter(group => !there.groups.includes(group))
     for (const group of missing) this.#join.run(group, there.id, group)
     return missing.length === 0 ? there : this.#get(there.id)
@@ -176,9 +185,11 @@ export class RunWriter {
   /** The progress of a run that is not running under this epoch is dropped with its end. */
   finish(finish: FinishRun, progress: WrittenProgress | null, then: ClaimRun | null): FinishedRun {
     const { id, epoch, status, result, terminal, error, finished_at, events } = finish
+    const column = result === null ? null : columnOf(result)
     const moved = this.#finish.get(
       status,
-      written(result),
+      column?.text ?? null,
+      column?.summary ?? null,
       JSON.stringify(terminal),
       written(error),
       whole(finished_at),
@@ -186,6 +197,7 @@ export class RunWriter {
       epoch,
     )
     if (moved) {
+      this.#writeLong(moved.seq, { result: column?.long ?? null })
       if (progress !== null) this.#progress.write(moved.seq, progress)
       this.#run_counts.move(moved.flow, 'running', status)
       for (const event of events) this.#events.write(event)
@@ -229,10 +241,31 @@ export class RunWriter {
   }
 
   loaded(interrupted: number): LoadedRuns {
-    return { queued: this.#queued.all().map(runOf), interrupted, counts: countsOf(this.#counts.all()) }
+    const queued: LoadedRuns['queued'] = []
+    for (const row of this.#queued.iterate()) {
+      // What cannot be read of it shows now, not at its claim.
+      const { id, flow } = runOf(row, this.#stored)
+      queued.push({ id, flow })
+    }
+    return { queued, interrupted, counts: countsOf(this.#counts.all()) }
+  }
+
+  #writeLong(run: number, parts: { readonly [Part in RunPart]?: string | null }): void {
+    for (const [part, json] of Object.entries(parts)) if (json) this.#documents.write(run, part, json)
   }
 
   #get(id: string): StoredRun {
-    return runOf(this.#byId.get(id)!)
+    return runOf(this.#byId.get(id)!, this.#stored)
   }
+}
+
+/** How a value stands in its row: as it is, or beside it with what lists show of it. */
+export function columnOf(value: Readonly<Record<string, unknown>>): {
+  text: string
+  summary: string | null
+  long: string | null
+} {
+  const json = JSON.stringify(value)
+  if (!isLong(json)) return { text: json, summary: null, long: null }
+  return { text: ELSEWHERE, summary: JSON.stringify(cutValues(value).values), long: json }
 }

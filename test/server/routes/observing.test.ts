@@ -111,6 +111,7 @@ describe('every integer of a query is bounded on both sides', () => {
     for (const route of served.routes) {
       const path = route.path
         .replace('{name}', route.path.startsWith('/messages') ? 'boiler.raw' : 'boiler')
+        .replace('{flow}.{node}', 'boiler.smoother')
         .replace('{id}', run.id)
       for (const [name, schema] of Object.entries(route.query?.properties ?? {})) {
         const { type, minimum, maximum } = schema as { type?: string; minimum?: number; maximum?: number }

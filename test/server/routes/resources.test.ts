@@ -18,7 +18,7 @@ describe('flavors over HTTP', () => {
     const mine = { name: 'mine', cpus: 2, gpus: null, ram: 2048, duration_s: 60 }
     assert.deepEqual([made.status, made.json], [200, mine])
     assert.deepEqual((await asking.ask('PUT', '/flavors/yours', { body: {} })).json.cpus, null)
-    assert.deepEqual((await asking.ask('GET', '/flavors?limit=1')).json, { items: [mine], count: 2 })
+    assert.deepEqual((await asking.ask('GET', '/flavors?limit=1')).json, { items: [mine], count: 2, next: 1 })
     assert.equal(await asking.status('DELETE', '/flavors/yours'), 204)
     assert.equal(await asking.code('DELETE', '/flavors/yours'), 'flavor_not_found')
   })

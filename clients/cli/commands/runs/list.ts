@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Run } from '../../../../protocol/nouns/run.ts'
+import type { RunSummary } from '../../../../protocol/nouns/run.ts'
 import { type Context, connect } from '../../context.ts'
 import { countOf } from '../../counts.ts'
 import { shortTime } from '../../output/figures.ts'
@@ -25,7 +25,7 @@ export function addRunsList(runs: Command, context: Context): void {
         const client = connect(context, command)
         const selection = selectionOf(flow, options)
         const { count, counts } = await client.runs.page(selection, 1)
-        const items: Run[] = []
+        const items: RunSummary[] = []
         for await (const run of client.runs.list(selection, Math.min(most, PAGE))) if (items.push(run) >= most) break
         if (options.json) return output.json({ items, count, counts })
         if (items.length === 0) return output.note('there are no such runs; start one with "svc run <flow>"')
@@ -35,7 +35,7 @@ export function addRunsList(runs: Command, context: Context): void {
     )
 }
 
-const runsTable = (items: readonly Run[], width: number | undefined): string[] =>
+const runsTable = (items: readonly RunSummary[], width: number | undefined): string[] =>
   table(
     items,
     [

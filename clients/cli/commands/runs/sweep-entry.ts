@@ -1,10 +1,10 @@
-import type { CreateRun, Run } from '../../../../protocol/nouns/run.ts'
+import type { CreateRun, Run, RunSummary } from '../../../../protocol/nouns/run.ts'
 
 /** One combination of a sweep. */
 export interface Entry {
   readonly request: CreateRun
   /** Its newest run; null while there is none. */
-  run: Run | null
+  run: Run | RunSummary | null
   /** Started by this command; on a dry run, to be started. */
   is_started: boolean
 }

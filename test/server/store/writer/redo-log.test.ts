@@ -209,7 +209,7 @@ function randomWrites(random: () => number): () => RunWrite {
   const taken = (from: string[]): string => from.splice(Math.floor(random() * from.length), 1)[0]!
   const progress = (id: string) => ({
     id,
-    nodes: [nodeRow('a', { body_s: random() }), nodeRow('b', { position: 1 })].map(writtenNode),
+    nodes: [nodeRow('a', { body_s: random() }), nodeRow('b', { position: 1 })].map(node => writtenNode(node, [])),
     chunks: [{ name: 'a.loss', bytes: Buffer.alloc(16, 1).toString('base64') }],
     artifacts: [],
   })

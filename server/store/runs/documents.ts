@@ -1,0 +1,65 @@
+import { limits } from '../../../protocol/limits.ts'
+import type { Connection, Statement } from '../file/database.ts'
+
+/**
+ * Long values of runs, beside their rows: JSON in pieces of UTF-8, so that a reader holds one piece and never a value. A column of
+ * `runs` whose value stands here is `ELSEWHERE`; an output of a node says so by `document` (`StoredOutput`).
+ */
+export const ELSEWHERE = ''
+
+export type RunPart = 'inputs' | 'resolved' | 'result'
+/** Node ids and ports have no colon. */
+export const outputPart = (node: string, port: string): string => `outputs:${node}:${port}`
+
+/** Would it make its row long? */
+export const isLong = (json: string): boolean => json.length > limits.RUN_DOCUMENT_CHARACTERS
+
+/** Inside the caller's transaction. */
+export class DocumentWriter {
+  readonly #put: Statement
+  readonly #drop: Statement
+
+  constructor(db: Connection) {
+    this.#put = db.prepare('INSERT INTO run_documents (run, part, piece, json) VALUES (?, ?, ?, ?)')
+    this.#drop = db.prepare('DELETE FROM run_documents WHERE run = ? AND part = ?')
+  }
+
+  /** In the place of what was there. */
+  write(run: number, part: string, json: string): void {
+    this.#drop.run(run, part)
+    const bytes = Buffer.from(json)
+    for (let piece = 0, at = 0; at < bytes.length; piece++, at += limits.RUN_DOCUMENT_PIECE_BYTES)
+      this.#put.run(run, part, piece, bytes.subarray(at, at + limits.RUN_DOCUMENT_PIECE_BYTES))
+  }
+}
+
+/** Prepares nothing before it is asked: a file of an older release has no documents, and none of its rows leads to one. */
+export class DocumentReader {
+  readonly #db: Connection
+  #one: Statement<Buffer> | null = null
+  #all: Statement<Buffer> | null = null
+
+  constructor(db: Connection) {
+    this.#db = db
+  }
+
+  /** One after the other, each read when it is asked for: between two the caller may let others read. */
+  *pieces(run: number, part: string): Generator<Buffer, void, undefined> {
+    this.#one ??= this.#prepared('AND piece = ?')
+    for (let piece = 0; ; piece++) {
+      const json = this.#one.get(run, part, piece)
+      if (json === undefined) return
+      yield json
+    }
+  }
+
+  text(run: number, part: string): string {
+    this.#all ??= this.#prepared('ORDER BY piece')
+    return Buffer.concat(this.#all.all(run, part)).toString()
+  }
+
+  #prepared(which: string): Statement<Buffer> {
+    const sql = `SELECT json FROM run_documents WHERE run = ? AND part = ? ${which}`
+    return this.#db.prepare(sql).pluck() as Statement<Buffer>
+  }
+}
