@@ -36,6 +36,7 @@ import type {
   RenameFlow,
   ResumedFlow,
   RevokedToken,
+  RunWrite,
   Sample,
   SaveFlow,
   StoredUser,
@@ -96,6 +97,8 @@ export class Store implements WatchedThread {
   #outbox: StoreRequest[] = []
   /** It has not answered for so long; 0: it answers. */
   #silent_ms = 0
+  /** The text of a long write of a run is being made. */
+  #making: Promise<void> | null = null
   /** Readers do not see all that was answered. */
   #unseen = false
 
@@ -214,11 +217,7 @@ export class Store implements WatchedThread {
   }
 
   readonly runs: RunStore = new RunClient({
-    write: async request => {
-      // Inputs of 1 MiB stand in it twice. Nothing else is asked of a run that is not there yet, so it may be overtaken.
-      const text = request.type === 'create_run' ? await inSlices(jsonTextSteps(request)) : JSON.stringify(request)
-      return this.#call(id => ({ type: 'run_write', id, text }))
-    },
+    write: request => this.#writeRun(request),
     read: (request, given) => this.#reader.call(request, given),
     now_us: () => this.#clock.now_us(),
     seen: () => this.#seen(),
@@ -353,6 +352,23 @@ export class Store implements WatchedThread {
     this.#damage_followers.push(follower)
   }
 
+  /** In the order of the calls. The text of a long one is made in slices, and those that are called meanwhile wait for it. */
+  #writeRun<Result>(request: RunWrite): Promise<Result> {
+    const post = (text: string): Promise<Result> => this.#call(id => ({ type: 'run_write', id, text }))
+    if (this.#making === null && !isLong(request)) return post(JSON.stringify(request))
+    const text = (this.#making ?? Promise.resolve()).then(() => inSlices(jsonTextSteps(request)))
+    const answered = text.then(post)
+    const made = text.then(
+      () => {},
+      () => {},
+    )
+    this.#making = made
+    void made.then(() => {
+      if (this.#making === made) this.#making = null
+    })
+    return answered
+  }
+
   #control<Result>(request: ControlRequest): Promise<Result> {
     return this.#call(id => ({ type: 'control', id, request }))
   }
@@ -380,4 +396,26 @@ export class Store implements WatchedThread {
     this.#worker.postMessage(this.#outbox)
     this.#outbox = []
   }
+}
+
+/** JSON of more than this, about, is made in slices: a result of 16 MiB takes some hundred milliseconds. */
+const AT_ONCE = 32 * 1024
+
+/** Looks no further than it must. */
+function isLong(value: unknown): boolean {
+  let left = AT_ONCE
+  const weigh = (one: unknown): void => {
+    left -= typeof one === 'string' ? one.length : 8
+    if (left < 0 || typeof one !== 'object' || one === null) return
+    if (Array.isArray(one)) {
+      for (let at = 0; at < one.length && left >= 0; at++) weigh(one[at])
+      return
+    }
+    for (const key in one) {
+      if (left < 0) return
+      weigh((one as Record<string, unknown>)[key])
+    }
+  }
+  weigh(value)
+  return left < 0
 }
