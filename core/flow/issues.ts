@@ -6,11 +6,14 @@ import type { World } from './facts.ts'
 /**
  * What is doubtful about a flow's wiring while the other flows are as they are now. Derived on read: an issue goes away by
  * itself when the flow or message that was missing appears.
+ *
+ * Of a flow that only batch runs can wake, a message that nothing makes is an input that each run is given, and no doubt.
  */
 export function issuesOf(flow: string, document: NormalDocument, world: World): Issue[] {
   const issues: Issue[] = []
   const declared = new Set(document.inputs.map(input => input.message))
   for (const node of document.nodes) for (const port of node.ports.outputs) declared.add(port.message)
+  const isBatchOnly = onlyRunsWake(document)
   for (const node of document.nodes)
     for (const port of node.ports.inputs) {
       const add = (code: string, message: string): void => {
@@ -21,7 +24,8 @@ export function issuesOf(flow: string, document: NormalDocument, world: World): 
       const name = port.message.slice(dot + 1)
       const reads = `Port "${port.name}" of node "${node.id}" reads "${port.message}"`
       if (owner === flow) {
-        if (!declared.has(name)) add('unknown_message', `${reads}, which nothing in this flow produces.`)
+        if (!declared.has(name) && !isBatchOnly)
+          add('unknown_message', `${reads}, which nothing in this flow produces.`)
         continue
       }
       const facts = world.flow(owner)
@@ -33,3 +37,8 @@ export function issuesOf(flow: string, document: NormalDocument, world: World): 
     }
   return issues
 }
+
+/** Nobody can publish to it: it declares no input, no node publishes by itself, and it reads no other flow. */
+const onlyRunsWake = ({ nodes, inputs }: NormalDocument): boolean =>
+  inputs.length === 0 &&
+  nodes.every(({ type, ports }) => type === 'code' && ports.inputs.every(({ message }) => !message.includes('.')))

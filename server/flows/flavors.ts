@@ -1,5 +1,6 @@
-import { ramMb, refuseRam } from '../../core/flow/resources.ts'
-import { ServiceError } from '../../protocol/errors.ts'
+import { flavorConflicts, ramMb, refuseRam } from '../../core/flow/resources.ts'
+import { type ErrorPlace, ServiceError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
 import { isName } from '../../protocol/names.ts'
 import type { EventType } from '../../protocol/nouns/event.ts'
 import type { Flavor, PutFlavor } from '../../protocol/nouns/flavor.ts'
@@ -26,6 +27,9 @@ export interface LiveFlavorsParts {
   announce(type: EventType, flow: null, more: Record<string, unknown>): void
 }
 
+/** Nodes that a refusal names. */
+const NODES_NAMED = 20
+
 /** The flavors, in memory over the store: nodes are checked against them on save, and ask for them each time they are built. */
 export class LiveFlavors implements Flavors {
   readonly #parts: LiveFlavorsParts
@@ -45,7 +49,10 @@ export class LiveFlavors implements Flavors {
     return { items: all.slice(offset, offset + limit), count: all.length }
   }
 
-  /** Nodes that ask for it get the new numbers from their next call on; a flow is not saved again for it. */
+  /**
+   * Nodes that ask for it get the new numbers from their next call on; a flow is not saved again for it. In turn with the saves of flows,
+   * so that none is checked against a flavor that changes meanwhile (Node rule 1).
+   */
   async put(name: string, { cpus, gpus, ram, duration_s }: PutFlavor, by: string): Promise<Flavor> {
     const refusal = refuseRam(ram ?? null)
     if (refusal !== null)
@@ -61,10 +68,33 @@ export class LiveFlavors implements Flavors {
       ram: ramMb(ram ?? null),
       duration_s: duration_s ?? null,
     }
-    const stored = await this.#parts.store.put(flavor)
-    this.#flavors.set(name, stored)
-    this.#parts.announce('flavor_changed', null, { flavor: stored, name, action: 'saved', by })
-    return stored
+    return this.#parts.flows.inTurn(async () => {
+      this.#refuseConflicts(flavor)
+      const stored = await this.#parts.store.put(flavor)
+      this.#flavors.set(name, stored)
+      this.#parts.announce('flavor_changed', null, { flavor: stored, name, action: 'saved', by })
+      return stored
+    })
+  }
+
+  #refuseConflicts(flavor: Flavor): void {
+    const errors: ErrorPlace[] = []
+    const nodes: string[] = []
+    for (const { name: flow, document } of this.#parts.flows.all()) {
+      for (const node of document.nodes) {
+        if (node.resources.flavor !== flavor.name) continue
+        const [conflict] = flavorConflicts(node, flavor)
+        if (conflict === undefined) continue
+        const { dimension, node: own, flavor: given } = conflict
+        nodes.push(`"${flow}.${node.id}" (${dimension}: ${own})`)
+        errors.push({ loc: `body.${dimension}`, msg: `is ${given}; node "${flow}.${node.id}" asks for ${own} itself` })
+      }
+    }
+    if (nodes.length === 0) return
+    const more = nodes.length <= NODES_NAMED ? '' : `, and ${nodes.length - NODES_NAMED} more`
+    const named = `${nodes.sort().slice(0, NODES_NAMED).join(', ')}${more}`
+    const text = `Nodes that ask for the flavor "${flavor.name}" give other numbers themselves: ${named}.`
+    throw new ServiceError('flavor_conflict', text, { errors: errors.slice(0, limits.ERROR_PLACES) })
   }
 
   /** In turn with the saves of flows, so that none is checked against a flavor that goes meanwhile (Node rule 3). */

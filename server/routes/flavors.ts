@@ -27,7 +27,7 @@ export function flavorRoutes({ flavors }: { flavors: Flavors }): Route[] {
       params: { name: created(FlavorName) },
       body: PutFlavor,
       answers: { 200: Flavor },
-      refuses: ['bad_resources', 'too_many_flavors', 'disk_full'],
+      refuses: ['bad_resources', 'flavor_conflict', 'too_many_flavors', 'disk_full'],
       handle: async ({ params, body, user }) => ok(await flavors.put(params.name, body, user.name)),
     }),
     route({

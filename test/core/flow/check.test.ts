@@ -217,6 +217,14 @@ describe('wiring', () => {
     )
   })
 
+  test('an input that only batch runs give is no issue of a flow that nothing else can wake', () => {
+    const issuesOf = (nodes: FlowNode[], inputs: FlowDocument['inputs'] = []) =>
+      checkDocument('f', { nodes, inputs: inputs! }, worldOf(boiler), rules).issues.map(issue => issue.code)
+    assert.deepEqual(issuesOf([code('a', 'x', 'y'), code('b', 'y seed', 'z')]), [])
+    assert.deepEqual(issuesOf([code('a', 'x', 'y')], [{ message: 'other', dtype: 'float' }]), ['unknown_message'])
+    assert.deepEqual(issuesOf([code('a', 'x boiler.raw', 'y')]), ['unknown_message'])
+  })
+
   test('a flow may name its own message with the flow in front, and means it', () => {
     const { document, issues } = checkDocument(
       'f',

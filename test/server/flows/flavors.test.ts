@@ -94,3 +94,21 @@ test('a flavor does not go while a flow that was checked against it is on its wa
   await saving
   assert.equal(kept.size, 1)
 })
+
+test('an edit that would give a dimension of which a node says another number itself is refused, naming every such node', async () => {
+  const { live, kept, events, flow } = flavors()
+  flow('boiler', { flavor: 'small', ram: 512 }, { flavor: 'small' })
+  flow('kettle', { flavor: 'small', ram: '0.5G' })
+  const told = await refusal(live.put('small', { cpus: 1, gpus: 0, ram: 1024 }, 'ada'))
+  assert.match(told, /^flavor_conflict: .*"boiler\.n0".*ram.*"kettle\.n0"/)
+  assert.deepEqual([kept.get('small'), live.find('small'), events], [SMALL, SMALL, []])
+  await live.put('small', { cpus: 2, ram: '0.5G' }, 'ada')
+  assert.equal(live.find('small')!.cpus, 2)
+})
+
+test('an edit waits for the save of a flow that is on its way, and sees what it saved', async () => {
+  const { live, flow, inTurn } = flavors()
+  const saved = inTurn(async () => flow('boiler', { flavor: 'small', cpus: 1 }))
+  assert.match(await refusal(live.put('small', { cpus: 3 }, 'ada')), /^flavor_conflict: /)
+  await saved
+})
