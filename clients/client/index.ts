@@ -8,5 +8,6 @@ export type { LiveSocket, LiveSocketOptions, ValueFrame } from './live-socket.ts
 export type { SeriesOptions } from './metrics.ts'
 export type { List } from './pages.ts'
 export type { CreatedRun } from './runs/keyed-runs.ts'
+export type { LogSelection } from './runs/run-logs.ts'
 export { hasEnded, type WaitOptions } from './runs/run-wait.ts'
 export type { RunSelection, RunsPage } from './runs/runs.ts'

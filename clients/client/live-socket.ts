@@ -1,6 +1,7 @@
 import { WebSocket } from 'ws'
 import type { Problem } from '../../protocol/errors.ts'
 import type { EngineEvent } from '../../protocol/nouns/event.ts'
+import type { RunLogPage } from '../../protocol/nouns/run-log.ts'
 import { ClientError } from './client-error.ts'
 import { problemText } from './problem-text.ts'
 
@@ -31,6 +32,10 @@ export interface LiveSocketOptions {
   onValue?(frame: ValueFrame): void
   /** Given, engine events are followed too. */
   onEvent?(event: EngineEvent): void
+  /** The log of a run that is followed, from a position on; asked again for each connection. */
+  readonly log?: () => { readonly run: string; readonly after: number }
+  /** Lines of it were stored, or the run has ended. */
+  onLog?(page: RunLogPage): void
   /** `url` of the engine that answers; null while there is none. */
   onLink?(url: string | null): void
   /** The engine follows for us from here on; after each connection. */
@@ -142,6 +147,8 @@ export class LiveSocket {
     }
     const names = (this.#options.names ?? []).filter(name => !this.#versions.has(name))
     socket.send(JSON.stringify({ type: 'subscribe', names, flows: [...this.#flows], events: this.#wantsEvents }))
+    const log = this.#options.log?.()
+    if (log !== undefined) socket.send(JSON.stringify({ type: 'follow_logs', ...log }))
   }
 
   #hear(text: string): void {
@@ -162,6 +169,8 @@ export class LiveSocket {
       case 'subscribed':
         this.#isFollowing = true
         return this.#options.onFollowing?.()
+      case 'log_lines':
+        return this.#options.onLog?.(frame as unknown as RunLogPage)
       default:
         return this.#event(frame as EngineEvent)
     }

@@ -11,11 +11,13 @@ import type {
   RunStatus,
   RunSummary,
 } from '../../../protocol/nouns/run.ts'
+import type { RunLogLine, RunLogPage } from '../../../protocol/nouns/run-log.ts'
 import type { Calls } from '../calls.ts'
 import { type Export, type ExportForm, openExport } from '../exports/exports.ts'
 import { type List, readPages } from '../pages.ts'
 import { type CreatedRun, KeyedRuns } from './keyed-runs.ts'
 import { followRun } from './run-follow.ts'
+import { followLog, type LogSelection, readLog } from './run-logs.ts'
 import { type Attempt, signalOf, type WaitOptions, waitForRun } from './run-wait.ts'
 
 /** Which runs are meant; times are RFC 3339. */
@@ -127,6 +129,26 @@ export class Runs {
   /** The run once it has ended, however it ended. */
   wait(id: string, options: WaitOptions = {}): Promise<Run> {
     return waitForRun(() => this.get(id, { ...signalOf(options), once: true }), options)
+  }
+
+  /** A page of what its bodies have logged and printed. */
+  logPage(id: string, selection: LogSelection & { limit?: number } = {}): Promise<RunLogPage> {
+    return this.#calls.get(`${pathOf(id)}/logs`, { ...selection })
+  }
+
+  /** Every line that is there now. */
+  async *log(id: string, selection: LogSelection = {}): AsyncGenerator<RunLogLine, void, undefined> {
+    yield* readLog(page => this.logPage(id, page), selection)
+  }
+
+  /** The same, and then each line as it is stored, until the run has ended. */
+  followLog(
+    id: string,
+    selection: LogSelection = {},
+    { signal }: { signal?: AbortSignal } = {},
+  ): AsyncGenerator<RunLogLine, void, undefined> {
+    const address = { url: this.#calls.url, token: this.#token }
+    return followLog(page => this.logPage(id, page), address, id, selection, signal)
   }
 
   /** What happens in the run, from its creation to its end, each event once. */

@@ -1,0 +1,49 @@
+import { type Command, Option } from 'commander'
+import type { LogLevel, RunLogLine } from '../../../../protocol/nouns/run-log.ts'
+import { type Context, connect } from '../../context.ts'
+import { wholeOf } from '../../counts.ts'
+import type { Output } from '../../output/output.ts'
+import { printable } from '../../output/text.ts'
+
+/** As protocol/nouns/run-log.ts has them, which is not loaded for it. */
+const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
+
+interface LogsOptions {
+  readonly follow?: boolean
+  readonly after?: number
+  readonly node?: string
+  readonly level?: LogLevel
+  readonly json?: boolean
+}
+
+export function addRunsLogs(runs: Command, context: Context): void {
+  runs
+    .command('logs')
+    .description('what the bodies of a run have logged and printed')
+    .argument('<run>', 'its id')
+    .option('--follow', 'go on with lines as they come, until the run has ended')
+    .option('--after <seq>', 'the lines behind this one', wholeOf('--after'))
+    .option('--node <node>', 'the lines of this node alone')
+    .addOption(new Option('--level <level>', 'the lines that are at least so bad').choices(LEVELS))
+    .option('--json', 'print a JSON document for each line')
+    .action(async (id: string, options: LogsOptions, command: Command) => {
+      const client = connect(context, command)
+      const { after, node, level } = options
+      const selection = {
+        ...(after === undefined ? {} : { after }),
+        ...(node === undefined ? {} : { node }),
+        ...(level === undefined ? {} : { level }),
+      }
+      const { output } = context
+      const print = options.json ? (line: RunLogLine) => output.jsonLine(line) : lineOf(output)
+      const lines = options.follow ? client.runs.followLog(id, selection) : client.runs.log(id, selection)
+      for await (const line of lines) print(line)
+      const { dropped } = await client.runs.logPage(id, { after: Number.MAX_SAFE_INTEGER })
+      if (dropped > 0) output.note(`${dropped} lines were not kept: they were over the bounds of the run`)
+    })
+}
+
+const lineOf =
+  (output: Output) =>
+  ({ ts, node, level, text }: RunLogLine): void =>
+    output.raw(`${ts} ${level.padEnd(5)} ${node}: ${printable(text)}`)

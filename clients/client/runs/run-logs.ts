@@ -1,0 +1,82 @@
+import type { LogLevel, RunLogLine, RunLogPage } from '../../../protocol/nouns/run-log.ts'
+import { ClientError } from '../client-error.ts'
+import type { Address } from '../live-socket.ts'
+
+/** Which lines of a run are meant. */
+export interface LogSelection {
+  /** Lines behind this one: `seq` of the last that you have. */
+  after?: number
+  /** Of this node alone, by its id. */
+  node?: string
+  /** At least this level. */
+  level?: LogLevel
+}
+
+export type LogPages = (selection: LogSelection) => Promise<RunLogPage>
+
+/** Lines that are there now, page by page. */
+export async function* readLog(
+  page: LogPages,
+  selection: LogSelection,
+): AsyncGenerator<RunLogLine, number | null, undefined> {
+  for (let after = selection.after ?? 0; ; ) {
+    const { items, next_after } = await page({ ...selection, after })
+    yield* items
+    if (next_after === null || next_after === after) return next_after
+    after = next_after
+  }
+}
+
+/**
+ * Lines as they are stored, each once, until the run has ended: by the flows websocket, which goes on behind the last line that came when it
+ * was lost and is there again.
+ */
+export async function* followLog(
+  page: LogPages,
+  address: Address,
+  id: string,
+  selection: LogSelection,
+  signal?: AbortSignal,
+): AsyncGenerator<RunLogLine, void, undefined> {
+  // Here a run that is not there is refused, and what is there is chosen by the engine.
+  let after = yield* readLog(page, selection)
+  if (after === null) return
+  const { LiveSocket } = await import('../live-socket.ts')
+  const pages: RunLogPage[] = []
+  let change = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<never>()
+  ended.promise.catch(() => {})
+  const abort = (): void => ended.reject(signal?.reason)
+  signal?.addEventListener('abort', abort)
+  const socket = new LiveSocket({
+    find: () => address,
+    log: () => ({ run: id, after: after ?? 0 }),
+    onLog: frame => {
+      pages.push(frame)
+      after = frame.next_after ?? after
+      change.resolve()
+    },
+    onNotice: text => ended.reject(new ClientError('refused', text)),
+    onFailure: ended.reject,
+  })
+  try {
+    signal?.throwIfAborted()
+    for (;;) {
+      await Promise.race([ended.promise, change.promise])
+      change = Promise.withResolvers<void>()
+      for (let next = pages.shift(); next !== undefined; next = pages.shift()) {
+        for (const line of next.items) if (isChosen(line, selection)) yield line
+        if (next.next_after === null) return
+      }
+    }
+  } finally {
+    signal?.removeEventListener('abort', abort)
+    socket.close()
+  }
+}
+
+/** As protocol/nouns/run-log.ts has them, which is not loaded for it. */
+const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
+
+const isChosen = (line: RunLogLine, { node = line.node, level = 'debug' }: LogSelection): boolean =>
+  line.node === node && LEVELS.indexOf(line.level) >= LEVELS.indexOf(level)
