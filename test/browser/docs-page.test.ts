@@ -40,8 +40,8 @@ test('the docs page shows the routes, signs in and tries one, asks nobody else, 
   await page.locator('.auth-container', { hasText: 'Token URL' }).locator('button.authorize').click()
   await page.waitForSelector('.auth-container >> text=Logout')
   await page.click('.btn-done')
-  await page.click('#operations-users-get_users_me')
-  await page.click('#operations-users-get_users_me .execute')
+  await page.click('#operations-users-getOwnUser')
+  await page.click('#operations-users-getOwnUser .execute')
   await page.waitForSelector('.live-responses-table .response-col_status >> text=200')
 
   assert.deepEqual({ complaints, strangers }, { complaints: [], strangers: [] })
