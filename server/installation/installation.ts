@@ -245,7 +245,7 @@ function prepareDirectory(place: Place): void {
 }
 
 /** A damaged key is refused and never replaced: what was encrypted or signed under it would be lost. */
-function readOrMakeKey(path: string): string {
+export function readOrMakeKey(path: string): string {
   if (!existsSync(path)) {
     const { privateKey } = generateKeyPairSync('ed25519')
     writePrivate(path, privateKey.export({ type: 'pkcs8', format: 'pem' }), { durable: true })

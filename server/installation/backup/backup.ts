@@ -15,8 +15,9 @@ import {
 import { dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
 import { ServiceError } from '../../../protocol/errors.ts'
-import { DATABASE_FILE, QUARANTINE_FILE } from '../../../protocol/installation.ts'
+import { DATABASE_FILE, KEY_FILE, QUARANTINE_FILE } from '../../../protocol/installation.ts'
 import { VERSION } from '../../../protocol/version.ts'
+import { readOrMakeKey } from '../installation.ts'
 import { readTar, TarWriter } from './tar.ts'
 
 const MANIFEST = 'manifest.json'
@@ -169,6 +170,8 @@ export function restore(data_dir: string, file: string): Omit<BackedUp, 'file'> 
     rmSync(part, { force: true })
     throw new ServiceError('bad_backup', `${file} cannot be used: the database in it is damaged (${damage}).`)
   }
+  // Beside a database with users the engine makes no key of its own: a lost key would go unnoticed.
+  readOrMakeKey(join(data_dir, KEY_FILE))
   renameSync(part, database)
   syncFolder(data_dir)
   return found

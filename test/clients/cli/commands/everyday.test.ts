@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, writeFileSync } from 'node:fs'
+import { isAbsolute, join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { ApiDouble, type Scripted } from '../../../kit/api-double.ts'
+import { ROOT } from '../../../kit/sources.ts'
 import { directoryFor, eventually } from '../../../kit/spawned.ts'
 import { svc } from '../../../kit/svc-against.ts'
 import { svcInProcess } from '../../../kit/svc-in-process.ts'
@@ -88,6 +89,15 @@ describe('svc flows', () => {
     assert.equal(code, 3)
     assert.match(stderr, /has no node "smoth"\. Did you mean "smooth"\? Its nodes: smooth, read\./)
   })
+})
+
+test('an example folder is put as it lies, with the file that its node reads', async t => {
+  const { requests } = await against(t, { 'PUT /flows/mine': { answer: SAVED } }, [
+    ...['flows', 'put', 'mine', join(ROOT, 'docs/examples/machine')],
+  ])
+  const { document } = requests[0]!.body as { document: { nodes: { id: string; settings: { file: string } }[] } }
+  const { file } = document.nodes.find(({ id }) => id === 'replay')!.settings
+  assert.ok(isAbsolute(file) && existsSync(file), file)
 })
 
 describe('svc nodes', () => {

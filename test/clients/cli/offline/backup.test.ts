@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { backup, restore } from '../../../../server/installation/backup/backup.ts'
+import { Installation } from '../../../../server/installation/installation.ts'
 import { artifactPath } from '../../../../threads/calls/artifact-files.ts'
 import { directoryFor } from '../../../kit/spawned.ts'
 import { saving, startStore } from '../../../kit/stored.ts'
@@ -23,6 +24,7 @@ async function running(t: TestContext) {
   const { store, journal, close } = await startStore(t, data_dir)
   const document = { nodes: [], inputs: [{ message: 'x', dtype: 'float' as const }] }
   await store.saveFlow(saving('boiler', { document }))
+  await store.users.put({ name: 'ada', password_hash: '$argon2id$secret', superuser: true, create: true })
   journal.declare('boiler.x', 'float')
   const artifact = stored(data_dir, randomBytes(100_000))
   writeFileSync(join(data_dir, 'key.pem'), 'the key')
@@ -47,11 +49,14 @@ test('a backup of a store that goes on writing is restored as of one commit, wit
   assert.equal(statSync(file).mode & 0o777, 0o600)
   const target = join(directoryFor(t), 'restored')
   restore(target, file)
-  assert.equal(existsSync(join(target, 'key.pem')), false)
+  assert.notEqual(readFileSync(join(target, 'key.pem'), 'utf8'), 'the key', 'a new one')
   assert.equal(readFileSync(artifactPath(join(target, 'artifacts'), artifact)).length, 100_000)
   const db = new Database(join(target, 'engine.db'), { readonly: true })
   assert.equal(db.pragma('integrity_check', { simple: true }), 'ok')
   db.close()
+  // Refused without a key beside a database that holds users.
+  const place = { data_dir: target, global: false, database_path: null, cwd: target, environment: {} }
+  Installation.open(place).close()
   const again = await startStore(t, target)
   assert.deepEqual((await again.store.commits('boiler', { limit: 10, offset: 0 })).count, 1)
 })
