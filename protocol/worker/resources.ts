@@ -23,6 +23,9 @@ export const WaitingNode = Type.Object({
   asked: ResourceAmounts,
   needs: ResourceAmounts,
   since: Type.String(),
+  device: Type.Union([Type.String(), Type.Null()], {
+    description: 'The label that it needs a worker for; such nodes have a line of their own.',
+  }),
   position: Type.Integer({ description: 'In the line, from 1.' }),
 })
 export const WorkerResources = Type.Object({

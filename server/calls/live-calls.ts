@@ -54,8 +54,10 @@ export class LiveCall {
     const { node } = this.#request
     try {
       const asked = askedBy(node, flavorOf)
-      if (asked === null) return this.#place(null)
-      this.#claim = resources.claim({ node: node.qualified, run: null, asked })
+      const { device } = node
+      if (asked === null && device === null) return this.#place(null)
+      const amounts = asked ?? { cpus: null, gpus: null, ram_mb: null, flavor: null }
+      this.#claim = resources.claim({ node: node.qualified, run: null, asked: amounts, device })
     } catch (error) {
       return this.#refused(error)
     }

@@ -24,6 +24,8 @@ export interface ResourceRequest {
   /** Null in live execution. */
   readonly run: string | null
   readonly asked: ResourceAmounts
+  /** The label of the worker that it needs; null: the engine's own machine will do. */
+  readonly device: string | null
 }
 
 /** What a node holds until it is released. */
@@ -75,6 +77,8 @@ export class ResourceDesk implements Workers {
   readonly #waiting = new Map<number, Entry>()
   /** Those for whom the books have no room, in their order. */
   readonly #beyond: Entry[] = []
+  /** Those that name a device. Only a worker can carry its label, never the engine's own machine, so they are in no line of the books. */
+  readonly #labelled = new Set<Entry>()
   /** When a live node was last announced as waiting, milliseconds. */
   readonly #announced = new Map<string, number>()
   readonly #claim: Claim = newClaim()
@@ -88,13 +92,14 @@ export class ResourceDesk implements Workers {
   }
 
   /** Granted at once when there is room; otherwise the promise waits in the line, and the event `node_queued` tells. */
-  claim({ node, run, asked }: ResourceRequest): Waited {
+  claim({ node, run, asked, device }: ResourceRequest): Waited {
     const { promise, resolve, reject } = Promise.withResolvers<Grant>()
     const amounts = booked(asked)
     const entry: Entry = {
       node,
       run,
       asked,
+      device,
       amounts,
       since_us: this.#parts.steady_us(),
       resolve,
@@ -102,7 +107,10 @@ export class ResourceDesk implements Workers {
       ticket: 0,
       waits: false,
     }
-    if (isNothing(amounts)) resolve({ ticket: 0, machine: LOCAL, cards: [], granted: given(asked, amounts) })
+    if (device !== null) {
+      entry.waits = true
+      this.#labelled.add(entry)
+    } else if (isNothing(amounts)) resolve({ ticket: 0, machine: LOCAL, cards: [], granted: given(asked, amounts) })
     else if (this.#beyond.length > 0 || !this.#ask(entry)) {
       entry.waits = true
       this.#beyond.push(entry)
@@ -138,27 +146,37 @@ export class ResourceDesk implements Workers {
           }),
       })),
       waiting: [
-        ...waiting.flatMap(({ ticket, needs }) => {
-          const entry = this.#waiting.get(ticket)
-          return entry === undefined ? [] : [{ entry, needs }]
-        }),
-        ...this.#beyond.map(entry => ({ entry, needs: this.#needs(entry.amounts) })),
-      ].map(({ entry: { node, run, asked, since_us }, needs }, at) => ({
-        node,
-        run,
-        asked,
-        needs: given(asked, needs),
-        since: this.#parts.shownTime(since_us),
-        position: at + 1,
-      })),
+        ...this.#shown([
+          ...waiting.flatMap(({ ticket, needs }) => {
+            const entry = this.#waiting.get(ticket)
+            return entry === undefined ? [] : [{ entry, needs }]
+          }),
+          ...this.#beyond.map(entry => ({ entry, needs: this.#needs(entry.amounts) })),
+        ]),
+        ...this.#shown([...this.#labelled].map(entry => ({ entry, needs: entry.amounts }))),
+      ],
     }
+  }
+
+  /** A line, its first one first. */
+  #shown(line: readonly { entry: Entry; needs: Amounts }[]): WorkerResources['waiting'] {
+    return line.map(({ entry: { node, run, asked, device, since_us }, needs }, at) => ({
+      node,
+      run,
+      asked,
+      needs: given(asked, needs),
+      since: this.#parts.shownTime(since_us),
+      device,
+      position: at + 1,
+    }))
   }
 
   /** Nobody is granted anything any more. */
   close(): void {
     const error = new ServiceError('interrupted', 'The engine ends.')
     for (const entry of [...this.#waiting.values()]) if (this.#leave(entry)) entry.reject(error)
-    for (const entry of this.#beyond.splice(0)) entry.reject(error)
+    for (const entry of [...this.#beyond.splice(0), ...this.#labelled]) entry.reject(error)
+    this.#labelled.clear()
   }
 
   /** Into the books: granted, or in their line. False when they are full. */
@@ -202,7 +220,9 @@ export class ResourceDesk implements Workers {
   #cancel(entry: Entry): boolean {
     if (!entry.waits) return false
     const beyond = this.#beyond.indexOf(entry)
-    if (beyond >= 0) this.#beyond.splice(beyond, 1)
+    if (this.#labelled.delete(entry)) {
+      // In no line.
+    } else if (beyond >= 0) this.#beyond.splice(beyond, 1)
     else this.#leave(entry)
     entry.waits = false
     entry.reject(new ServiceError('cancelled', `${entry.node} waits for resources no more.`))
@@ -215,13 +235,14 @@ export class ResourceDesk implements Workers {
     return this.#books.cancel(entry.ticket, this.#parts.steady_us())
   }
 
-  #announce({ node, run, asked, amounts }: Entry): void {
+  #announce({ node, run, asked, amounts, device }: Entry): void {
     if (run === null && !this.#isDue(node)) return
     this.#parts.announce('node_queued', node.slice(0, node.indexOf('.')), {
       node,
       run,
       needs: given(asked, this.#needs(amounts)),
-      position: this.#waiting.size + this.#beyond.length,
+      position: device === null ? this.#waiting.size + this.#beyond.length : this.#labelled.size,
+      ...(device === null ? {} : { device }),
     })
   }
 

@@ -61,6 +61,8 @@ export interface RunExecutionParts {
 /** A queue that never has anything: what comes into a run comes at its start. */
 const NO_INGRESS: Ingress = { take: () => false, takeJoined: () => false }
 const TURN_MS = 2
+/** Of a node that names a device and declares nothing else. */
+const NO_AMOUNTS: ResourceAmounts = { cpus: null, gpus: null, ram_mb: null, flavor: null }
 
 /**
  * A batch run: one cascade of the wave engine on the front thread, every body dispatched, apart from the live table. Its
@@ -310,11 +312,13 @@ export class RunExecution {
       return
     }
     record.queued_at ??= this.#parts.now_us()
-    if (asked === null) return this.#call(record, execution, null)
+    const { device } = record.node
+    if (asked === null && device === null) return this.#call(record, execution, null)
+    asked ??= NO_AMOUNTS
     record.asked = asked
     if (record.status !== 'queued') this.#ends.move(record, 'queued')
     this.#parts.progressed()
-    const waited = resources.claim({ node: record.node.qualified, run: id, asked })
+    const waited = resources.claim({ node: record.node.qualified, run: id, asked, device })
     this.#calls.add(waited)
     waited.promise.then(
       grant => {

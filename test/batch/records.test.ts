@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { limits } from '../../protocol/limits.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
 import { BatchStory } from '../kit/batch-story.ts'
-import { sharedEngine } from '../kit/live-engine.ts'
+import { eventually, sharedEngine } from '../kit/live-engine.ts'
 import { code, flow, input, refused } from '../kit/live-story.ts'
 import { StoredFiles } from '../kit/stored-artifacts.ts'
 
@@ -94,4 +94,15 @@ test('an export of a flow or a metric that there is not is refused by its name',
   const metrics = ['measures.body.loss', 'measures.body.los']
   assert.equal(await code(runs.exportRuns({ ...every, metrics, columns: [] })), 'metric_not_found')
   ;(await runs.exportRuns({ ...every, metrics: ['measures.body.loss'], columns: [] })).close()
+})
+
+test('a node whose device no worker carries waits, says so, and can be cancelled', async () => {
+  const story = new BatchStory(live.engine)
+  const node = code('body', 'export default ({ x }) => ({ y: x })', [input('x', 'int')], [], { device: 'bench-7' })
+  await story.save('elsewhere', flow([node], { message: 'x', dtype: 'int' }))
+  const { id } = await story.create('elsewhere', { inputs: { x: 1 } })
+  const status = async () => (await story.node(id, 'body'))?.status
+  await eventually(async () => (await status()) === 'queued', 'its node waits')
+  await live.engine.runs.cancel(id, 'tests')
+  assert.equal((await story.ended(id)).status, 'cancelled')
 })

@@ -24,7 +24,7 @@ function machine() {
   return { desk: ownMachine(events, clock), events, clock }
 }
 const claim = (desk: ResourceDesk, asked: ResourceAmounts, node = 'f.n', run: string | null = 'r1'): Waited =>
-  desk.claim({ node, run, asked })
+  desk.claim({ node, run, asked, device: null })
 /** What came of it by now. */
 async function now(waited: Waited): Promise<Grant | 'waits' | string> {
   const error = (reason: unknown): string => (reason instanceof ServiceError ? reason.code : String(reason))
@@ -184,4 +184,27 @@ test("the engine's own machine has the cores and cards that are configured, and 
   const { cpus, gpus, ram_mb } = localMachine({ cpus: 6, gpus: 200 })
   assert.deepEqual([cpus, gpus], [6, limits.MACHINE_CARDS])
   assert.ok(ram_mb > 0 && ram_mb <= totalmem() / 2 ** 20)
+})
+
+describe('a node that names a device', () => {
+  test('waits for a worker that carries the label, says so, and holds nobody else back', async () => {
+    const { desk, events } = machine()
+    const waited = desk.claim({ node: 'f.n', run: 'r1', asked: ask(1), device: 'bench' })
+    assert.equal(await now(waited), 'waits')
+    assert.partialDeepStrictEqual(events, [{ type: 'node_queued', node: 'f.n', run: 'r1', device: 'bench' }])
+    const after = await granted(claim(desk, ask(4)))
+    assert.partialDeepStrictEqual(desk.resources().waiting, [{ node: 'f.n', run: 'r1', device: 'bench', position: 1 }])
+    desk.release(after)
+    assert.equal(await now(waited), 'waits')
+    waited.cancel()
+    assert.equal(await now(waited), 'cancelled')
+    assert.deepEqual(desk.resources().waiting, [])
+  })
+
+  test('is told of when the engine ends', async () => {
+    const { desk } = machine()
+    const waited = desk.claim({ node: 'f.n', run: null, asked: ask(null), device: 'bench' })
+    desk.close()
+    assert.equal(await now(waited), 'interrupted')
+  })
 })

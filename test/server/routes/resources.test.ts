@@ -45,8 +45,8 @@ describe('flavors over HTTP', () => {
 
 test('the books are read over HTTP: who holds what since when, and who waits for what', async () => {
   const asked = { cpus: 3, gpus: 1, ram_mb: null, flavor: null }
-  const holder = served.workers.claim({ node: 'press.a', run: null, asked })
-  const waiter = served.workers.claim({ node: 'press.b', run: 'r', asked: { ...asked, gpus: 9 } })
+  const holder = served.workers.claim({ device: null, node: 'press.a', run: null, asked })
+  const waiter = served.workers.claim({ device: null, node: 'press.b', run: 'r', asked: { ...asked, gpus: 9 } })
   const { json } = await asking.ask('GET', '/workers/resources')
   assert.deepEqual(json.machines[0].free, { cpus: 1, cards: [1], ram_mb: 1000 })
   assert.equal(json.machines[0].held[0].node, 'press.a')
