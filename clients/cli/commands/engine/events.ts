@@ -59,13 +59,15 @@ async function follow(
   const following = Promise.withResolvers<void>()
   const ended = Promise.withResolvers<never>()
   let waiting: EngineEvent[] | null = []
+  /** Of the list: each may come over the socket, too, also after the answer. */
+  const shown = new Set<string>()
   let wasLost = false
   await followLive({
     find,
     onEvent: event => {
       if ((flow !== undefined && event.flow !== flow) || (type !== undefined && event.type !== type)) return
-      if (waiting === null) show(event)
-      else waiting.push(event)
+      if (waiting !== null) waiting.push(event)
+      else if (!shown.delete(JSON.stringify(event))) show(event)
     },
     onFollowing: following.resolve,
     onLink: url => {
@@ -80,9 +82,11 @@ async function follow(
   })
   await following.promise
   const kept = await list()
-  const shown = new Set(kept.map(event => JSON.stringify(event)))
-  for (const event of kept) show(event)
-  for (const event of waiting) if (!shown.has(JSON.stringify(event))) show(event)
+  for (const event of kept) {
+    shown.add(JSON.stringify(event))
+    show(event)
+  }
+  for (const event of waiting) if (!shown.delete(JSON.stringify(event))) show(event)
   waiting = null
   return ended.promise
 }
