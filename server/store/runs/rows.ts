@@ -2,6 +2,7 @@ import type { ResourceAmounts, RunCause, RunError, RunNodeStatus, RunStatus } fr
 import { readable } from '../file/unreadable.ts'
 import type { RunDocument, StoredOutput, StoredRun, StoredRunHead, StoredRunNode, WrittenNode } from '../front/runs.ts'
 import { type DocumentReader, ELSEWHERE, isLong, outputPart, type RunPart } from './documents.ts'
+import { cutValues } from './run-summary.ts'
 
 /** How runs and their nodes stand in their tables, for who writes and who reads. */
 
@@ -213,7 +214,7 @@ export const writtenNode = (node: StoredRunNode, documents: RunDocument[]): Writ
 ]
 
 /** Each value is made JSON once. */
-function writtenOutputs(node: string, outputs: readonly StoredOutput[], documents: RunDocument[]): string {
+export function writtenOutputs(node: string, outputs: readonly StoredOutput[], documents: RunDocument[]): string {
   const texts = outputs.map(({ value, ...output }) => {
     const head = JSON.stringify(output).slice(0, -1)
     const json = JSON.stringify(value)
@@ -229,3 +230,14 @@ export const parsed = <T>(text: string | null): T | null => (text === null ? nul
 export const written = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
 /** A time for a column. */
 export const whole = (time: number | null): number | null => (time === null ? null : Math.floor(time))
+
+/** How a value stands in its row: as it is, or beside it with what lists show of it. */
+export function columnOf(value: Readonly<Record<string, unknown>>): {
+  text: string
+  summary: string | null
+  long: string | null
+} {
+  const json = JSON.stringify(value)
+  if (!isLong(json)) return { text: json, summary: null, long: null }
+  return { text: ELSEWHERE, summary: JSON.stringify(cutValues(value).values), long: json }
+}

@@ -16,10 +16,9 @@ import type {
   WrittenProgress,
 } from '../front/runs.ts'
 import type { RunCounts } from './counts.ts'
-import { DocumentReader, DocumentWriter, ELSEWHERE, isLong, type RunPart } from './documents.ts'
+import { DocumentReader, DocumentWriter, type RunPart } from './documents.ts'
 import { ProgressWriter } from './progress-writer.ts'
-import { COUNTS, type CountRow, countsOf, RUN_COLUMNS, type RunRow, runOf, whole, written } from './rows.ts'
-import { cutValues } from './run-summary.ts'
+import { COUNTS, type CountRow, columnOf, countsOf, RUN_COLUMNS, type RunRow, runOf, whole, written } from './rows.ts'
 
 interface Moved {
   seq: number
@@ -257,15 +256,4 @@ export class RunWriter {
   #get(id: string): StoredRun {
     return runOf(this.#byId.get(id)!, this.#stored)
   }
-}
-
-/** How a value stands in its row: as it is, or beside it with what lists show of it. */
-export function columnOf(value: Readonly<Record<string, unknown>>): {
-  text: string
-  summary: string | null
-  long: string | null
-} {
-  const json = JSON.stringify(value)
-  if (!isLong(json)) return { text: json, summary: null, long: null }
-  return { text: ELSEWHERE, summary: JSON.stringify(cutValues(value).values), long: json }
 }

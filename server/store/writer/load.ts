@@ -13,6 +13,7 @@ import { readableTables } from '../file/unreadable.ts'
 import type { Loaded, StoredValue } from '../front/replies.ts'
 import type { RunWrite } from '../front/requests.ts'
 import { hasPayload } from '../history/series.ts'
+import { LONG_ROWS_SEEN } from '../runs/long-rows.ts'
 import type { RunWriter } from '../runs/writer.ts'
 import { readWaiting } from '../waiting/load.ts'
 import { readHeld, readStates } from './live-state.ts'
@@ -22,7 +23,7 @@ import { REDO_MARK } from './transaction.ts'
 
 const EPOCH = 'engine_epoch'
 /** Settings of the store's own. */
-const OWN: ReadonlySet<string> = new Set([EPOCH, SEEDED, REDO_MARK])
+const OWN: ReadonlySet<string> = new Set([EPOCH, SEEDED, REDO_MARK, LONG_ROWS_SEEN])
 
 /** Of the newest start that there was; 0 before the first. */
 export const lastEpoch = (db: Connection): number => Number(setting(db, EPOCH) ?? 0)

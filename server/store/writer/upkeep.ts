@@ -9,6 +9,7 @@ import { type Connection, databaseFile } from '../file/database.ts'
 import type { DiskUse } from '../file/disk-use.ts'
 import { RollupSweep } from '../history/rollup-sweep.ts'
 import type { HistoryWriter } from '../history/writer.ts'
+import { LongRows } from '../runs/long-rows.ts'
 import { WantedVersions } from '../waiting/wanted.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { Intake } from './intake.ts'
@@ -53,6 +54,7 @@ export class Upkeep {
   readonly #parts: Parts
   readonly #compaction: Compaction
   readonly #rollups: RollupSweep
+  readonly #long_rows: LongRows
   readonly #page_bytes: number
   #looked = 0
   #closed_until = 0
@@ -63,6 +65,7 @@ export class Upkeep {
     this.#parts = parts
     this.#compaction = new Compaction(parts.db, parts.blobs, parts.bounds.compact_every_changes)
     this.#rollups = new RollupSweep(parts.db, parts.disk, parts.age_us, parts.bounds.history_bytes / 2)
+    this.#long_rows = new LongRows(parts.db)
     // When SQLite starts its log over it cuts the file back to this, below the length at which we write it back: so the length says
     // how much there is to write back, and most of the file need not be extended anew.
     parts.db.pragma(`journal_size_limit = ${Math.floor((parts.bounds.wal_bytes * 3) / 8)}`)
@@ -84,6 +87,7 @@ export class Upkeep {
       this.#closeBins(),
       this.#drop(),
       this.#rollups.isDue() && commit.upkeep(() => this.#rollups.step()),
+      this.#long_rows.isDue() && commit.upkeep(() => this.#long_rows.step()),
       this.#compaction.isDue() && commit.upkeep(() => this.#compaction.step()),
     ]
     this.#coarsen()

@@ -3,7 +3,11 @@ import { test } from 'node:test'
 import { limits } from '../../../../protocol/limits.ts'
 import type { Run, RunNode } from '../../../../protocol/nouns/run.ts'
 import { databaseFile, openReader } from '../../../../server/store/file/database.ts'
-import type { JsonText, RunPage } from '../../../../server/store/front/runs.ts'
+import type { JsonText, RunPage, StoredRunList } from '../../../../server/store/front/runs.ts'
+import { RunCurves } from '../../../../server/store/runs/curves.ts'
+import { RunReader } from '../../../../server/store/runs/reader.ts'
+import { RunSelections } from '../../../../server/store/runs/selection.ts'
+import { opened, settle } from '../../../kit/opened-store.ts'
 import { saving, startStore, temporaryDirectory } from '../../../kit/stored.ts'
 import { everyRun, newRun, nodeRow, ranRun, textOf } from '../../../kit/stored-runs.ts'
 
@@ -136,4 +140,46 @@ test('a run whose documents are gone is put aside and answered without them', as
   assert.deepEqual([shown.inputs, shown.result], [{ rate: 1 }, null])
   const nodes = (await whole(await store.runs.nodesText(run.id))) as { items: RunNode[] }
   assert.equal(nodes.items[0]!.outputs, null)
+})
+
+test('what a release of before wrote into its rows is read there, and moved out of them in steps', async t => {
+  const data_dir = temporaryDirectory(t)
+  const first = await startStore(t, data_dir)
+  await first.store.saveFlow(saving('boiler'))
+  const ids: string[] = []
+  const value = longText(8_000)
+  for (let at = 0; at < 3; at++)
+    ids.push((await ranRun(first.store.runs, newRun('boiler'), { nodes: [nodeRow('fit')] })).id)
+  await first.store.close()
+  const { default: Database } = await import('better-sqlite3')
+  const old = new Database(databaseFile(data_dir))
+  const long = JSON.stringify({ log: value, loss: 0.5 })
+  const output = { port: 'y', message: 'log', value, count: 1, digest: 'd' }
+  old.prepare('UPDATE runs SET inputs = ?, resolved = ?, result = ?').run(long, long, long)
+  old.prepare('UPDATE run_nodes SET outputs = ?').run(JSON.stringify([output]))
+  old.prepare("DELETE FROM settings WHERE name = 'long_rows_seen'").run()
+  const reader = new RunReader(old, new RunSelections(old), new RunCurves(old), () => 0)
+  const shown = (list: StoredRunList) => list.items.map(({ id, result, truncated }) => ({ id, result, truncated }))
+  const expected = ids.toReversed().map(id => ({ id, result: { loss: 0.5 }, truncated: true }))
+  assert.deepEqual(shown(reader.list(page())), expected)
+  assert.equal(reader.get(ids[0]!)!.result!['log'], value)
+  old.close()
+
+  const store = opened(data_dir)
+  settle(store)
+  store.close()
+  const db = new Database(databaseFile(data_dir))
+  t.after(() => db.close())
+  const lengths = db
+    .prepare('SELECT octet_length(inputs), octet_length(resolved), octet_length(result) FROM runs')
+    .raw()
+  assert.deepEqual(lengths.all(), [
+    [0, 0, 0],
+    [0, 0, 0],
+    [0, 0, 0],
+  ])
+  const after = new RunReader(db, new RunSelections(db), new RunCurves(db), () => 0)
+  assert.deepEqual(shown(after.list(page())), expected)
+  assert.deepEqual(after.get(ids[2]!)!.inputs, { log: value, loss: 0.5 })
+  assert.deepEqual(after.nodes(ids[2]!)[0]!.outputs, [output])
 })
