@@ -18,6 +18,7 @@ const NAMES = [
   'cache',
   'calls',
   'runs-list',
+  'logs',
   'export',
   'artifacts',
 ]
