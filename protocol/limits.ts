@@ -319,6 +319,8 @@ export const limits = {
   CHUNK_BYTES: 4 * MIB,
 
   // processes
+  /** Of the log on standard output, not read yet. */
+  LOG_OUTPUT_BYTES: MIB,
   SERVE_LOG_BYTES: 5 * MIB,
   MODULE_CACHE_BYTES: 32 * MIB,
   RESTARTS_PER_MINUTE: 5,

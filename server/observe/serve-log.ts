@@ -50,6 +50,7 @@ export class ServeLog implements Log {
   #flushing = false
   #lost = 0
   #isClosed = false
+  #also: (bytes: Uint8Array) => void = () => {}
 
   constructor(options: ServeLogOptions) {
     this.#path = options.path
@@ -73,6 +74,12 @@ export class ServeLog implements Log {
     this.flush()
   }
 
+  /** Lines from now on go there, too. */
+  alsoTo(write: (bytes: Uint8Array) => void): void {
+    this.flush()
+    this.#also = write
+  }
+
   /** Writes what waits. */
   flush(): void {
     if (this.#waiting.length === 0 || this.#isClosed) return
@@ -86,6 +93,7 @@ export class ServeLog implements Log {
     } catch {
       this.#lost += lines.length
     }
+    this.#also(bytes)
     this.#size += bytes.length
     if (this.#size > this.#most) this.#cutBack()
   }

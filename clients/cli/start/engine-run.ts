@@ -3,6 +3,7 @@ import { limits } from '../../../protocol/limits.ts'
 import { EXIT, type ExitCode } from '../../../protocol/settings.ts'
 import { problemText } from '../../client/problem-text.ts'
 import type { FromEngine } from './engine-channel.ts'
+import { LOG_OUTPUT, logOutput } from './log-output.ts'
 
 /** What `server/main.ts` offers, as far as this side of the import direction needs it. */
 export type Serve = (options: {
@@ -17,7 +18,10 @@ export interface Served {
   url: string
   lines: readonly string[]
   notes: readonly string[]
-  log: { error(event: string, fields: { error: unknown }): void }
+  log: {
+    error(event: string, fields: { error: unknown }): void
+    alsoTo(write: (bytes: Uint8Array) => void): void
+  }
   close(): Promise<void>
 }
 
@@ -33,7 +37,7 @@ const REFUSALS: Partial<Record<ErrorCode, ExitCode>> = {
  * which also happens when the supervisor is killed. It ends with 1 after an exception that nobody caught.
  */
 export async function engineProcess(load: () => Promise<Serve>): Promise<void> {
-  const [restarted_after, ...argv] = process.argv.slice(2)
+  const [restarted_after, log, ...argv] = process.argv.slice(2)
   const life: { served: Served | null; isEnding: boolean } = { served: null, isEnding: false }
 
   const end = (code: number): void => {
@@ -75,8 +79,10 @@ export async function engineProcess(load: () => Promise<Serve>): Promise<void> {
     process.exit(exit_code)
   }
   const { url, lines, notes } = life.served
-  if (stopEarly === null) await tell({ type: 'ready', url, lines, notes })
-  else end(stopEarly)
+  if (stopEarly !== null) return end(stopEarly)
+  await tell({ type: 'ready', url, lines, notes })
+  // Behind what the start has to say.
+  if (log === 'log') life.served.log.alsoTo(logOutput(LOG_OUTPUT))
 }
 
 /** What the person who wanted to start it is told of a start that failed. */

@@ -60,9 +60,11 @@ export class Supervisor {
     const port = this.#url === null ? [] : ['--port', new URL(this.#url).port]
     // A session of its own: Ctrl-C reaches the engine once, from here, and not a second time from the terminal. Its standard
     // output is our standard error, because our standard output belongs to what a script reads.
-    const engine = fork(this.#options.entry, [restarted_after, ...this.#options.argv, ...port], {
+    // The log goes there, too, where a program reads it; `--plain` keeps it free.
+    const logs = process.stdout.isTTY !== true && !this.#options.argv.includes('--plain')
+    const engine = fork(this.#options.entry, [restarted_after, logs ? 'log' : '', ...this.#options.argv, ...port], {
       detached: true,
-      stdio: ['ignore', 2, 2, 'ipc'],
+      stdio: logs ? ['ignore', 2, 2, 'ipc', 1] : ['ignore', 2, 2, 'ipc'],
     })
     this.#engine = engine
     engine.on('message', message => this.#hear(message as FromEngine))
