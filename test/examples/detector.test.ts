@@ -133,9 +133,8 @@ describe('the experiment of the detector example', () => {
     assert.match(stdout, /^alarms is succeeded: miss/m)
     const bytes = readFileSync(join(folder, 'model.json'))
     const digest = `sha256:${createHash('sha256').update(bytes).digest('hex')}`
-    const { inputs, result } = (await runsOf('grid')).find(
-      run => (run.result!['model'] as ArtifactReference).digest === digest,
-    )!
+    const runs = await Promise.all((await runsOf('grid')).map(({ id }) => client.runs.get(id)))
+    const { inputs, result } = runs.find(run => (run.result!['model'] as ArtifactReference).digest === digest)!
     assert.deepEqual(inputs, { series: 'machine', window: 6, threshold: 3 })
     assert.equal((result!['model'] as ArtifactReference).size, bytes.length)
     const model = JSON.parse(bytes.toString())
