@@ -180,6 +180,11 @@ const table = {
   // batch runs
   run_not_found: { status: 404, title: 'No such run', next: 'GET /runs lists the runs.' },
   run_ended: { status: 409, title: 'The run has ended', next: 'Retry it with POST /runs/{id}/retry.' },
+  run_in_use: {
+    status: 409,
+    title: 'Another run reuses nodes of this one',
+    next: 'Delete the run that is named first.',
+  },
   run_not_ended: { status: 409, title: 'The run has not ended', next: 'Wait for it, or cancel it.' },
   too_many_runs: { status: 503, title: 'Too many runs wait', next: 'Wait until some have ended.' },
   bad_input: { status: 422, title: 'Bad input of a run', next: 'Correct the inputs named in "errors".' },

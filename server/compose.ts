@@ -321,6 +321,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     dtypeOf: (flow, message) => flows.dtypeOf(flow, message),
     fits,
     hasArtifact: digest => artifacts.has(digest),
+    forgetCached: run => cache.forget(run),
     now_us: front.clock.now_us,
     announce,
     tell: event => fanout.event(event),

@@ -20,7 +20,7 @@ import {
 } from '../../protocol/nouns/run.ts'
 import type { Engine } from '../engine.ts'
 import { jsonBytes } from '../http/long-answer.ts'
-import { type Answer, existing, ok, okLong, type Route, route } from '../http/route.ts'
+import { type Answer, existing, nothing, ok, okLong, type Route, route } from '../http/route.ts'
 import type { JsonText, RunExport, RunSelection } from '../store/front/runs.ts'
 import { closed, listOf, microseconds, okPage, pageQuery, sinceQuery, untilQuery } from './queries.ts'
 
@@ -284,6 +284,20 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       answers: { 200: Run },
       refuses: ['run_ended'],
       handle: async ({ params, user }) => ok(await runs.cancel(params.id, user.name)),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/runs/{id}',
+      who: 'user',
+      tag,
+      summary: 'Removes a run that has ended, with its nodes, metrics and logs; its events stay.',
+      params: { id },
+      answers: { 204: null },
+      refuses: ['run_not_ended', 'run_in_use', 'disk_full'],
+      handle: async ({ params, user }) => {
+        await runs.delete(params.id, user.name)
+        return nothing
+      },
     }),
     route({
       method: 'POST',

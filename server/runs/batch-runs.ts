@@ -70,6 +70,8 @@ export interface Runs {
   nodes(id: string): Promise<List<RunNode>>
   cancel(id: string, by: string): Promise<Run>
   retry(id: string, caller: string): Promise<Run>
+  /** With its nodes, metrics and logs, when it has ended and no other run reuses nodes of it. Its events stay. */
+  delete(id: string, by: string): Promise<void>
   why(id: string, node: string): Promise<RunNodeWhy>
   metricNames(selection: RunSelection): Promise<List<string>>
   series(request: SeriesRequest): Promise<List<MetricSeries>>
@@ -96,6 +98,8 @@ export interface BatchRunsParts {
   dtypeOf(flow: string, message: string): Dtype | null
   fits(value: unknown, dtype: Dtype): { text: string } | null
   hasArtifact(digest: string): boolean
+  /** The stage cache has nothing of the run any more. */
+  forgetCached(run: string): void
   now_us(): number
   announce(type: EventType, flow: string | null, more: Record<string, unknown>): void
   /** To those who watch; the store has it already. */
@@ -264,6 +268,17 @@ export class BatchRuns implements Runs {
     this.#parts.announce('run_cancel_requested', marked.flow, { run: id, by })
     if (!isLive(marked.status)) this.#parts.announce('run_finished', marked.flow, { run: id, status: marked.status })
     return shownRun(marked, this.#parts.now_us())
+  }
+
+  async delete(id: string, by: string): Promise<void> {
+    const run = await this.#existing(id)
+    // First, so that no run finds it any more; and again, for one that was asked for by then.
+    this.#parts.forgetCached(id)
+    const reuser = this.#parts.coordinator.reuser(id)
+    if (reuser !== null) throw new ServiceError('run_in_use', `Run ${reuser} reuses nodes of run ${id}.`)
+    if (!(await this.#parts.store.delete(id))) throw new ServiceError('run_not_found', `There is no run ${id}.`)
+    this.#parts.forgetCached(id)
+    this.#parts.announce('run_deleted', run.flow, { deleted: id, created_by: run.created_by, by })
   }
 
   /** A run that executes is ended also when the disk refuses the mark: it would not outlive a restart, marked or not. */

@@ -157,6 +157,13 @@ export class Coordinator {
     return running?.execution.records.map(record => record.stored(running.run.attempt)) ?? null
   }
 
+  /** A run that is going on has found a node of this one in the stage cache; it may not be written yet. */
+  reuser(id: string): string | null {
+    for (const { run, execution } of this.#running.values())
+      if (execution.records.some(({ cached_from, covered }) => cached_from === id || covered?.run === id)) return run.id
+    return null
+  }
+
   isExecuting(id: string): boolean {
     return this.#running.has(id)
   }

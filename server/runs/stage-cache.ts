@@ -66,6 +66,17 @@ export class StageCache {
     this.#keep(origin)
   }
 
+  /** The run is deleted, or about to be. */
+  forget(run: string): void {
+    for (const [key, { origin, bytes }] of this.#entries) {
+      if (origin.run !== run) continue
+      this.#entries.delete(key)
+      this.#bytes -= bytes
+      // An older run may have the key, too.
+      this.#complete = false
+    }
+  }
+
   /** Null: the caller computes the key, and says `settle` when that is over. Else somebody does: look again afterwards. */
   lead(key: string): Promise<void> | null {
     const led = this.#led.get(key)

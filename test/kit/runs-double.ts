@@ -152,6 +152,12 @@ export class RunsDouble implements Runs {
     return this.#shown(run)
   }
 
+  async delete(id: string): Promise<void> {
+    const { status } = this.#existing(id)
+    if (isLive(status)) throw new ServiceError('run_not_ended', `Run ${id} is ${status}.`)
+    this.#runs.delete(id)
+  }
+
   async retry(id: string, caller: string): Promise<Run> {
     const before = this.#existing(id)
     if (isLive(before.status)) throw new ServiceError('run_not_ended', `Run ${id} is ${before.status}.`)

@@ -100,6 +100,11 @@ export class Runs {
     return (await this.#calls.json<Run>({ method: 'POST', path: `${pathOf(id)}/cancel` })).body
   }
 
+  /** With its nodes, metrics and logs; one that has ended, and whose nodes no other run reuses. */
+  async delete(id: string): Promise<void> {
+    await this.#calls.json({ method: 'DELETE', path: pathOf(id) })
+  }
+
   /** A new run with the inputs of this one, of the flow as it stands now. */
   async retry(id: string): Promise<Run> {
     return (await this.#calls.json<Run>({ method: 'POST', path: `${pathOf(id)}/retry` })).body

@@ -138,6 +138,7 @@ export type RunWrite =
   | { type: 'claim_run'; claim: ClaimRun }
   | { type: 'finish_run'; finish: FinishRun; progress: WrittenProgress | null; then: ClaimRun | null }
   | { type: 'cancel_run'; id: string; at: number }
+  | { type: 'delete_run'; id: string }
   | { type: 'run_progress'; progress: WrittenProgress }
 
 /** Writes that are answered when they are on disk. */

@@ -72,6 +72,10 @@ export class RunClient implements RunStore {
     return this.#write({ type: 'finish_run', finish, progress: progress && written(progress), then })
   }
 
+  delete(id: string): Promise<boolean> {
+    return this.#write({ type: 'delete_run', id })
+  }
+
   requestCancel(id: string, at: number): Promise<StoredRun | null> {
     return this.#write({ type: 'cancel_run', id, at })
   }

@@ -9,6 +9,7 @@ import { runGroups } from './0006-run-groups.ts'
 import { codeCommit } from './0007-code-commit.ts'
 import { runLogs } from './0008-run-logs.ts'
 import { runDocuments } from './0009-run-documents.ts'
+import { runDeletes } from './0010-run-deletes.ts'
 
 export interface Migration {
   readonly number: number
@@ -27,6 +28,7 @@ export const migrations: readonly Migration[] = [
   codeCommit,
   runLogs,
   runDocuments,
+  runDeletes,
 ]
 
 export const schemaVersion = (db: Connection): number => db.pragma('user_version', { simple: true }) as number

@@ -34,6 +34,11 @@ export class RunCounts {
     }
   }
 
+  /** It is deleted. */
+  remove(flow: number, from: RunStatus): void {
+    for (const which of [flow, ALL_FLOWS]) this.#add(which, from, -1)
+  }
+
   /** At the end of a transaction. */
   write(): void {
     for (const [flow, statuses] of this.#moved)

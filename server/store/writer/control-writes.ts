@@ -117,6 +117,8 @@ export class ControlWrites {
         return runs.claim(request.claim)
       case 'finish_run':
         return runs.finish(request.finish, request.progress, request.then)
+      case 'delete_run':
+        return runs.delete(request.id)
       case 'cancel_run':
         return runs.requestCancel(request.id, request.at)
       case 'run_progress':
