@@ -3,12 +3,14 @@
  * other. Lower is better; `ours_over_rival` is what growth costs.
  */
 import { Agent, request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunningPartner } from './engine.ts'
 import { type Bench, type Contestant, compare, median, progress, type Row, RUNS } from './kit.ts'
 import { startWithRuns } from './stored-runs.ts'
 
 const FEW = 1_000
 const MANY = 1_000_000
+const LARGE = 100
 const REQUESTS = 200
 
 const bench: Bench = {
@@ -26,31 +28,75 @@ const bench: Bench = {
       rival: p50(few, '/runs?limit=50'),
     }
     for (const contestant of Object.values(contestants)) await contestant()
-    return compare({ unit: 'ms', runs: RUNS, ...contestants })
+    return [...(await compare({ unit: 'ms', runs: RUNS, ...contestants })), ...(await largeRows(few))]
   },
 }
 export default bench
 
-function p50({ url, token }: RunningPartner, path: string): Contestant {
+/**
+ * 100 runs whose results are 1 MB each: a page of all of them beside one of 100 small runs, and how long a health check waits at most
+ * while whole runs are read one after the other, asked every millisecond (the floor: while nothing is read).
+ */
+export async function largeRows(few: RunningPartner): Promise<Row[]> {
+  const large = await startWithRuns({ runs: LARGE, result_bytes: 1e6 })
+  const page = 'page of 100, results of 1 MB'
+  const pings = 'health beside reads, 99 of 100'
+  const list = p50(large, '/runs?limit=100')
+  const small = p50(few, '/runs?limit=100')
+  const ask = asker(large)
+  const ids = (JSON.parse(await ask('/runs?limit=100')) as { items: { id: string }[] }).items.map(({ id }) => id)
+  const read = async (): Promise<void> => {
+    for (const id of ids) await ask(`/runs/${id}`)
+  }
+  const pinged = async (beside: Promise<unknown>): Promise<number> => {
+    const taken_ms: number[] = []
+    const ping = asker(large)
+    let isOver = false
+    beside.finally(() => (isOver = true)).catch(() => {})
+    while (!isOver) {
+      const began_ms = performance.now()
+      await ping('/utils/health/')
+      taken_ms.push(performance.now() - began_ms)
+      await sleep(1)
+    }
+    await beside
+    return taken_ms.sort((a, b) => a - b)[Math.floor(taken_ms.length * 0.99)]!
+  }
+  const first = async (contestant: Contestant): Promise<number> => Object.values(await contestant())[0]!
+  return compare({
+    unit: 'ms',
+    runs: RUNS,
+    floor: async () => ({ [pings]: await pinged(sleep(1_000)) }),
+    ours: async () => ({ [page]: await first(list), [pings]: await pinged(read()) }),
+    rival: async () => ({ [page]: await first(small) }),
+  })
+}
+
+/** GETs over a connection of its own; answers the text. */
+function asker({ url, token }: RunningPartner): (path: string) => Promise<string> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  const ask = (): Promise<void> =>
+  return path =>
     new Promise((resolve, reject) => {
       const asked = request(url + path, { agent, headers: { authorization: `Bearer ${token}` } }, answer => {
         let text = ''
         answer.setEncoding('utf8').on('data', chunk => (text += chunk))
         answer.on('end', () => {
-          if (answer.statusCode === 200) resolve()
+          if (answer.statusCode === 200) resolve(text)
           else reject(new RangeError(`GET ${path} answered ${answer.statusCode}: ${text}`))
         })
       })
       asked.on('error', reject)
       asked.end()
     })
+}
+
+function p50(partner: RunningPartner, path: string): Contestant {
+  const ask = asker(partner)
   return async () => {
     const taken_ms: number[] = []
     for (let times = 0; times < REQUESTS; times++) {
       const began_ms = performance.now()
-      await ask()
+      await ask(path)
       taken_ms.push(performance.now() - began_ms)
     }
     return { '50 newest': median(taken_ms) }

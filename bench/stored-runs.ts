@@ -13,11 +13,14 @@ const FLOW = 'stored'
 const FIRST_US = 1_767_225_600_000_000
 const FINISHED = 'succeeded'
 const LOOK_MS = 20
+const PIECE_BYTES = 64 * 1024
 
 export interface StoredRuns {
   runs: number
   /** Curves of each run, and points of each curve. */
   metrics?: number
+  /** Of the result of each run; more than a few KiB stand beside its row. */
+  result_bytes?: number
   points?: number
 }
 
@@ -36,14 +39,16 @@ export async function startWithRuns(stored: StoredRuns): Promise<RunningPartner>
   return engine
 }
 
-function write(file: string, { runs, metrics = 0, points = 0 }: StoredRuns): void {
+function write(file: string, { runs, metrics = 0, points = 0, result_bytes = 0 }: StoredRuns): void {
   const db = new Database(file)
   db.pragma('synchronous = OFF')
   const flow = db.prepare('SELECT id FROM flows WHERE name = ?').pluck().get(FLOW)
   const run = db.prepare(
-    `INSERT INTO runs (seq, id, flow, status, cause, created_by, no_cache, version, "commit", inputs, resolved, inputs_digest, result,
-     attempt, epoch, created_at, started_at, finished_at) VALUES (?, ?, ?, ?, 'api', 'bench', 0, 1, 'c', ?, ?, 'd', ?, 1, 1, ?, ?, ?)`,
+    `INSERT INTO runs (seq, id, flow, status, cause, created_by, no_cache, version, "commit", inputs, resolved, inputs_digest, result, result_summary,
+     attempt, epoch, created_at, started_at, finished_at) VALUES (?, ?, ?, ?, 'api', 'bench', 0, 1, 'c', ?, ?, 'd', ?, ?, 1, 1, ?, ?, ?)`,
   )
+  const piece = db.prepare("INSERT INTO run_documents (run, part, piece, json) VALUES (?, 'result', ?, ?)")
+  const document = Buffer.from(`{"last":1,"text":"${'x'.repeat(result_bytes)}"}`)
   const name = db.prepare('INSERT INTO metric_names (id, name) VALUES (?, ?)')
   const curve = db.prepare('INSERT INTO run_metrics (run, name, chunks, points, last_value) VALUES (?, ?, 1, ?, ?)')
   const chunk = db.prepare('INSERT INTO metric_chunks (run, name, chunk, count, bytes) VALUES (?, ?, 0, ?, ?)')
@@ -53,7 +58,12 @@ function write(file: string, { runs, metrics = 0, points = 0 }: StoredRuns): voi
     for (let seq = 1; seq <= runs; seq++) {
       const inputs = `{"first":${seq}}`
       const at_us = FIRST_US + seq * 1000
-      run.run(seq, uuidv7(), flow, FINISHED, inputs, inputs, `{"last":${seq}}`, at_us, at_us + 10, at_us + 500)
+      const last = `{"last":${seq}}`
+      const [result, summary] = result_bytes === 0 ? [last, null] : ['', last]
+      run.run(seq, uuidv7(), flow, FINISHED, inputs, inputs, result, summary, at_us, at_us + 10, at_us + 500)
+      if (result_bytes > 0)
+        for (let at = 0; at < document.length; at += PIECE_BYTES)
+          piece.run(seq, at / PIECE_BYTES, document.subarray(at, at + PIECE_BYTES))
       for (let at = 1; at <= metrics; at++) {
         for (let step = 0; step < points; step++) {
           columns[step] = step
