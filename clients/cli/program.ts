@@ -4,6 +4,7 @@ import { VERSION } from '../../protocol/version.ts'
 import { ClientError } from '../client/client-error.ts'
 import { addArtifacts } from './commands/artifacts/artifacts.ts'
 import { addCascades } from './commands/cascades/cascades.ts'
+import { addCompletion } from './commands/completion.ts'
 import { addEvents } from './commands/engine/events.ts'
 import { addLogin } from './commands/engine/login.ts'
 import { addLogout } from './commands/engine/logout.ts'
@@ -27,6 +28,7 @@ import { addSweep } from './commands/runs/sweep.ts'
 import { addWhy } from './commands/runs/why.ts'
 import { addUsers } from './commands/users.ts'
 import type { Context } from './context.ts'
+import { addExamples } from './examples.ts'
 import { Failure, failureOf } from './failure.ts'
 import { Interrupts } from './interrupts.ts'
 import { addBackup, addRestore } from './offline/backup.ts'
@@ -62,6 +64,7 @@ const COMMANDS = [
   addRestore,
   addVerify,
   addRepair,
+  addCompletion,
   addHelp,
 ]
 
@@ -78,6 +81,7 @@ export function createProgram(context: Context): Command {
     .configureHelp({ showGlobalOptions: true })
     .exitOverride()
   for (const add of COMMANDS) add(program, context)
+  addExamples(program)
   return program
 }
 

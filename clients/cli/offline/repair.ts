@@ -24,7 +24,7 @@ it), 3 when an engine runs, there is no database, or the directory holds files.
 Examples:
   svc repair /tmp/rescued
   svc --data-dir /broken/svc repair /tmp/rescued
-  svc flows put boiler /tmp/rescued/flows/boiler.json   into a new engine`,
+  svc flows put boiler /tmp/rescued/flows/boiler.json   # into a new engine`,
     )
     .action(async (out_dir: string, options: { json?: boolean }, command: Command) => {
       const { output } = context

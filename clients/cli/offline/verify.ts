@@ -16,8 +16,8 @@ export function addVerify(program: Command, context: Context): void {
 Changes nothing. Ends with 0 when all is whole, 1 when something is damaged, 3 when an engine runs or there is no database.
 
 Examples:
-  svc verify                          the installation beside the code
-  svc verify --data-dir /backup/svc   a copy; an engine may run elsewhere
+  svc verify                          # the installation beside the code
+  svc verify --data-dir /backup/svc   # a copy; an engine may run elsewhere
   svc verify --json | jq .findings`,
     )
     .action(async (options: { json?: boolean }, command: Command) => {

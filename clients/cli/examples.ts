@@ -1,0 +1,93 @@
+import type { Command } from 'commander'
+
+const RUN = '0190f3c2-7b1e-7cc3-98c4-dc0c0c07398f'
+const CASCADE = '0190f3c2-7b1e-7cc3-98c4-dc0c0c073990'
+const DIGEST = `sha256:${'5a'.repeat(32)}`
+
+/**
+ * Lines to paste, by command, printed after the help of each. In one place, so that a test can take each as it stands through a
+ * shell and the parser. The flows are those of `svc serve --example`.
+ */
+const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
+  serve: ['svc serve --example', 'svc serve --port 0 --plain --data-dir /srv/engine'],
+  login: ['svc login https://engine.example --username ada'],
+  logout: ['svc logout', 'svc logout https://engine.example'],
+  status: ['svc status', 'svc status --json'],
+  'flows list': ['svc flows', 'svc flows list --json'],
+  'flows get': ['svc flows get machine > machine.json'],
+  'flows put': [
+    'svc flows put machine machine.json --message "slower"',
+    'svc flows put detector docs/examples/detector',
+  ],
+  'flows set': [
+    'svc flows set machine replay.speed 20',
+    `svc flows set machine alarm.raise_at 3.5 --message "earlier"`,
+  ],
+  'flows enable': ['svc flows enable machine'],
+  'flows disable': ['svc flows disable host'],
+  'flows rename': ['svc flows rename machine mill'],
+  'flows delete': ['svc flows delete host'],
+  'flows history': ['svc flows history machine', 'svc flows history machine c4daa4de'],
+  'flows restore': ['svc flows restore machine c4daa4de'],
+  'flows purge': ['svc flows purge machine'],
+  publish: [
+    'svc publish machine.temperature 5000',
+    `svc publish boiler.limits '{"low": 1, "high": 2}'`,
+    'svc publish boiler.offset -- -5',
+  ],
+  tail: ['svc tail', 'svc tail machine.alarm host', 'svc tail machine.alarm --json --count 1'],
+  'messages list': ['svc messages', 'svc messages list machine'],
+  'messages get': ['svc messages get machine.temperature'],
+  history: ['svc history machine.temperature', 'svc history machine.temperature --bucket 60 --limit 10'],
+  events: ['svc events', 'svc events --follow --flow machine', 'svc events --type node_error --limit 5'],
+  'cascades list': ['svc cascades', 'svc cascades list machine --status interrupted'],
+  'cascades show': [`svc cascades show ${CASCADE}`],
+  'cascades rerun': [`svc cascades rerun ${CASCADE}`],
+  'nodes show': ['svc nodes show machine.alarm'],
+  'nodes errors': ['svc nodes errors machine.alarm'],
+  'nodes ack': ['svc nodes ack machine.alarm'],
+  run: ['svc run detector -p window=12 -p threshold=3', 'svc run detector --local --follow'],
+  sweep: ['svc sweep detector --param window=6,12,24 --param threshold=3,4 --dry-run'],
+  'runs list': ['svc runs', 'svc runs list detector --status failed'],
+  'runs show': [`svc runs show ${RUN}`],
+  'runs diff': [`svc runs diff ${RUN} 0190f3c3-0000-7cc3-98c4-dc0c0c07398f`],
+  'runs logs': [`svc runs logs ${RUN}`],
+  why: [`svc why ${RUN} smooth`],
+  retry: [`svc retry ${RUN}`, 'svc retry --group night'],
+  'export metrics': ['svc export metrics detector --format jsonl', 'svc export metrics --group night -o metrics.csv'],
+  'export runs': ['svc export runs detector -o runs.csv'],
+  'flavors list': ['svc flavors'],
+  'flavors put': ['svc flavors put large --cpus 8 --ram 32G', 'svc flavors put card --gpus 1'],
+  'flavors delete': ['svc flavors delete large'],
+  sync: ['svc sync --diff', 'svc sync flows/boiler.ts'],
+  'modules refresh': ['svc modules refresh'],
+  'artifacts list': ['svc artifacts', 'svc artifacts list --limit 10'],
+  'artifacts get': [`svc artifacts get ${DIGEST} picture.png`],
+  'artifacts put': ['svc artifacts put picture.png'],
+  'artifacts verify': ['svc artifacts verify'],
+  'artifacts sweep': ['svc artifacts sweep'],
+  'users list': ['svc users'],
+  'users add': ['svc users add ada', 'svc users add grafana --password-file secret.txt'],
+  'users remove': ['svc users remove ada'],
+  'users passwd': ['svc users passwd'],
+  completion: [
+    'svc completion bash > ~/.local/share/bash-completion/completions/svc',
+    'svc completion zsh > ~/.zfunc/_svc',
+    'svc completion fish > ~/.config/fish/completions/svc.fish',
+  ],
+  complete: ['svc complete flows get ma'],
+  help: ['svc help', 'svc help flows put'],
+}
+
+export function addExamples(command: Command, path: readonly string[] = []): void {
+  for (const each of command.commands) {
+    const words = [...path, each.name()]
+    addExamples(each, words)
+    const lines = EXAMPLES[words.join(' ')]
+    if (lines === undefined) continue
+    each.addHelpText(
+      'after',
+      `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map(line => `  ${line}`).join('\n')}`,
+    )
+  }
+}

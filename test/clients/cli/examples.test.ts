@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { describe, test } from 'node:test'
+import type { Command } from 'commander'
+import { Interrupts } from '../../../clients/cli/interrupts.ts'
+import { Output } from '../../../clients/cli/output/output.ts'
+import { createProgram } from '../../../clients/cli/program.ts'
+import { ROOT } from '../../kit/sources.ts'
+import { directoryFor } from '../../kit/spawned.ts'
+
+const sink = { write: () => true }
+const newProgram = () =>
+  createProgram({
+    argv: [],
+    output: new Output(sink, sink, {}),
+    environment: {},
+    cwd: ROOT,
+    stdin: process.stdin,
+    interrupts: new Interrupts(),
+  })
+
+const leaves = (command: Command): Command[] =>
+  command.commands.flatMap(each => (each.commands.length > 0 ? leaves(each) : [each]))
+
+const pathOf = (command: Command): string =>
+  command.parent === null ? '' : `${pathOf(command.parent)} ${command.name()}`.trim()
+
+function examplesOf(command: Command): string[] {
+  let text = ''
+  command.configureOutput({ writeOut: part => (text += part) })
+  command.outputHelp()
+  const [, after = ''] = text.split(/^Examples?:$/m)
+  return after.split('\n').flatMap(line => (/^ {2}svc /.test(line) ? [line.trim()] : []))
+}
+
+/** What a shell hands to `svc`, word by word; what it would write goes into a directory of the test. */
+function wordsOf(line: string, cwd: string): string[] {
+  const script = `svc() { printf '%s\\0' "$@" > words; }\n${line.replaceAll('~', cwd)} 2>/dev/null || true`
+  return execFileSync(
+    'bash',
+    [
+      '-c',
+      `mkdir -p .zfunc .local/share/bash-completion/completions .config/fish/completions
+${script}
+cat words`,
+    ],
+    { cwd },
+  )
+    .toString()
+    .split('\0')
+    .slice(0, -1)
+}
+
+describe('the examples in the help', () => {
+  for (const command of leaves(newProgram())) {
+    const path = pathOf(command)
+    test(`of svc ${path} are understood as they stand`, async t => {
+      const examples = examplesOf(command)
+      assert.ok(examples.length > 0, 'it has one')
+      for (const line of examples) {
+        const argv = wordsOf(line, directoryFor(t))
+        const program = newProgram()
+        let ran = ''
+        for (const leaf of leaves(program)) {
+          leaf.action(() => {
+            ran = pathOf(leaf)
+          })
+          leaf.exitOverride().configureOutput({ writeErr: () => {} })
+        }
+        await program.parseAsync(argv, { from: 'user' })
+        assert.notEqual(ran, '', line)
+        // Later ones may say how to go on.
+        if (line === examples[0]) assert.equal(ran, path)
+      }
+    })
+  }
+})
