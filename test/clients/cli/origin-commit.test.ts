@@ -25,6 +25,8 @@ function repository(t: TestContext): { folder: string; commit: string } {
   return { folder, commit: git(folder, 'rev-parse', 'HEAD') }
 }
 
+const RUNNABLE = { flow: 'boiler', version: 1, commit: 'c', content_digest: 'd', code_digest: null }
+
 describe('the commit that a run is stamped with', () => {
   test('is that of the repository around the folder; what git does not track changes nothing', t => {
     const { folder, commit } = repository(t)
@@ -54,7 +56,7 @@ describe('the commit that a run is stamped with', () => {
     test(`goes out with svc ${argv[0]}, together with who started it`, async t => {
       const { folder, commit } = repository(t)
       const api = await ApiDouble.start(t, {
-        'GET /flows/boiler': { answer: { document: { nodes: [] } } },
+        'GET /runs/flows/boiler': { answer: RUNNABLE },
         'POST /runs/flows/boiler': { answer: runOf(1) },
         [`GET /runs/${runId(1)}`]: { answer: runOf(1) },
       })
