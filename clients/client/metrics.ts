@@ -1,4 +1,4 @@
-import type { MetricSeries } from '../../protocol/nouns/run.ts'
+import type { MetricSeriesList } from '../../protocol/nouns/run.ts'
 import type { Calls } from './calls.ts'
 import { type Export, type ExportForm, openExport } from './exports/exports.ts'
 import type { List } from './pages.ts'
@@ -25,7 +25,7 @@ export class Metrics {
   }
 
   /** Curves of the selected runs, or of `run` alone. */
-  series(selection: RunSelection & { run?: string } = {}, options: SeriesOptions = {}): Promise<List<MetricSeries>> {
+  series(selection: RunSelection & { run?: string } = {}, options: SeriesOptions = {}): Promise<MetricSeriesList> {
     return this.#calls.get('/runs/metrics/series', { ...selection, ...options })
   }
 

@@ -243,3 +243,13 @@ export const MetricSeries = Type.Object({
   values: Type.Array(Type.Number()),
 })
 export type MetricSeries = Static<typeof MetricSeries>
+
+/** What is answered of the curves that were asked for. */
+export const MetricSeriesList = Type.Object({
+  items: Type.Array(MetricSeries),
+  count: Type.Integer(),
+  truncated: Type.Boolean({
+    description: `There are more points: at most ${limits.SERIES_POINTS} are answered, the newest run's first. A \`stride\` or the export has them.`,
+  }),
+})
+export type MetricSeriesList = Static<typeof MetricSeriesList>

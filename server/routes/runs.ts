@@ -8,7 +8,7 @@ import {
   CreateRun,
   EXPORT_RUN_COLUMNS,
   type ExportRunColumn,
-  MetricSeries,
+  MetricSeriesList,
   Run,
   RunCounts,
   RunId,
@@ -153,7 +153,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
         { ...selectionQuery, run: Type.Optional(RunId), name: Type.Optional(MetricName), stride },
         closed,
       ),
-      answers: { 200: listOf(MetricSeries) },
+      answers: { 200: MetricSeriesList },
       refuses: ['run_not_found'],
       handle: async ({ query }) =>
         ok(

@@ -10,7 +10,7 @@ import type { List, Page } from '../../protocol/nouns/list.ts'
 import {
   type CreateRun,
   isLive,
-  type MetricSeries,
+  type MetricSeriesList,
   type Run,
   type RunCounts,
   type RunNode,
@@ -74,7 +74,7 @@ export interface Runs {
   delete(id: string, by: string): Promise<void>
   why(id: string, node: string): Promise<RunNodeWhy>
   metricNames(selection: RunSelection): Promise<List<string>>
-  series(request: SeriesRequest): Promise<List<MetricSeries>>
+  series(request: SeriesRequest): Promise<MetricSeriesList>
   exportMetrics(request: ExportMetricsRequest): Promise<RunExport>
   exportRuns(request: ExportRunsRequest): Promise<RunExport>
 }
@@ -312,9 +312,18 @@ export class BatchRuns implements Runs {
     return { items, count: items.length }
   }
 
-  async series(request: SeriesRequest): Promise<List<MetricSeries>> {
-    const items = await this.#parts.store.series(request)
-    return { items, count: items.length }
+  async series(request: SeriesRequest): Promise<MetricSeriesList> {
+    // One point more than may be answered tells whether there are more.
+    const items = await this.#parts.store.series({ ...request, limit: request.limit + 1 })
+    const points = items.reduce((sum, { steps }) => sum + steps.length, 0)
+    const truncated = points > request.limit
+    if (truncated) {
+      const last = items.at(-1)!
+      last.steps.pop()
+      last.values.pop()
+      if (last.steps.length === 0) items.pop()
+    }
+    return { items, count: items.length, truncated }
   }
 
   async exportMetrics(request: ExportMetricsRequest): Promise<RunExport> {

@@ -5,7 +5,7 @@ import type { List } from '../../protocol/nouns/list.ts'
 import {
   type CreateRun,
   isLive,
-  type MetricSeries,
+  type MetricSeriesList,
   type Run,
   type RunNode,
   type RunNodeWhy,
@@ -179,8 +179,8 @@ export class RunsDouble implements Runs {
     return { items: [], count: 0 }
   }
 
-  async series(): Promise<List<MetricSeries>> {
-    return { items: [], count: 0 }
+  async series(): Promise<MetricSeriesList> {
+    return { items: [], count: 0, truncated: false }
   }
 
   async exportMetrics(): Promise<RunExport> {
