@@ -85,3 +85,15 @@ test('lines that were answered are there after a kill, and the log of the interr
   assert.ok(lines.length >= answered)
   assert.ok(lines.every(({ seq, text }, at) => seq === at + 1 && text === `line ${seq}`))
 })
+
+test('svc run --local prints what bodies print', async t => {
+  const cwd = directoryFor(t)
+  const engine = await RealEngine.start(t, { data_dir: `${cwd}/.svc` })
+  const source = `export default () => console.log('to be seen')`
+  await engine.save('prints', { nodes: [{ id: 'talk', type: 'code', source, ports: { inputs: [], outputs: [] } }] })
+  engine.process.child.kill('SIGTERM')
+  await engine.process.ended
+  const local = Spawned.svc(t, { argv: ['run', 'prints', '--local'], cwd })
+  assert.equal((await local.ended).code, 0, local.stderr)
+  assert.ok(local.stdout.includes('to be seen\n'), local.stdout)
+})
