@@ -204,6 +204,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
             Type.String({
               pattern: `^(${EXPORT_RUN_COLUMNS.join('|')})(,(${EXPORT_RUN_COLUMNS.join('|')}))*$`,
               description: `Further columns, with commas between them: ${EXPORT_RUN_COLUMNS.join(', ')}.`,
+              examples: ['seed,group'],
             }),
           ),
         },
