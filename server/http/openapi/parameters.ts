@@ -36,6 +36,9 @@ const EVERYWHERE: Readonly<Record<string, Told>> = {
   format: { description: 'Of the rows.', example: 'csv' },
   raw: { description: 'csv: leave cells that a spreadsheet would take for a formula as they are.', example: false },
   metrics: { description: 'Metric names, with commas between them: a column each.', example: 'detector.train.loss' },
+  after: { description: 'Only what stands behind the item of this number.', example: 0 },
+  level: { description: 'Only lines of this level.', example: 'warn' },
+  columns: { description: 'Further columns, with commas between them.', example: 'seed,group' },
   digest: { description: 'Digest of an artifact.', example: `sha256:${'0123456789abcdef'.repeat(4)}` },
   media_type: {
     description: 'The media type to answer under; application/octet-stream when not given.',

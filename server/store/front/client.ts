@@ -358,14 +358,12 @@ export class Store implements WatchedThread {
     if (this.#making === null && !isLong(request)) return post(JSON.stringify(request))
     const text = (this.#making ?? Promise.resolve()).then(() => inSlices(jsonTextSteps(request)))
     const answered = text.then(post)
-    const made = text.then(
-      () => {},
-      () => {},
-    )
-    this.#making = made
-    void made.then(() => {
+    const done = (): void => {
       if (this.#making === made) this.#making = null
-    })
+    }
+    // Who asked hears of a failure; those that wait behind it only wait.
+    const made: Promise<void> = text.then(done, done)
+    this.#making = made
     return answered
   }
 

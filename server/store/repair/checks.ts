@@ -79,7 +79,9 @@ export function rowChecks(db: Connection): Readonly<Record<string, (row: Row) =>
       expect(pointsIn(bytes) === count, `it holds ${pointsIn(bytes)} points, and its row says ${count}`)
       decodeChunk(bytes, count)
     },
-    run_log_chunks: ({ bytes, count }) => void linesOf(bytes, count),
+    run_log_chunks: ({ bytes, count }) => {
+      linesOf(bytes, count)
+    },
     waiting: row => {
       began_again ??= beganAgain(db)
       const fault = faultOfRow(row, began_again)
