@@ -258,7 +258,7 @@ export function runStories(kind: string, engine: () => Engine): void {
       const { limit: _, offset: __, ...selection } = ALL
       assert.deepEqual(await runs.metricNames(selection), { items: [], count: 0 })
       const series = await runs.series({ ...selection, run: id, name: null, stride: 1, limit: 10 })
-      assert.deepEqual(series, { items: [], count: 0 })
+      assert.deepEqual(series, { items: [], count: 0, truncated: false })
     })
   })
 }
