@@ -3,6 +3,7 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { List } from '../../clients/client/pages.ts'
 import type { Run } from '../../protocol/nouns/run.ts'
 import { code, flow, input, output } from '../kit/live-story.ts'
 import { randomFrom, seed } from '../kit/random.ts'
@@ -81,10 +82,11 @@ async function check(engine: RealEngine, acknowledged: ReadonlyMap<string, strin
     return live.every(count => count === 0)
   })
   const runs = new Map<string, Run>()
-  for (let offset = 0; ; offset += 1000) {
-    const { items } = (await engine.ask('GET', `/runs?limit=1000&offset=${offset}`)).json as { items: Run[] }
-    for (const run of items) runs.set(run.id, run)
-    if (items.length < 1000) break
+  // A page may end before its limit, at its bound of bytes: `next` says where it goes on.
+  for (let offset: number | undefined = 0; offset !== undefined; ) {
+    const page: List<Run> = (await engine.ask('GET', `/runs?limit=1000&offset=${offset}`)).json
+    for (const run of page.items) runs.set(run.id, run)
+    offset = page.next ?? (page.items.length === 1000 ? offset + 1000 : undefined)
   }
   const times = new Map<string, number>()
   if (existsSync(executed))
