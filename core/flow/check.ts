@@ -12,7 +12,7 @@ import type { World } from './facts.ts'
 import { issuesOf } from './issues.ts'
 import { normalize } from './normalize.ts'
 import { Refusals } from './refusals.ts'
-import { dropRepeated, type FlavorLookUp, flavorConflicts, refuseRam } from './resources.ts'
+import { dropRepeated, type FlavorLookUp, flavorConflicts, refuseCards, refuseRam } from './resources.ts'
 
 /** What a type of node allows. */
 export interface NodeType {
@@ -249,8 +249,11 @@ function* checkNodes(
 
 /** Node rules 1 and 2: a flavor that is stored, and no other number beside it for the same dimension. */
 function checkResources(node: NormalNode, at: string, rules: Omit<Rules, 'prepare'>, refusals: Refusals): void {
-  const refusal = refuseRam(node.resources.ram)
-  if (refusal !== null) refusals.add('bad_resources', `${at}.resources.ram`, `node "${node.id}": ${refusal}`)
+  const refuse = (dimension: string, refusal: string | null): void => {
+    if (refusal !== null) refusals.add('bad_resources', `${at}.resources.${dimension}`, `node "${node.id}": ${refusal}`)
+  }
+  refuse('gpus', refuseCards(node.resources.gpus))
+  refuse('ram', refuseRam(node.resources.ram))
   const name = node.resources.flavor
   if (name === null) return
   const flavor = rules.flavor(name)

@@ -28,6 +28,12 @@ export function refuseRam(ram: number | string | null): string | null {
   return null
 }
 
+/** Why this is no number of cards; null when it is one. A card belongs to one node at a time: there is no part of one. */
+export function refuseCards(gpus: number | null): string | null {
+  if (gpus === null || Number.isInteger(gpus)) return null
+  return `${gpus} is not a whole number of cards; a node holds a card alone, so ask for ${Math.ceil(gpus)}`
+}
+
 export interface FlavorConflict {
   /** Where in the node: `resources.cpus`. */
   readonly place: string

@@ -7,7 +7,7 @@ const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =
 
 const amounts = {
   cpus: orNull(Type.Number({ exclusiveMinimum: 0, maximum: 4096 })),
-  gpus: orNull(Type.Integer({ minimum: 0, maximum: 1024 })),
+  gpus: orNull(Type.Integer({ minimum: 0, maximum: 1024, description: 'Whole cards.' })),
   ram: orNull(Type.Number({ exclusiveMinimum: 0, maximum: 1e9, description: 'MB' })),
   duration_s: orNull(Type.Number({ minimum: 0, maximum: 31_536_000, description: 'Expected; no limit.' })),
 }

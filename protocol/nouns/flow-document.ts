@@ -60,6 +60,7 @@ export type OutputPort = Static<typeof OutputPort>
 export const Resources = Type.Object(
   {
     cpus: Type.Optional(nullable(Type.Number({ exclusiveMinimum: 0, maximum: 4096 }))),
+    /** Whole ones; the check says so of each node by its name. */
     gpus: Type.Optional(nullable(Type.Number({ minimum: 0, maximum: 1024 }))),
     ram: Type.Optional(
       nullable(

@@ -275,6 +275,19 @@ describe('the parts of a node', () => {
       assert.equal(refusedNode({ ...a, resources: { ram } })[0], 'bad_resources', ram)
   })
 
+  test('a part of a card, naming the node and the number', () => {
+    for (const [gpus, whole] of [
+      [0.5, 1],
+      [1.5, 2],
+      [0.0001, 1],
+    ] as const)
+      assert.deepEqual(refusedNode({ ...a, resources: { gpus } }), [
+        'bad_resources',
+        `nodes[0].resources.gpus: node "a": ${gpus} is not a whole number of cards; a node holds a card alone, so ask for ${whole}`,
+      ])
+    for (const gpus of [0, 1, 4]) assert.equal(checked({ nodes: [{ ...a, resources: { gpus } }] }).nodes.length, 1)
+  })
+
   test("a flow input's default fits its dtype", () => {
     const inputs = (dtype: string, value: unknown) => ({
       nodes: [],

@@ -98,7 +98,7 @@ describe('a node that asks for resources', () => {
     assert.equal(desk.resources().machines[0]!.held.length, 1)
   })
 
-  test('for a thousandth of a core, half a card and some KB holds at least that', async () => {
+  test('for a thousandth of a core and some KB holds at least that, and of a document of before for half a card a whole one', async () => {
     const { desk } = machine()
     const grant = await granted(claim(desk, ask(0.0001, 0.5, 0.0001)))
     assert.deepEqual([grant.cards, grant.granted], [[0], ask(0.0001, 1, 0.0001)])

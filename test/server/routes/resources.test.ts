@@ -26,6 +26,8 @@ describe('flavors over HTTP', () => {
   test('what is no amount is refused, and named', async () => {
     for (const body of [{ cpus: 0 }, { cpus: '2' }, { gpus: 0.5 }, { ram: -1 }, { duration_s: -1 }, { more: 1 }, []])
       assert.equal(await asking.code('PUT', '/flavors/mine', { body }), 'validation', JSON.stringify(body))
+    const half = await asking.ask('PUT', '/flavors/mine', { body: { gpus: 0.5 } })
+    assert.match(JSON.stringify(half.json.errors), /"body\.gpus".*not 0\.5/)
     const { json } = await asking.ask('PUT', '/flavors/mine', { body: { ram: '2 GB' } })
     assert.deepEqual([json.code, json.errors[0].loc], ['bad_resources', 'body.ram'])
     assert.equal(await asking.code('PUT', '/flavors/9lives', { body: {} }), 'validation')
