@@ -21,6 +21,9 @@ const EXCEPTIONS: readonly { by: RegExp; target: string }[] = [{ by: /^clients\/
 /** Packages with one door. Benches and tests may use them bare: they are the floor, or the other end of the wire. */
 const ONE_DOOR: Record<string, string> = { 'uWebSockets.js': 'server/http/front.ts', piscina: 'threads/pool.ts' }
 
+/** Of the client library. Parquet is made through a file. */
+const NODE_ONLY = /^clients\/client\/(platform\/node\/|exports\/parquet-)/
+
 const TOP_LEVEL = new Set(
   'core threads protocol server clients bench test docs .ci node_modules .git .svc dist'.split(' '),
 )
@@ -95,6 +98,16 @@ describe('imports go one way', () => {
 
   test('core imports no package and no node module', () => {
     const wrong = edges.filter(edge => folderOf(edge.by) === 'core' && edge.target === null && edge.from !== '#atomics')
+    assert.deepEqual(told(wrong), [])
+  })
+
+  test('of the client library only platform/node needs Node: the rest is for browsers too', () => {
+    const wrong = edges.filter(
+      edge =>
+        edge.by.startsWith('clients/client/') &&
+        !NODE_ONLY.test(edge.by) &&
+        (edge.from.startsWith('node:') || edge.from === 'ws' || edge.target?.includes('/platform/')),
+    )
     assert.deepEqual(told(wrong), [])
   })
 

@@ -1,10 +1,9 @@
-import type { Readable } from 'node:stream'
 import type { ArtifactSweep, StoredArtifact, VerifyLine } from '../../protocol/nouns/artifact.ts'
 import type { ArtifactReference } from '../../protocol/values/dtype.ts'
 import { type Calls, unanswered } from './calls.ts'
-import { type ByteSource, TransportError } from './exchange.ts'
 import { type List, readPages } from './pages.ts'
 import { linesOf } from './text-lines.ts'
+import { type ByteSource, type ByteStream, TransportError } from './transport.ts'
 
 export interface PutArtifact {
   /** `application/octet-stream` when not given. */
@@ -25,7 +24,7 @@ export interface GetArtifact {
 }
 
 export interface OpenedArtifact {
-  stream: Readable
+  stream: ByteStream
   /** Bytes in the stream. */
   length: number
   media_type: string
@@ -68,9 +67,9 @@ export class Artifacts {
 
   /** Reads every artifact, and tells about every second how far it is and what is damaged; the last line is `done`. */
   async *verify(): AsyncGenerator<VerifyLine, void, undefined> {
-    const stream = await this.#calls.stream({ method: 'POST', path: '/artifacts/verify' })
+    const { body } = await this.#calls.stream({ method: 'POST', path: '/artifacts/verify' })
     try {
-      for await (const line of linesOf(stream)) yield JSON.parse(line) as VerifyLine
+      for await (const line of linesOf(body)) yield JSON.parse(line) as VerifyLine
     } catch (error) {
       throw unanswered(new TransportError(error, false), this.#calls.url)
     }
@@ -85,16 +84,16 @@ export class Artifacts {
   async get(digest: string, { media_type, from, to }: GetArtifact = {}): Promise<OpenedArtifact> {
     const headers: Record<string, string> = { accept: '*/*' }
     if (from !== undefined || to !== undefined) headers['range'] = `bytes=${from ?? 0}-${to ?? ''}`
-    const stream = await this.#calls.stream({
+    const answer = await this.#calls.stream({
       method: 'GET',
       path: `/artifacts/${encodeURIComponent(digest)}`,
       query: { media_type },
       headers,
     })
     return {
-      stream,
-      length: Number(stream.headers['content-length']),
-      media_type: stream.headers['content-type'] ?? 'application/octet-stream',
+      stream: answer.body,
+      length: Number(answer.headers['content-length']),
+      media_type: answer.headers['content-type'] ?? 'application/octet-stream',
     }
   }
 }

@@ -1,9 +1,7 @@
-import type { IncomingMessage } from 'node:http'
-import { setTimeout } from 'node:timers/promises'
 import type { Problem } from '../../protocol/errors.ts'
 import { ClientError } from './client-error.ts'
-import { type Exchange, type Outgoing, TransportError } from './exchange.ts'
 import { problemText } from './problem-text.ts'
+import { type Answer, type ByteStream, type Outgoing, type Transport, TransportError } from './transport.ts'
 
 const RETRIES = 3
 const BACK_OFF_MS = 250
@@ -29,7 +27,7 @@ export interface Call extends Omit<Outgoing, 'path' | 'body' | 'fresh'> {
 /** A decoded answer with what its head said. */
 export interface Answered<T> {
   readonly status: number
-  readonly headers: IncomingMessage['headers']
+  readonly headers: Answer['headers']
   readonly body: T
 }
 
@@ -42,11 +40,11 @@ export interface Answered<T> {
  */
 export class Calls {
   readonly url: string
-  readonly #exchange: Exchange
+  readonly #transport: Transport
 
-  constructor(url: string, exchange: Exchange) {
+  constructor(url: string, transport: Transport) {
     this.url = url
-    this.#exchange = exchange
+    this.#transport = transport
   }
 
   async get<T>(path: string, query: Query = {}, options: { signal?: AbortSignal; once?: boolean } = {}): Promise<T> {
@@ -56,32 +54,32 @@ export class Calls {
   /** The whole answer, decoded; null for an empty one. */
   json<T>(call: Call): Promise<Answered<T>> {
     return this.#tried(call, async answer => {
-      const text = (await collect(answer)).toString()
-      return { status: answer.statusCode!, headers: answer.headers, body: decode<T>(text, this.url) }
+      const { status, headers, body } = answer
+      return { status, headers, body: decode<T>(await textOf(body), this.url) }
     })
   }
 
   /** The head of the answer and its bytes as they come; once they flow, nothing is tried again. */
-  stream(call: Call): Promise<IncomingMessage> {
+  stream(call: Call): Promise<Answer> {
     return this.#tried(call, async answer => answer)
   }
 
   close(): void {
-    this.#exchange.close()
+    this.#transport.close()
   }
 
-  async #tried<T>(call: Call, read: (answer: IncomingMessage) => Promise<T>): Promise<T> {
+  async #tried<T>(call: Call, read: (answer: Answer) => Promise<T>): Promise<T> {
     const outgoing = outgoingOf(call)
     const most = outgoing.fresh || call.once ? 0 : RETRIES
     for (let tries = 0; ; tries++) {
       let wait_ms = BACK_OFF_MS * 2 ** tries
       try {
-        const answer = await this.#exchange.send(outgoing)
-        const status = answer.statusCode!
+        const answer = await this.#transport.send(outgoing)
+        const { status } = answer
         // What an earlier try may have deleted is gone, as was wanted.
         const isGone = status === 404 && tries > 0 && call.method === 'DELETE'
         if (status < 300 || isGone) return await read(answer)
-        const text = (await collect(answer)).toString()
+        const text = await textOf(answer.body)
         if (tries === most || !RETRYABLE.includes(status)) throw refusal(status, text, this.url)
         const asked_ms = Number(answer.headers['retry-after']) * 1000 || 0
         wait_ms = Math.min(RETRY_AFTER_MS_MAX, Math.max(wait_ms, asked_ms))
@@ -96,12 +94,19 @@ export class Calls {
 }
 
 /** Rejects with the signal's reason. */
-export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
-  try {
-    await setTimeout(ms, undefined, signal === undefined ? {} : { signal })
-  } catch (error) {
-    throw signal?.reason ?? error
-  }
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    const aborted = (): void => {
+      clearTimeout(timer)
+      reject(signal!.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', aborted)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', aborted, { once: true })
+  })
 }
 
 function outgoingOf(call: Call): Outgoing {
@@ -128,19 +133,20 @@ function pathWith(path: string, query: Query): string {
   return text === '' ? path : `${path}?${text}`
 }
 
-async function collect(answer: IncomingMessage): Promise<Buffer> {
-  const parts: Buffer[] = []
+async function textOf(body: ByteStream): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
   let bytes = 0
   try {
-    for await (const part of answer as AsyncIterable<Buffer>) {
+    for await (const part of body) {
       bytes += part.length
       if (bytes > ANSWER_BYTES) throw new RangeError('the answer is too large')
-      parts.push(part)
+      text += decoder.decode(part, { stream: true })
     }
   } catch (error) {
     throw new TransportError(error, false)
   }
-  return Buffer.concat(parts)
+  return text + decoder.decode()
 }
 
 function decode<T>(text: string, url: string): T {

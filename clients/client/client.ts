@@ -1,10 +1,10 @@
+import { openTransport } from '#client/transport'
 import type { Summary } from '../../protocol/nouns/summary.ts'
 import type { WorkerResources } from '../../protocol/worker/resources.ts'
 import { Artifacts } from './artifacts.ts'
 import { Calls } from './calls.ts'
 import { Cascades } from './cascades.ts'
 import { Events } from './events.ts'
-import { Exchange } from './exchange.ts'
 import { Flavors } from './flavors.ts'
 import { Flows } from './flows.ts'
 import type { LiveSocket, LiveSocketOptions } from './live-socket.ts'
@@ -22,7 +22,7 @@ export interface ClientOptions {
   readonly url: string
   /** What `login` answered; without one only what nobody has to sign in for. */
   readonly token?: string | null
-  /** 5 s when not given. */
+  /** 5 s when not given; in browsers, which do not tell when a connection stands, it counts for nothing. */
   readonly connect_timeout_ms?: number
   /** 120 s when not given. */
   readonly read_timeout_ms?: number
@@ -56,7 +56,7 @@ export class Client {
       connect_ms: connect_timeout_ms ?? CONNECT_TIMEOUT_MS,
       read_ms: read_timeout_ms ?? READ_TIMEOUT_MS,
     }
-    this.#calls = new Calls(this.url, new Exchange(this.url, token, timeouts))
+    this.#calls = new Calls(this.url, openTransport(this.url, token, timeouts))
     this.flows = new Flows(this.#calls)
     this.messages = new Messages(this.#calls)
     this.cascades = new Cascades(this.#calls)

@@ -1,9 +1,10 @@
-import { WebSocket } from 'ws'
+import { openSocket } from '#client/socket'
 import type { Problem } from '../../protocol/errors.ts'
 import type { EngineEvent } from '../../protocol/nouns/event.ts'
 import type { RunLogPage } from '../../protocol/nouns/run-log.ts'
 import { ClientError } from './client-error.ts'
 import { problemText } from './problem-text.ts'
+import type { Address, Socket } from './socket.ts'
 
 /** A value as it arrives, `{type: 'message_value', …}`. */
 export interface ValueFrame {
@@ -14,11 +15,6 @@ export interface ValueFrame {
   value: unknown
   /** Values of this name that were not sent since the one before. */
   missed?: number
-}
-
-export interface Address {
-  readonly url: string
-  readonly token: string | null
 }
 
 export interface LiveSocketOptions {
@@ -46,12 +42,9 @@ export interface LiveSocketOptions {
   onFailure(error: unknown): void
 }
 
-const HANDSHAKE_TIMEOUT_MS = 5_000
-const PING_MS = 15_000
 const RETRY_MS_MIN = 250
 const RETRY_MS_MAX = 5_000
 const FLOW_EVENTS = ['flow_saved', 'flow_renamed']
-const FRAME_BYTES = 64 * 1024 * 1024
 /** As protocol/socket/frames.ts has it, which is not loaded for it: its schemas cost more than all of this. */
 const SUBPROTOCOL: typeof import('../../protocol/socket/frames.ts').SUBPROTOCOL = 'svc.v1'
 
@@ -64,8 +57,8 @@ export class LiveSocket {
   readonly #versions = new Map<string, number>()
   readonly #flows: Set<string>
   readonly #wantsEvents: boolean
-  #socket: WebSocket | null = null
-  #retrying: NodeJS.Timeout | null = null
+  #socket: Socket | null = null
+  #retrying: ReturnType<typeof setTimeout> | null = null
   #retry_ms = RETRY_MS_MIN
   #wasLive = false
   #isLive = false
@@ -82,7 +75,7 @@ export class LiveSocket {
   close(): void {
     this.#isClosed = true
     if (this.#retrying !== null) clearTimeout(this.#retrying)
-    this.#socket?.terminate()
+    this.#socket?.close()
   }
 
   #connect(): void {
@@ -94,48 +87,26 @@ export class LiveSocket {
       if (!this.#wasLive) return this.#options.onFailure(error)
       return this.#retry()
     }
-    const url = `${engine.url.replace(/^http/, 'ws')}/ws/flows`
-    const headers = engine.token === null ? {} : { authorization: `Bearer ${engine.token}` }
-    const socket = new WebSocket(url, [SUBPROTOCOL], {
-      headers,
-      handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
-      maxPayload: FRAME_BYTES,
-      perMessageDeflate: false,
+    const socket = openSocket(engine, '/ws/flows', SUBPROTOCOL, {
+      opened: () => this.#open(socket, engine),
+      text: text => {
+        if (!this.#isClosed) this.#hear(text)
+      },
+      refused: (status, reason) => {
+        if (status === null) this.#unreached(reason, engine)
+        else this.#refused(status, engine)
+      },
+      closed: () => {
+        if (this.#isClosed) return
+        if (this.#isLive) this.#options.onLink?.(null)
+        this.#isLive = false
+        this.#retry()
+      },
     })
     this.#socket = socket
-    let hasPonged = true
-    const pinging = setInterval(() => {
-      if (!hasPonged) return socket.terminate()
-      if (socket.readyState !== WebSocket.OPEN) return
-      hasPonged = false
-      socket.ping()
-    }, PING_MS)
-    socket.on('pong', () => (hasPonged = true))
-    socket.on('open', () => this.#open(socket, engine))
-    socket.on('message', (data, isBinary) => {
-      if (!isBinary && !this.#isClosed) this.#hear(String(data))
-    })
-    socket.on('unexpected-response', (_request, response) => {
-      response.resume()
-      socket.terminate()
-      this.#refused(response.statusCode!, engine)
-    })
-    socket.on('error', error => {
-      // Once an answer with another status came, the refusal has been dealt with.
-      if (this.#wasLive || this.#isClosed) return
-      const text = `No engine answers at ${engine.url} (${error.message || 'no connection'}).`
-      this.#fail(new ClientError('unreached', text, { cause: error }))
-    })
-    socket.on('close', () => {
-      clearInterval(pinging)
-      if (this.#isClosed) return
-      if (this.#isLive) this.#options.onLink?.(null)
-      this.#isLive = false
-      this.#retry()
-    })
   }
 
-  #open(socket: WebSocket, engine: Address): void {
+  #open(socket: Socket, engine: Address): void {
     if (this.#isClosed) return
     this.#wasLive = true
     this.#isLive = true
@@ -197,6 +168,12 @@ export class LiveSocket {
     if (this.#wasLive) return
     const text = `${url} answered ${status} to a websocket. Is it an engine?`
     this.#fail(new ClientError('not_an_engine', text, { status }))
+  }
+
+  #unreached(reason: unknown, { url }: Address): void {
+    if (this.#wasLive) return
+    const text = `No engine answers at ${url} (${(reason instanceof Error && reason.message) || 'no connection'}).`
+    this.#fail(new ClientError('unreached', text, { cause: reason }))
   }
 
   #fail(error: ClientError): void {

@@ -1,28 +1,18 @@
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
 import { after, before, test } from 'node:test'
-import { type Browser, chromium } from 'playwright-core'
+import { launched, skip } from '../kit/chromium.ts'
 import { ADA, type ServedFront, serveFront } from '../kit/served-front.ts'
 
-const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-const executablePath = BROWSERS.find(path => existsSync(path))
-const skip = executablePath === undefined ? `none of ${BROWSERS.join(', ')} is installed` : false
-
 let served: ServedFront
-let browser: Browser | null = null
 before(async () => {
   served = await serveFront()
-  if (executablePath !== undefined) browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
 })
-after(async () => {
-  await browser?.close()
-  served.close()
-})
+after(() => served.close())
 
 test('the docs page shows the routes, signs in and tries one, asks nobody else, and breaks no policy', {
   skip,
 }, async () => {
-  const page = await browser!.newPage()
+  const page = await (await launched()).newPage()
   const complaints: string[] = []
   const strangers: string[] = []
   page.on('console', message => ['error', 'warning'].includes(message.type()) && complaints.push(message.text()))

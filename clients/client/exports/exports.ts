@@ -1,9 +1,8 @@
-import { Readable } from 'node:stream'
 import type { Summary } from '../../../protocol/nouns/summary.ts'
 import { VERSION } from '../../../protocol/version.ts'
 import type { Calls, Query } from '../calls.ts'
 import { ClientError } from '../client-error.ts'
-import { loadParquet } from './parquet-file.ts'
+import type { ByteStream } from '../transport.ts'
 
 export interface ExportForm {
   /** csv when not given. parquet is made here, and needs an optional package. */
@@ -14,33 +13,38 @@ export interface ExportForm {
 
 export interface Export {
   /** Bytes as they come: csv or jsonl in UTF-8, or Parquet. It fails with an error when the connection breaks off, so that half is never taken for all. */
-  stream: Readable
+  stream: ByteStream
   /** What was left out, in words; null when nothing was. */
   truncated: string | null
 }
+
+/** Which table Parquet is made of. */
+export type ParquetTable = 'metricsParquet' | 'runsParquet'
+
+/** What makes Parquet of a stream of jsonl. Throws a ClientError where that cannot be. */
+export type OpenParquet = (table: ParquetTable) => Promise<(jsonl: ByteStream) => ByteStream>
 
 export interface ExportRequest {
   readonly path: string
   readonly query: Query
   readonly form: ExportForm
-  /** What makes Parquet of it. */
-  readonly parquet: 'metricsParquet' | 'runsParquet'
+  readonly parquet: ParquetTable
 }
 
 /** Throws a ClientError. */
 export async function openExport(calls: Calls, { path, query, form, parquet }: ExportRequest): Promise<Export> {
   if (form.format !== 'parquet') return open(calls, path, { ...query, format: form.format, raw: form.raw })
   // Before anything is asked of the engine: the package may be missing.
-  const library = await loadParquet()
-  const { [parquet]: toParquet } = await import('./parquet-export.ts')
+  const { openParquet } = await import('#client/parquet')
+  const toParquet = await openParquet(parquet)
   const { stream, truncated } = await open(calls, path, { ...query, format: 'jsonl' })
-  return { stream: Readable.from(toParquet(stream, library), { objectMode: false }), truncated }
+  return { stream: toParquet(stream), truncated }
 }
 
 async function open(calls: Calls, path: string, query: Query): Promise<Export> {
   try {
-    const stream = await calls.stream({ method: 'GET', path, query, headers: { accept: '*/*' } })
-    return { stream, truncated: [stream.headers['x-truncated']].flat()[0] ?? null }
+    const { headers, body } = await calls.stream({ method: 'GET', path, query, headers: { accept: '*/*' } })
+    return { stream: body, truncated: headers['x-truncated'] ?? null }
   } catch (error) {
     if (error instanceof ClientError && error.status === 404 && lacksRoute(error)) throw await older(calls, error)
     throw error

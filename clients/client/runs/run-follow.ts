@@ -1,8 +1,9 @@
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type { Run } from '../../../protocol/nouns/run.ts'
 import { pause } from '../calls.ts'
-import type { Address, LiveSocket } from '../live-socket.ts'
+import type { LiveSocket } from '../live-socket.ts'
 import type { List } from '../pages.ts'
+import type { Address } from '../socket.ts'
 import { type Attempt, hasEnded, signalOf, Tolerance, type WaitOptions } from './run-wait.ts'
 
 /** How often the record is looked at: without a socket for all that happens, else for what the socket may have missed. */

@@ -1,6 +1,6 @@
 import type { LogLevel, RunLogLine, RunLogPage } from '../../../protocol/nouns/run-log.ts'
 import { ClientError } from '../client-error.ts'
-import type { Address } from '../live-socket.ts'
+import type { Address } from '../socket.ts'
 
 /** Which lines of a run are meant. */
 export interface LogSelection {

@@ -2,41 +2,20 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type 
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import {
+  type Answer,
+  noAnswer,
+  type OpenTransport,
+  type Outgoing,
+  type Timeouts,
+  type Transport,
+  TransportError,
+} from '../../transport.ts'
 
-export interface Timeouts {
-  /** Until the connection stands, TLS included. */
-  readonly connect_ms: number
-  /** Between two signs of life while an answer is awaited or read. */
-  readonly read_ms: number
-}
+export const openTransport: OpenTransport = (url, token, timeouts) => new HttpTransport(url, token, timeouts)
 
-/** Bytes made anew for each attempt, so that a request can be sent again. */
-export type ByteSource = () => AsyncIterable<Uint8Array>
-
-export interface Outgoing {
-  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
-  /** With its query. */
-  readonly path: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string | Uint8Array | ByteSource
-  /** On a connection of its own: one that is kept may have been closed at the other end meanwhile. */
-  readonly fresh?: boolean
-  readonly signal?: AbortSignal
-}
-
-/** Why a request got no answer. `unreached`: nothing was sent. */
-export class TransportError extends Error {
-  readonly unreached: boolean
-
-  constructor(cause: unknown, unreached: boolean) {
-    super(cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : String(cause), { cause })
-    this.name = 'TransportError'
-    this.unreached = unreached
-  }
-}
-
-/** One request, one answer, no second try. Connections are kept for the next request and keep no process alive. */
-export class Exchange {
+/** Connections are kept for the next request and keep no process alive. */
+class HttpTransport implements Transport {
   readonly #url: string
   readonly #token: string | null
   readonly #timeouts: Timeouts
@@ -51,11 +30,7 @@ export class Exchange {
     this.#kept = new (this.#isSecure ? HttpsAgent : HttpAgent)({ keepAlive: true })
   }
 
-  /**
-   * Resolves with the head of the answer; its body is the caller's to read or to destroy. Rejects with a TransportError, with
-   * the signal's reason, or with what the source of the body threw.
-   */
-  send(outgoing: Outgoing): Promise<IncomingMessage> {
+  send(outgoing: Outgoing): Promise<Answer> {
     const { signal, body } = outgoing
     signal?.throwIfAborted()
     const start = this.#isSecure ? httpsRequest : httpRequest
@@ -70,7 +45,7 @@ export class Exchange {
         ...(signal === undefined ? {} : { signal }),
       })
       const connecting = setTimeout(
-        () => request.destroy(new TransportError(`no connection within ${seconds(connect_ms)}`, true)),
+        () => request.destroy(new TransportError(`no connection within ${connect_ms / 1000} s`, true)),
         connect_ms,
       )
       const connected = (): void => {
@@ -85,7 +60,7 @@ export class Exchange {
       request.on('timeout', () => {
         // While the reader lets an answer wait, the silence is his.
         if (answer !== null && answer.readableLength > 0) request.setTimeout(read_ms)
-        else request.destroy(new TransportError(`no answer within ${seconds(read_ms)}`, !isConnected))
+        else request.destroy(noAnswer(read_ms, !isConnected))
       })
       // Stays for what goes wrong after the answer, such as the end of a connection on which a refused upload still runs.
       request.on('error', error => {
@@ -95,7 +70,8 @@ export class Exchange {
       })
       request.once('response', response => {
         answer = response
-        resolve(response)
+        // Of the headers that may come twice none is read here.
+        resolve({ status: response.statusCode!, headers: response.headers as Answer['headers'], body: response })
       })
       let sourceFailure: unknown = null
       if (typeof body !== 'function') return request.end(body)
@@ -105,7 +81,6 @@ export class Exchange {
     })
   }
 
-  /** Ends the connections that were kept. */
   close(): void {
     this.#kept.destroy()
   }
@@ -120,8 +95,6 @@ export class Exchange {
     }
   }
 }
-
-const seconds = (ms: number): string => `${ms / 1000} s`
 
 /** The source is asked for its bytes here, too: what it throws then is told as what it throws later. */
 async function* watched(source: () => AsyncIterable<Uint8Array>, failed: (error: unknown) => void) {
