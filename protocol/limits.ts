@@ -309,6 +309,13 @@ export const limits = {
   CASCADES_BYTES: 512 * MIB,
   EVENTS_BYTES: 256 * MIB,
   WAL_BYTES: 64 * MIB,
+  /** By default; those of runs themselves have none. */
+  RUN_LOGS_BYTES: 2 * GIB,
+  RUN_METRICS_BYTES: 8 * GIB,
+  RETENTION_EVERY_MS: 60_000,
+  /** Of one step of the retention: runs, and about what goes with them. */
+  RETENTION_RUNS: 64,
+  RETENTION_BYTES: 16 * MIB,
   /** Told to whoever is refused because the store does not answer. */
   STORE_RETRY_S: 5,
   /** A health check waits so long for the store. */

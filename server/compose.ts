@@ -49,6 +49,7 @@ import type { Log } from './observe/serve-log.ts'
 import { BatchRuns } from './runs/batch-runs.ts'
 import { CodeDigest } from './runs/code-digest.ts'
 import { Coordinator } from './runs/coordinator.ts'
+import { RunRetention } from './runs/retention.ts'
 import { StoredRunLogs } from './runs/run-logs.ts'
 import { StageCache } from './runs/stage-cache.ts'
 import { type OpenedStore, openStore } from './store/front/open-store.ts'
@@ -68,6 +69,7 @@ export interface LiveEngineOptions {
     | 'max_workers'
     | 'timezone'
     | 'max_artifact_bytes'
+    | 'retention'
     | 'artifact_gc_interval_s'
     | 'cpus'
     | 'gpus'
@@ -212,7 +214,12 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     recorded: digests => store.recordedArtifacts(digests),
     held: () => heldArtifacts(front, map),
     isRunInFlight: () => coordinator.inFlight > 0,
-    swept: report => announce('artifacts_swept', null, { ...report }),
+    swept: report => {
+      announce('artifacts_swept', null, { ...report })
+      const { removed: count, removed_bytes: bytes } = report
+      const audit = { action: 'artifacts_removed', user: null, by: null, address: '', result: 'ok' }
+      if (count > 0) announce('audit', null, { ...audit, count, bytes })
+    },
     failed: error => log.error('artifacts_not_swept', { error }),
   })
   const workers = new ResourceDesk({
@@ -321,10 +328,19 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     dtypeOf: (flow, message) => flows.dtypeOf(flow, message),
     fits,
     hasArtifact: digest => artifacts.has(digest),
-    forgetCached: run => cache.forget(run),
+    leaveCache: runs => cache.leave(runs),
     now_us: front.clock.now_us,
     announce,
     tell: event => fanout.event(event),
+  })
+  const retention = new RunRetention({
+    rules: config.retention,
+    store: store.retention,
+    leaveCache: runs => cache.leave(runs),
+    reuser: id => coordinator.reuser(id),
+    age_us: front.clock.age_us,
+    tell: event => fanout.event(event),
+    failed: error => log.error('retention_failed', { error }),
   })
 
   const set_backs = new SetBacks(store, loaded)
@@ -361,6 +377,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     cascades,
     watch,
     max_cascades,
+    budget: of => retention.budget(of),
     front_watch: options.front_watch ?? new FrontWatch({ log }),
   })
   const samples = new Samples({ front, store, flows, messages, cascades, fanout })
@@ -384,6 +401,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     under_way,
     cache,
     coordinator,
+    retention,
     samples,
     overload,
     log,
@@ -472,6 +490,7 @@ export class LiveEngine implements Engine {
       timers,
       cache,
       coordinator,
+      retention,
       loaded,
       announce,
       log,
@@ -491,6 +510,7 @@ export class LiveEngine implements Engine {
     // Without it nodes that ran before are looked up one by one.
     await cache.load().catch(error => log.error('stage_cache_not_loaded', { error }))
     coordinator.start()
+    retention.start()
     announce('engine_started', null, { version: VERSION, interrupted: loaded.interrupted })
   }
 
@@ -525,6 +545,7 @@ export class LiveEngine implements Engine {
       timer,
       workers,
       coordinator,
+      retention,
       team,
       desk,
       artifacts,
@@ -540,6 +561,7 @@ export class LiveEngine implements Engine {
     ended.close()
     await timer.stop()
     workers.close()
+    await retention.close()
     // Runs end for their own reason; no body is waited for: the desk ends what runs before any grace is over.
     const runs_ended = coordinator.close()
     await team.close()

@@ -5,6 +5,9 @@ import { parseArgs } from 'node:util'
 import { ServiceError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
 import { type SettingName, settings } from '../protocol/settings.ts'
+import type { RetentionRule, RetentionRules } from './runs/retention.ts'
+
+const MIB = 1024 * 1024
 
 /** What `svc serve` runs with, checked. Nothing else in the server reads the environment. */
 export interface Config {
@@ -35,6 +38,7 @@ export interface Config {
   readonly max_artifact_bytes: number
   /** 0: no sweep by itself. */
   readonly artifact_gc_interval_s: number
+  readonly retention: RetentionRules
   readonly plain: boolean
   readonly example: boolean
 }
@@ -87,6 +91,11 @@ export function readConfig(source: ConfigSource): Config {
       ? refuse(it, `${expected}; without it the default is used (${settings[name].default})`)
       : value
   }
+  const rule = (days: SettingName, mb: SettingName, byDefault: number, count = 0): RetentionRule => ({
+    days: integer(days, 0, 36_500, 0),
+    bytes: integer(mb, 0, 1_000_000_000, byDefault / MIB) * MIB,
+    count,
+  })
   const cores = source.cores ?? availableParallelism()
   const global = flags.get('global') === true
   const data_dir = given('data_dir')
@@ -114,6 +123,11 @@ export function readConfig(source: ConfigSource): Config {
     allowed_hosts: readHosts(given('allowed_hosts')),
     max_artifact_bytes: integer('max_artifact_bytes', 0, 10 ** 15 - 1, limits.ARTIFACT_BYTES),
     artifact_gc_interval_s: integer('artifact_gc_interval_s', 0, 2_000_000, limits.ARTIFACT_GC_INTERVAL_S),
+    retention: {
+      runs: rule('runs_keep_days', 'runs_keep_mb', 0, integer('runs_keep_count', 0, 1_000_000_000, 0)),
+      run_logs: rule('run_logs_keep_days', 'run_logs_keep_mb', limits.RUN_LOGS_BYTES),
+      run_metrics: rule('run_metrics_keep_days', 'run_metrics_keep_mb', limits.RUN_METRICS_BYTES),
+    },
     plain: flags.get('plain') === true,
     example: flags.get('example') === true,
   }

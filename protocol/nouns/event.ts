@@ -34,7 +34,6 @@ export const EVENT_TYPES = [
   'run_started',
   'run_finished',
   'run_cancel_requested',
-  'run_deleted',
   'run_node',
   'run_metric',
   'node_queued',

@@ -14,7 +14,7 @@ export const ThreadStatus = Type.Object({
 export type ThreadStatus = Static<typeof ThreadStatus>
 
 export const DiskClass = Type.Object({
-  class: Type.String({ description: 'history cascades events flows wal log' }),
+  class: Type.String({ description: 'history cascades events runs run_logs run_metrics flows wal log' }),
   bytes: Type.Integer(),
   budget_bytes: Type.Union([Type.Integer(), Type.Null()]),
 })

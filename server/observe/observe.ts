@@ -20,6 +20,7 @@ import type { NodeHealth } from '../health/node-health.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
 import type { LaneTeam } from '../lanes/lane-team.ts'
 import type { Store } from '../store/front/client.ts'
+import { RETAINED, type RetainedClass } from '../store/front/retention.ts'
 import type { FrontWatch } from '../watch/front-watch.ts'
 import type { ThreadWatch } from '../watch/thread-watch.ts'
 import type { Overload } from './overload.ts'
@@ -69,9 +70,12 @@ export interface LiveObserveParts {
   cascades: CascadeCounts
   watch: Pick<ThreadWatch, 'silent' | 'running'>
   max_cascades: number
+  /** Of a class of run data; null: none. */
+  budget(of: RetainedClass): number | null
   front_watch: FrontWatch
 }
 
+const isRetained = (name: string): name is RetainedClass => (RETAINED as readonly string[]).includes(name)
 const BACKLOGS_SHOWN = 100
 const KIND_NAMES: Readonly<Record<number, string>> = Object.fromEntries(
   Object.entries(THREAD_KIND).map(([name, kind]) => [kind, name]),
@@ -122,7 +126,9 @@ export class LiveObserve implements Observe {
       threads,
       dropped,
       front: { held: held.stretches, longest_ms: Math.round(held.longest_ms) },
-      disk,
+      disk: disk.map(part =>
+        isRetained(part.class) ? { ...part, budget_bytes: this.#parts.budget(part.class) } : part,
+      ),
       memory: {
         rss_bytes: process.memoryUsage.rss(),
         arena_bytes: front.arena.used(),

@@ -293,10 +293,11 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       tag,
       summary: 'Removes a run that has ended, with its nodes, metrics and logs; its events stay.',
       params: { id },
+      address: true,
       answers: { 204: null },
       refuses: ['run_not_ended', 'run_in_use', 'disk_full'],
-      handle: async ({ params, user }) => {
-        await runs.delete(params.id, user.name)
+      handle: async ({ params, user: { name }, address }) => {
+        await runs.delete(params.id, { name, address })
         return nothing
       },
     }),

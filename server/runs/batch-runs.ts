@@ -18,6 +18,7 @@ import {
   type Runnable,
   type RunSummary,
 } from '../../protocol/nouns/run.ts'
+import { formatTime } from '../../protocol/time.ts'
 import { keyText } from '../../protocol/values/canonical-json.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
 import type {
@@ -51,6 +52,12 @@ export interface CreatedBatchRun {
   mismatch: boolean
 }
 
+/** Who deletes, and from where. */
+export interface Deleter {
+  readonly name: string
+  readonly address: string
+}
+
 /** Batch runs. */
 export interface Runs {
   /** Resolves when the run is durable. */
@@ -71,7 +78,7 @@ export interface Runs {
   cancel(id: string, by: string): Promise<Run>
   retry(id: string, caller: string): Promise<Run>
   /** With its nodes, metrics and logs, when it has ended and no other run reuses nodes of it. Its events stay. */
-  delete(id: string, by: string): Promise<void>
+  delete(id: string, by: Deleter): Promise<void>
   why(id: string, node: string): Promise<RunNodeWhy>
   metricNames(selection: RunSelection): Promise<List<string>>
   series(request: SeriesRequest): Promise<MetricSeriesList>
@@ -98,8 +105,8 @@ export interface BatchRunsParts {
   dtypeOf(flow: string, message: string): Dtype | null
   fits(value: unknown, dtype: Dtype): { text: string } | null
   hasArtifact(digest: string): boolean
-  /** The stage cache has nothing of the run any more. */
-  forgetCached(run: string): void
+  /** See `StageCache.leave`. */
+  leaveCache(runs: readonly string[]): () => void
   now_us(): number
   announce(type: EventType, flow: string | null, more: Record<string, unknown>): void
   /** To those who watch; the store has it already. */
@@ -270,15 +277,26 @@ export class BatchRuns implements Runs {
     return shownRun(marked, this.#parts.now_us())
   }
 
-  async delete(id: string, by: string): Promise<void> {
+  async delete(id: string, by: Deleter): Promise<void> {
     const run = await this.#existing(id)
-    // First, so that no run finds it any more; and again, for one that was asked for by then.
-    this.#parts.forgetCached(id)
-    const reuser = this.#parts.coordinator.reuser(id)
-    if (reuser !== null) throw new ServiceError('run_in_use', `Run ${reuser} reuses nodes of run ${id}.`)
-    if (!(await this.#parts.store.delete(id))) throw new ServiceError('run_not_found', `There is no run ${id}.`)
-    this.#parts.forgetCached(id)
-    this.#parts.announce('run_deleted', run.flow, { deleted: id, created_by: run.created_by, by })
+    const event = this.#deletion(run, by)
+    // First, so that no run finds it any more.
+    const back = this.#parts.leaveCache([id])
+    try {
+      const reuser = this.#parts.coordinator.reuser(id)
+      if (reuser !== null) throw new ServiceError('run_in_use', `Run ${reuser} reuses nodes of run ${id}.`)
+      if (!(await this.#parts.store.delete(id, event))) throw notFound(id)
+    } finally {
+      back()
+    }
+    this.#parts.tell(event)
+  }
+
+  /** Its `run` stays empty: what names a run that is gone leads nowhere. */
+  #deletion({ id, flow, created_by }: StoredRunHead, { name: by, address }: Deleter): EngineEvent {
+    const audit = { action: 'run_deleted', user: null, by, address, result: 'ok' }
+    const ts = formatTime(this.#parts.now_us())
+    return { type: 'audit', ts, flow, run: null, ...audit, deleted: id, created_by }
   }
 
   /** A run that executes is ended also when the disk refuses the mark: it would not outlive a restart, marked or not. */

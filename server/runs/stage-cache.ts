@@ -25,6 +25,10 @@ export class StageCache {
   /** In the order of their last use, from when there are so many that some will have to go. */
   readonly #entries = new Map<string, Entry>()
   readonly #led = new Map<string, PromiseWithResolvers<void>>()
+  /** The keys of each run that has entries. */
+  readonly #keys = new Map<string, Set<string>>()
+  /** Runs that are being removed. */
+  readonly #leaving = new Set<string>()
   #bytes = 0
   /** The store holds no origin that is not in memory: a key that is not found here is a miss. */
   #complete = false
@@ -57,7 +61,7 @@ export class StageCache {
 
   async #ask(key: string): Promise<CacheOrigin | null> {
     const [origin] = await this.#parts.store.cached([key])
-    if (origin === undefined) return null
+    if (origin === undefined || this.#leaving.has(origin.run)) return null
     return this.#isWhole(this.#keep(origin)) ? origin : null
   }
 
@@ -66,14 +70,21 @@ export class StageCache {
     this.#keep(origin)
   }
 
-  /** The run is deleted, or about to be. */
-  forget(run: string): void {
-    for (const [key, { origin, bytes }] of this.#entries) {
-      if (origin.run !== run) continue
-      this.#entries.delete(key)
-      this.#bytes -= bytes
-      // An older run may have the key, too.
-      this.#complete = false
+  /**
+   * The runs are about to be removed: until the returned function is called nobody finds nodes of theirs, neither here nor in the store.
+   * They are forgotten also when they stay.
+   */
+  leave(runs: readonly string[]): () => void {
+    for (const run of runs) {
+      this.#leaving.add(run)
+      for (const key of this.#keys.get(run) ?? []) {
+        this.#drop(key)
+        // An older run may have the key, too.
+        this.#complete = false
+      }
+    }
+    return () => {
+      for (const run of runs) this.#leaving.delete(run)
     }
   }
 
@@ -95,23 +106,32 @@ export class StageCache {
   }
 
   #keep(origin: CacheOrigin): Entry {
-    const before = this.#entries.get(origin.key)
-    if (before !== undefined) {
-      this.#bytes -= before.bytes
-      this.#entries.delete(origin.key)
-    }
+    this.#drop(origin.key)
     const bytes = JSON.stringify(origin.outputs).length * 2 + 512
     const artifacts = origin.outputs.flatMap(({ value }) => artifactsIn(value))
     const kept: Entry = { origin, artifacts, bytes }
     this.#entries.set(origin.key, kept)
+    const keys = this.#keys.get(origin.run)
+    if (keys === undefined) this.#keys.set(origin.run, new Set([origin.key]))
+    else keys.add(origin.key)
     this.#bytes += bytes
-    for (const [key, entry] of this.#entries) {
+    for (const key of this.#entries.keys()) {
       if (this.#entries.size <= limits.CACHE_INDEX_ENTRIES && this.#bytes <= limits.CACHE_INDEX_BYTES) break
-      this.#entries.delete(key)
-      this.#bytes -= entry.bytes
+      this.#drop(key)
       this.#complete = false
     }
     return kept
+  }
+
+  #drop(key: string): void {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return
+    this.#entries.delete(key)
+    this.#bytes -= entry.bytes
+    const { run } = entry.origin
+    const keys = this.#keys.get(run)!
+    keys.delete(key)
+    if (keys.size === 0) this.#keys.delete(run)
   }
 }
 

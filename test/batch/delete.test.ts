@@ -8,6 +8,9 @@ import { StoredFiles } from '../kit/stored-artifacts.ts'
 
 const live = sharedEngine({ FLOW_MAX_WORKERS: '2', FLOW_MAX_RUNS: '2' }, { call_grace_ms: 100 })
 
+const ada = { name: 'ada', address: '127.0.0.1' }
+const told = { by: 'ada', address: '127.0.0.1', result: 'ok' }
+
 const fit = (source = 'export default ({ x }, ctx) => { ctx.metric("loss", x, 0); return { y: 2 * x } }') =>
   flow([code('fit', source, [input('x', 'json')], [output('y', 'json')])], { message: 'x', dtype: 'json' })
 const count = async (flow: string): Promise<[number, number]> => {
@@ -33,13 +36,13 @@ test('a run that has ended is deleted with all that belongs to it, and told of',
   await story.save('goes', fit('export default ({ x }, ctx) => { ctx.metric("loss", 1, 0); return { y: 1 } }'))
   const { id } = await story.runs('goes', { inputs: { x: digest }, idempotency_key: 'k', group: 'g' })
   assert.deepEqual(await count('goes'), [1, 1])
-  await runs.delete(id, 'ada')
+  await runs.delete(id, ada)
   assert.equal(await refused(runs.get(id)), 'run_not_found')
-  assert.equal(await refused(runs.delete(id, 'ada')), 'run_not_found')
+  assert.equal(await refused(runs.delete(id, ada)), 'run_not_found')
   assert.deepEqual(await count('goes'), [0, 0])
-  const every = { limit: 10, offset: 0, flow: null, type: 'run_deleted', since_us: null, until_us: null }
+  const every = { limit: 10, offset: 0, flow: null, type: 'audit', audit: true, since_us: null, until_us: null }
   const [event] = (await observe.events(every)).items
-  assert.partialDeepStrictEqual(event, { flow: 'goes', deleted: id, by: 'ada' })
+  assert.partialDeepStrictEqual(event, { action: 'run_deleted', flow: 'goes', deleted: id, ...told })
   // Nothing holds its artifact, its key is free, and its nodes are no hits.
   new StoredFiles(live.data_dir).age(digest, 2 * limits.ARTIFACT_SPARED_S)
   assert.equal((await artifacts.sweep()).removed, 1)
@@ -55,10 +58,10 @@ test('a run whose node another one reuses stays, until that one is gone', async 
   const first = await story.runs('reused', { inputs: { x: 3 } })
   const second = await story.runs('reused', { inputs: { x: 3 } })
   assert.equal((await story.node(second.id, 'fit')).cached_from, first.id)
-  assert.equal(await refused(runs.delete(first.id, 'ada')), 'run_in_use')
+  assert.equal(await refused(runs.delete(first.id, ada)), 'run_in_use')
   assert.equal((await runs.get(first.id)).id, first.id)
-  await runs.delete(second.id, 'ada')
-  await runs.delete(first.id, 'ada')
+  await runs.delete(second.id, ada)
+  await runs.delete(first.id, ada)
   const third = await story.runs('reused', { inputs: { x: 3 } })
   assert.equal((await story.node(third.id, 'fit')).status, 'succeeded', 'what is gone is no hit')
 })
@@ -68,8 +71,8 @@ test('a run that has not ended is not deleted', async () => {
   const gate = new Gate(live.data_dir, 'kept')
   await story.save('kept', fit(`${gate.source}export default async ({ x }) => { await opened(); return { y: x } }`))
   const { id } = await story.create('kept', { inputs: { x: 1 } })
-  assert.equal(await refused(live.engine.runs.delete(id, 'ada')), 'run_not_ended')
+  assert.equal(await refused(live.engine.runs.delete(id, ada)), 'run_not_ended')
   gate.open()
   await story.ended(id)
-  await live.engine.runs.delete(id, 'ada')
+  await live.engine.runs.delete(id, ada)
 })

@@ -38,6 +38,11 @@ describe('settings that nobody gave', () => {
       allowed_hosts: [],
       max_artifact_bytes: 2 * 1024 ** 3,
       artifact_gc_interval_s: 3_600,
+      retention: {
+        runs: { days: 0, bytes: 0, count: 0 },
+        run_logs: { days: 0, bytes: 2 * 1024 ** 3, count: 0 },
+        run_metrics: { days: 0, bytes: 8 * 1024 ** 3, count: 0 },
+      },
       plain: false,
       example: false,
     })

@@ -1,6 +1,6 @@
 import type { Connection, Statement } from './database.ts'
 
-export const DISK_CLASSES = ['history', 'rollups', 'cascades', 'events'] as const
+export const DISK_CLASSES = ['history', 'rollups', 'cascades', 'events', 'runs', 'run_logs', 'run_metrics'] as const
 export type DiskClassName = (typeof DISK_CLASSES)[number]
 
 /** What a row costs beyond its payload: header, keys, its share of index and page. Estimated, never exact. */

@@ -44,6 +44,7 @@ import type {
   StoreStart,
   TimeseriesRequest,
 } from './requests.ts'
+import type { RetentionStore } from './retention.ts'
 import { RunClient } from './run-client.ts'
 import type { LogStore } from './run-logs.ts'
 import type { RunStore } from './runs.ts'
@@ -224,6 +225,19 @@ export class Store implements WatchedThread {
   })
 
   readonly logs: LogStore = new LogClient({ read: request => this.#reader.call(request), seen: () => this.#seen() })
+
+  readonly retention: RetentionStore = {
+    use: of => this.#readRuns({ type: 'retained_use', of }),
+    page: (of, after, limit) => this.#readRuns({ type: 'retained_page', of, after, limit }),
+    remove: (of, ids) => this.#writeRun({ type: 'remove_runs', of, ids }),
+    tell: () => this.#writeRun({ type: 'tell_removals', at: this.#clock.now_us() }),
+  }
+
+  /** With the writes of runs that were answered. */
+  async #readRuns<Result>(request: ReadRequest): Promise<Result> {
+    await this.#seen()
+    return this.#reader.call(request)
+  }
 
   /** On a full disk readers see what was committed. */
   #seen(): Promise<unknown> | null {

@@ -21,6 +21,7 @@ import { RunCurves } from '../runs/curves.ts'
 import { Exports } from '../runs/exports.ts'
 import { LogReader } from '../runs/log-reader.ts'
 import { RunReader } from '../runs/reader.ts'
+import { RetainedRuns } from '../runs/retention/retained.ts'
 import { RunSelections } from '../runs/selection.ts'
 import type { ReaderStart, ReadRequest } from './requests.ts'
 import type { OpenedText } from './runs.ts'
@@ -38,6 +39,7 @@ const history = new HistoryReader(db, codec, answer_bytes)
 const cascades = new CascadeReader(db)
 const flows = new FlowReader(db, new Blobs(db))
 const logs = new LogReader(db)
+const retained = new RetainedRuns(db)
 const exports = new Exports(() => openReader(databaseFile(data_dir)), bounds)
 const clock = new Clock(attachMemory(sab), threadClock)
 const runs = new RunReader(db, new RunSelections(db), new RunCurves(db), clock.now_us)
@@ -94,6 +96,10 @@ function read(request: ReadRequest): unknown {
       return runs.nearest(request.id, request.node, request.parts)
     case 'run_log':
       return logs.page(request.request)
+    case 'retained_use':
+      return retained.use(request.of)
+    case 'retained_page':
+      return retained.page(request.of, request.after, request.limit)
     case 'export_metrics':
       return exports.openMetrics(request.request)
     case 'export_runs':

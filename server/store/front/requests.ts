@@ -3,6 +3,7 @@ import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type { Flavor } from '../../../protocol/nouns/flavor.ts'
 import type { StoreBounds } from '../file/bounds.ts'
 import type { UnreadablePlace } from '../file/unreadable.ts'
+import type { RetainedClass } from './retention.ts'
 import type { LogRequest } from './run-logs.ts'
 import type {
   CachePageRequest,
@@ -138,7 +139,10 @@ export type RunWrite =
   | { type: 'claim_run'; claim: ClaimRun }
   | { type: 'finish_run'; finish: FinishRun; progress: WrittenProgress | null; then: ClaimRun | null }
   | { type: 'cancel_run'; id: string; at: number }
-  | { type: 'delete_run'; id: string }
+  /** A redo log of a release before has no event. */
+  | { type: 'delete_run'; id: string; event?: EngineEvent | null }
+  | { type: 'remove_runs'; of: RetainedClass; ids: readonly string[] }
+  | { type: 'tell_removals'; at: number }
   | { type: 'run_progress'; progress: WrittenProgress }
 
 /** Writes that are answered when they are on disk. */
@@ -257,6 +261,8 @@ export type ReadRequest =
   | { type: 'cache_page'; page: CachePageRequest }
   | { type: 'nearest_run'; id: string; node: string; parts: FingerprintParts }
   | { type: 'run_log'; request: LogRequest }
+  | { type: 'retained_use'; of: RetainedClass }
+  | { type: 'retained_page'; of: RetainedClass; after: number; limit: number }
   | { type: 'export_metrics'; request: ExportMetricsRequest }
   | { type: 'export_runs'; request: ExportRunsRequest }
   | { type: 'export_page'; cursor: number; spare: ArrayBuffer | null }

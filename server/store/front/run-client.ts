@@ -72,8 +72,8 @@ export class RunClient implements RunStore {
     return this.#write({ type: 'finish_run', finish, progress: progress && written(progress), then })
   }
 
-  delete(id: string): Promise<boolean> {
-    return this.#write({ type: 'delete_run', id })
+  delete(id: string, event: EngineEvent | null): Promise<boolean> {
+    return this.#write({ type: 'delete_run', id, event })
   }
 
   requestCancel(id: string, at: number): Promise<StoredRun | null> {

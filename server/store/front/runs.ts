@@ -316,7 +316,7 @@ export interface RunStore {
   /** Not finished when it is not running under this epoch. `then` is claimed in the same transaction. */
   finish(finish: FinishRun, progress: RunProgress | null, then: ClaimRun | null): Promise<FinishedRun>
   /** With all that belongs to it. False when there is none; `run_not_ended`, and `run_in_use` when another run reuses its nodes. */
-  delete(id: string): Promise<boolean>
+  delete(id: string, event: EngineEvent | null): Promise<boolean>
   /** A queued run is cancelled at once; a running one is marked. Null when it has ended, or is none. */
   requestCancel(id: string, at: number): Promise<StoredRun | null>
   /** Dropped when the run is not running. */

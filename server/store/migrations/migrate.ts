@@ -10,6 +10,7 @@ import { codeCommit } from './0007-code-commit.ts'
 import { runLogs } from './0008-run-logs.ts'
 import { runDocuments } from './0009-run-documents.ts'
 import { runDeletes } from './0010-run-deletes.ts'
+import { runRetention } from './0011-run-retention.ts'
 
 export interface Migration {
   readonly number: number
@@ -29,6 +30,7 @@ export const migrations: readonly Migration[] = [
   runLogs,
   runDocuments,
   runDeletes,
+  runRetention,
 ]
 
 export const schemaVersion = (db: Connection): number => db.pragma('user_version', { simple: true }) as number

@@ -1,6 +1,6 @@
 import { ServiceError } from '../../../protocol/errors.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
-import { isLive, type RunError, type RunStatus } from '../../../protocol/nouns/run.ts'
+import type { RunError } from '../../../protocol/nouns/run.ts'
 import type { EventWriter } from '../catalog/events.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import type {
@@ -55,9 +55,6 @@ export class RunWriter {
   readonly #finish: Statement<Moved>
   readonly #cancel: Statement<Moved>
   readonly #mark: Statement<Moved>
-  readonly #deletable: Statement<Moved & { status: RunStatus }>
-  readonly #reuser: Statement<string>
-  readonly #delete: Statement
   readonly #running: Statement<number>
   readonly #interrupted: Statement<Moved>
   readonly #failNodes: Statement
@@ -99,12 +96,6 @@ export class RunWriter {
       `UPDATE runs SET status = 'cancelled', cancel_requested_at = ?, finished_at = ?, error = ?
        WHERE id = ? AND status = 'queued' RETURNING seq, flow`,
     )
-    this.#deletable = db.prepare('SELECT seq, flow, status FROM runs WHERE id = ?')
-    this.#reuser = pluck(
-      `SELECT r.id FROM run_nodes n INDEXED BY run_nodes_by_origin JOIN runs r ON r.seq = n.run
-       WHERE n.cached_from = ? AND n.run <> ? LIMIT 1`,
-    )
-    this.#delete = db.prepare('DELETE FROM runs WHERE seq = ?')
     this.#mark = db.prepare(
       `UPDATE runs SET cancel_requested_at = coalesce(cancel_requested_at, ?) WHERE id = ? AND status = 'running' RETURNING seq, flow`,
     )
@@ -211,18 +202,6 @@ export class RunWriter {
       for (const event of events) this.#events.write(event)
     }
     return { finished: moved !== undefined, claimed: then === null ? null : this.claim(then) }
-  }
-
-  /** What belongs to it goes with its row, by triggers. */
-  delete(id: string): boolean {
-    const row = this.#deletable.get(id)
-    if (!row) return false
-    if (isLive(row.status)) throw new ServiceError('run_not_ended', `Run ${id} is ${row.status}.`)
-    const user = this.#reuser.get(id, row.seq)
-    if (user !== undefined) throw new ServiceError('run_in_use', `Run ${user} reuses nodes of run ${id}.`)
-    this.#delete.run(row.seq)
-    this.#run_counts.remove(row.flow, row.status)
-    return true
   }
 
   requestCancel(id: string, at: number): StoredRun | null {

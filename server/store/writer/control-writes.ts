@@ -8,6 +8,7 @@ import type { Damage } from '../file/quarantine.ts'
 import type { UnreadablePlace } from '../file/unreadable.ts'
 import type { ControlRequest } from '../front/requests.ts'
 import type { HistoryWriter } from '../history/writer.ts'
+import type { RunRemovals } from '../runs/retention/removals.ts'
 import type { RunWriter } from '../runs/writer.ts'
 import type { LiveState } from './live-state.ts'
 import type { Registry } from './registry.ts'
@@ -23,6 +24,7 @@ interface Parts {
   live: LiveState
   registry: Registry
   runs: RunWriter
+  removals: RunRemovals
   putAside: (place: UnreadablePlace) => Damage
 }
 
@@ -65,7 +67,7 @@ export class ControlWrites {
   }
 
   apply(request: ControlRequest, after: AfterCommit[]): unknown {
-    const { flows, flavors, users, sign_ins, errors, live, runs } = this.#parts
+    const { flows, flavors, users, sign_ins, errors, live, runs, removals } = this.#parts
     switch (request.type) {
       case 'save_flow': {
         const written = flows.save(request.save)
@@ -118,7 +120,11 @@ export class ControlWrites {
       case 'finish_run':
         return runs.finish(request.finish, request.progress, request.then)
       case 'delete_run':
-        return runs.delete(request.id)
+        return removals.delete(request.id, request.event ?? null)
+      case 'remove_runs':
+        return removals.remove(request.of, request.ids)
+      case 'tell_removals':
+        return removals.tell(request.at)
       case 'cancel_run':
         return runs.requestCancel(request.id, request.at)
       case 'run_progress':

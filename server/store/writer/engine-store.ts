@@ -20,6 +20,7 @@ import type { Loaded, StoreHealth } from '../front/replies.ts'
 import { HistoryWriter } from '../history/writer.ts'
 import { migrate } from '../migrations/migrate.ts'
 import { RunCounts } from '../runs/counts.ts'
+import { RunRemovals } from '../runs/retention/removals.ts'
 import { RunWriter } from '../runs/writer.ts'
 import { ControlWrites } from './control-writes.ts'
 import { GroupCommit } from './group-commit.ts'
@@ -97,6 +98,7 @@ export class EngineStore {
       const samples = new Samples(db)
       const counts = new RunCounts(db)
       const runs = new RunWriter(db, events, counts, bounds.runs_queued)
+      const removals = new RunRemovals(db, events, counts, disk)
       const controls = new ControlWrites({
         db,
         flows,
@@ -108,6 +110,7 @@ export class EngineStore {
         live,
         registry,
         runs,
+        removals,
         putAside,
       })
       const files = new WatchedFiles(data_dir)
@@ -158,6 +161,8 @@ export class EngineStore {
           flavors.seed()
           counts.write()
           const now_us = clock()
+          // What an engine that was killed had removed, and not told.
+          removals.tell(now_us)
           errors.dropOlderThan(age_us() - limits.NODE_ERROR_KEPT_MS * 1000)
           loaded = readLoaded(db, parts_of_load, { engine_epoch, interrupted, interrupted_runs, now_us })
         })

@@ -10,6 +10,7 @@ import type { DiskUse } from '../file/disk-use.ts'
 import { RollupSweep } from '../history/rollup-sweep.ts'
 import type { HistoryWriter } from '../history/writer.ts'
 import { LongRows } from '../runs/long-rows.ts'
+import { RunBytes } from '../runs/retention/run-bytes.ts'
 import { WantedVersions } from '../waiting/wanted.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { Intake } from './intake.ts'
@@ -45,6 +46,7 @@ const COARSEN_EVERY_US = 600_000_000
 const FREE_BYTES = 64 * 1024 * 1024
 const VACUUM_PAGES = 256
 const VACUUM_EVERY_US = 1_000_000
+const COUNT_EVERY_US = 250_000
 
 /**
  * What keeps the file in shape, in short steps between commits: log into chunks, bins closed by the clock, classes within
@@ -55,17 +57,20 @@ export class Upkeep {
   readonly #compaction: Compaction
   readonly #rollups: RollupSweep
   readonly #long_rows: LongRows
+  readonly #run_bytes: RunBytes
   readonly #page_bytes: number
   #looked = 0
   #closed_until = 0
   #coarsened = 0
   #vacuumed = 0
+  #counted = 0
 
   constructor(parts: Parts) {
     this.#parts = parts
     this.#compaction = new Compaction(parts.db, parts.blobs, parts.bounds.compact_every_changes)
     this.#rollups = new RollupSweep(parts.db, parts.disk, parts.age_us, parts.bounds.history_bytes / 2)
     this.#long_rows = new LongRows(parts.db)
+    this.#run_bytes = new RunBytes(parts.db, parts.disk)
     // When SQLite starts its log over it cuts the file back to this, below the length at which we write it back: so the length says
     // how much there is to write back, and most of the file need not be extended anew.
     parts.db.pragma(`journal_size_limit = ${Math.floor((parts.bounds.wal_bytes * 3) / 8)}`)
@@ -89,6 +94,7 @@ export class Upkeep {
       this.#rollups.isDue() && commit.upkeep(() => this.#rollups.step()),
       this.#long_rows.isDue() && commit.upkeep(() => this.#long_rows.step()),
       this.#compaction.isDue() && commit.upkeep(() => this.#compaction.step()),
+      this.#countRuns(),
     ]
     this.#coarsen()
     this.#vacuum()
@@ -144,6 +150,20 @@ export class Upkeep {
     }
     over('cascades', bounds.cascades_bytes, bytes => cascades.dropOldest(DROP_ROWS, bytes))
     over('events', bounds.events_bytes, bytes => events.dropOldest(DROP_ROWS * 16, bytes))
+    return more
+  }
+
+  /** Those that ended since the last look together; more at once when there are many. */
+  #countRuns(): boolean {
+    const { steady_us, commit } = this.#parts
+    const now = steady_us()
+    if (now < this.#counted + COUNT_EVERY_US) return false
+    let more = false
+    if (this.#run_bytes.isDue())
+      commit.upkeep(() => {
+        more = this.#run_bytes.step()
+      })
+    if (!more) this.#counted = now
     return more
   }
 

@@ -87,11 +87,15 @@ function figures(
     ...(resources?.machines ?? []).map((each): [string, string] => ['machine', machine(each)]),
     ['waiting', `${summary.backlog.reduce((sum, { waiting }) => sum + waiting, 0)}`],
     ['memory', `${bytes(memory.rss_bytes)}, values ${bytes(memory.arena_bytes)} of ${bytes(memory.arena_limit_bytes)}`],
-    ['disk', disk.map(part => `${part.class} ${bytes(part.bytes)}`).join(', ')],
+    ...disk.map((part, at): [string, string] => [at === 0 ? 'disk' : '', used(part)]),
   ]
   if (dropped.length > 0) lines.push(['dropped', dropped.map(([reason, count]) => `${reason} ${count}`).join(', ')])
   return lines.map(([name, text]) => `${name.padEnd(10)}${text}`)
 }
+
+/** `run_logs 1.2 MB of 2.1 GB` */
+const used = ({ class: name, bytes: taken, budget_bytes }: Summary['disk'][number]): string =>
+  `${name} ${bytes(taken)}${budget_bytes === null ? '' : ` of ${bytes(budget_bytes)}`}`
 
 /** `local: 1.5 of 6 cores free, 2 of 2 cards, 7800 of 16000 MB; 3 hold` */
 const machine = ({ machine, capacity, free, held }: WorkerResources['machines'][number]): string =>
