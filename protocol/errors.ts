@@ -186,6 +186,11 @@ const table = {
     next: 'Delete the run that is named first.',
   },
   run_not_ended: { status: 409, title: 'The run has not ended', next: 'Wait for it, or cancel it.' },
+  too_many_tags: {
+    status: 422,
+    title: 'Too many tags on one run',
+    next: 'Remove some tags of the run first.',
+  },
   too_many_runs: { status: 503, title: 'Too many runs wait', next: 'Wait until some have ended.' },
   bad_input: { status: 422, title: 'Bad input of a run', next: 'Correct the inputs named in "errors".' },
   worker_lost: {

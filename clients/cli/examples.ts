@@ -52,6 +52,8 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'runs show': [`svc runs show ${RUN}`],
   'runs diff': [`svc runs diff ${RUN} 0190f3c3-0000-7cc3-98c4-dc0c0c07398f`],
   'runs follow': [`svc runs follow ${RUN}`],
+  'runs tag': [`svc runs tag ${RUN} baseline --remove draft`],
+  'runs note': [`svc runs note ${RUN} "the one to beat"`],
   'runs cancel': [`svc runs cancel ${RUN}`],
   'runs delete': [`svc runs delete ${RUN}`],
   'runs logs': [`svc runs logs ${RUN}`],

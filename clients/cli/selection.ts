@@ -1,8 +1,12 @@
 import type { Command } from 'commander'
 import type { RunSelection } from '../client/runs/runs.ts'
 
+/** Of an option that may be given again. */
+export const collected = (value: string, before: readonly string[] = []): string[] => [...before, value]
+
 export interface SelectionOptions {
   readonly group?: string
+  readonly tag?: string[]
   readonly status?: RunSelection['status']
   readonly since?: string
   readonly before?: string
@@ -13,15 +17,17 @@ export const addSelection = (command: Command): Command =>
   command
     .argument('[flow]', 'only runs of this flow')
     .option('--group <name>', 'only runs of this group')
+    .option('--tag <name>', 'only runs with this tag; may be given again: with all of them', collected)
     .option('--status <status>', 'only queued, running, succeeded, failed or cancelled ones')
     .option('--since <time>', 'only those created at this time or later, RFC 3339 with an offset')
     .option('--before <time>', 'only those created before this time')
 
 export const selectionOf = (flow: string | undefined, options: SelectionOptions): RunSelection => {
-  const { group, status, since, before } = options
+  const { group, tag, status, since, before } = options
   return {
     ...(flow === undefined ? {} : { flow }),
     ...(group === undefined ? {} : { group }),
+    ...(tag === undefined ? {} : { tag }),
     ...(status === undefined ? {} : { status }),
     ...(since === undefined ? {} : { since }),
     ...(before === undefined ? {} : { before }),

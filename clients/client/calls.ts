@@ -9,7 +9,7 @@ const RETRY_AFTER_MS_MAX = 10_000
 const RETRYABLE: readonly number[] = [502, 503, 504]
 const ANSWER_BYTES = 256 * 1024 * 1024
 
-export type Query = Readonly<Record<string, string | number | boolean | null | undefined>>
+export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>>
 
 export interface Call extends Omit<Outgoing, 'path' | 'body' | 'fresh'> {
   readonly path: string
@@ -128,8 +128,13 @@ function outgoingOf(call: Call): Outgoing {
 }
 
 function pathWith(path: string, query: Query): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null)
-  const text = new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)])).toString()
+  const text = new URLSearchParams(
+    Object.entries(query).flatMap(([key, value]): [string, string][] =>
+      value === undefined || value === null
+        ? []
+        : (Array.isArray(value) ? value : [value]).map(each => [key, String(each)]),
+    ),
+  ).toString()
   return text === '' ? path : `${path}?${text}`
 }
 

@@ -17,7 +17,7 @@ export interface ByteStream extends AsyncIterable<Uint8Array> {
 }
 
 export interface Outgoing {
-  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
   /** With its query. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>

@@ -34,6 +34,7 @@ export const EVENT_TYPES = [
   'run_started',
   'run_finished',
   'run_cancel_requested',
+  'run_changed',
   'run_node',
   'run_metric',
   'node_queued',

@@ -38,6 +38,15 @@ export const RUN_CAUSES = ['api', 'cli', 'sdk'] as const
 export const RunCause = Type.Unsafe<RunCause>(Type.Union(RUN_CAUSES.map(cause => Type.Literal(cause))))
 export type RunCause = (typeof RUN_CAUSES)[number]
 
+/** A short name, as many as `limits.RUN_TAGS` of a run. */
+export const RunTag = Type.String({
+  pattern: `^[A-Za-z0-9][A-Za-z0-9._:/-]{0,${limits.RUN_TAG_CHARACTERS - 1}}$`,
+  examples: ['baseline'],
+})
+const tagsOf = (description: string) =>
+  Type.Optional(Type.Array(RunTag, { maxItems: limits.RUN_TAGS, description, examples: [['baseline']] }))
+const Note = Type.String({ maxLength: limits.RUN_NOTE_CHARACTERS, description: 'Text for people; empty for none.' })
+
 /** Why a run or a node did not succeed. */
 export const RunError = Type.Object({
   code: Type.String({
@@ -74,6 +83,8 @@ export const CreateRun = Type.Object(
       Type.String({ minLength: 1, maxLength: limits.IDEMPOTENCY_KEY_CHARACTERS, description: 'Or the header.' }),
     ),
     group: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+    tags: tagsOf('Names to find the run by. A repeat of its key adds them to the run that is there.'),
+    note: Type.Optional(Note),
     cause: Type.Optional(RunCause),
     origin_commit: Type.Optional(
       Type.String({
@@ -86,6 +97,18 @@ export const CreateRun = Type.Object(
   closed,
 )
 export type CreateRun = Static<typeof CreateRun>
+
+/** What of a run may be changed after its creation. It does not change what the run is: its key and its results stay. */
+export const ChangeRun = Type.Object(
+  {
+    tags: tagsOf('The tags of the run from now on, instead of those that it has.'),
+    add_tags: tagsOf('Tags to add.'),
+    remove_tags: tagsOf('Tags to remove; those that the run does not have are ignored.'),
+    note: Type.Optional(Note),
+  },
+  closed,
+)
+export type ChangeRun = Static<typeof ChangeRun>
 
 export const Run = Type.Object({
   id: Type.String(),
@@ -100,6 +123,8 @@ export const Run = Type.Object({
   groups: Type.Array(Type.String(), {
     description: 'The one that it was created with, then those that a repeat of its key named.',
   }),
+  tags: Type.Array(Type.String(), { description: 'In the order in which they were given.' }),
+  note: Type.String({ description: 'Text for people; empty when there is none.' }),
   idempotency_key: orNull(Type.String()),
   version: Type.Integer({ description: 'Of the flow that it runs.' }),
   commit: Type.String({ description: 'Of the flow store.' }),
@@ -225,7 +250,7 @@ export const RunNodeWhy = Type.Object({
 export type RunNodeWhy = Static<typeof RunNodeWhy>
 
 /** Columns of a runs export that are there when they are asked for. */
-export const EXPORT_RUN_COLUMNS = ['seed', 'group', 'created_at', 'error'] as const
+export const EXPORT_RUN_COLUMNS = ['seed', 'group', 'tags', 'note', 'created_at', 'error'] as const
 export type ExportRunColumn = (typeof EXPORT_RUN_COLUMNS)[number]
 
 /** How many runs there are, over all pages and filters. */

@@ -7,7 +7,7 @@ import type { Upload } from './upload.ts'
  * What a route is: one declaration from which come the check of who may call it, the checks of path, query and body, and its
  * entry in OpenAPI. There is no default for `who`: a route that does not say who may call it does not compile.
  */
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** A part of the path. One that does not match its schema names nothing (`missing`, a 404) or is refused as input (`null`, a 422). */
 export interface Parameter {

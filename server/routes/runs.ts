@@ -5,6 +5,7 @@ import { NAME_PATTERN } from '../../protocol/names.ts'
 import { EngineEvent } from '../../protocol/nouns/event.ts'
 import { FlowName } from '../../protocol/nouns/flow.ts'
 import {
+  ChangeRun,
   CreateRun,
   EXPORT_RUN_COLUMNS,
   type ExportRunColumn,
@@ -17,6 +18,7 @@ import {
   Runnable,
   RunStatus,
   RunSummary,
+  RunTag,
 } from '../../protocol/nouns/run.ts'
 import type { Engine } from '../engine.ts'
 import { jsonBytes } from '../http/long-answer.ts'
@@ -31,6 +33,13 @@ const MetricName = Type.String({ minLength: 1, maxLength: 256, description: '`<f
 const selectionQuery = {
   flow: Type.Optional(FlowName),
   group: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+  tag: Type.Optional(
+    Type.Array(RunTag, {
+      maxItems: limits.RUN_TAGS,
+      description: 'Only runs with this tag; may be repeated: with all of them.',
+      examples: [['baseline']],
+    }),
+  ),
   status: Type.Optional(RunStatus),
   since: sinceQuery,
   before: untilQuery,
@@ -38,6 +47,7 @@ const selectionQuery = {
 interface Selected {
   flow?: string
   group?: string
+  tag?: string[]
   status?: Run['status']
   since?: string
   before?: string
@@ -45,6 +55,7 @@ interface Selected {
 const selectionOf = (query: Selected): RunSelection => ({
   flow: query.flow ?? null,
   group: query.group ?? null,
+  tags: query.tag ?? [],
   status: query.status ?? null,
   since: microseconds('since', query.since),
   before: microseconds('before', query.before),
@@ -285,6 +296,18 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       answers: { 200: Run },
       refuses: ['run_ended'],
       handle: async ({ params, user }) => ok(await runs.cancel(params.id, user.name)),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/runs/{id}',
+      who: 'user',
+      tag,
+      summary: 'Changes the tags or the note of a run, whatever its status; what is absent stays as it is.',
+      params: { id },
+      body: ChangeRun,
+      answers: { 200: Run },
+      refuses: ['too_many_tags', 'disk_full'],
+      handle: async ({ params, body, user }) => okLong(await runs.change(params.id, body, user.name)),
     }),
     route({
       method: 'DELETE',

@@ -8,6 +8,7 @@ import type { EngineEvent, EventType } from '../../protocol/nouns/event.ts'
 import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
 import {
+  type ChangeRun,
   type CreateRun,
   isLive,
   type MetricSeriesList,
@@ -77,6 +78,8 @@ export interface Runs {
   nodes(id: string): Promise<List<RunNode>>
   cancel(id: string, by: string): Promise<Run>
   retry(id: string, caller: string): Promise<Run>
+  /** Its tags and its note. */
+  change(id: string, change: ChangeRun, by: string): Promise<Run>
   /** With its nodes, metrics and logs, when it has ended and no other run reuses nodes of it. Its events stay. */
   delete(id: string, by: Deleter): Promise<void>
   why(id: string, node: string): Promise<RunNodeWhy>
@@ -126,11 +129,12 @@ export class BatchRuns implements Runs {
     const inputs = request.inputs ?? {}
     const seed = request.seed ?? null
     const groups = request.group === undefined ? [] : [request.group]
+    const tags = [...new Set(request.tags)]
     let digested: { resolved: Record<string, unknown>; inputs_digest: string }
     try {
       digested = await this.#resolve(flow, inputs, seed)
     } catch (error) {
-      const there = await this.#repeated(request, { flow: name, created_by: caller, groups }, error)
+      const there = await this.#repeated(request, { flow: name, created_by: caller, groups, tags }, error)
       const mismatch = keyText({ inputs, seed }) !== keyText({ inputs: there.inputs, seed: there.seed })
       return { run: shownRun(there, this.#parts.now_us()), replayed: true, mismatch }
     }
@@ -144,6 +148,8 @@ export class BatchRuns implements Runs {
       timeout: request.timeout ?? null,
       no_cache: request.no_cache ?? false,
       groups,
+      tags,
+      note: request.note ?? '',
       idempotency_key: request.idempotency_key ?? null,
       version: flow.version,
       commit: flow.commit,
@@ -199,6 +205,8 @@ export class BatchRuns implements Runs {
       timeout: before.timeout,
       no_cache: before.no_cache,
       groups: before.groups,
+      tags: before.tags,
+      note: '',
       idempotency_key: null,
       version: flow.version,
       commit: flow.commit,
@@ -275,6 +283,18 @@ export class BatchRuns implements Runs {
     this.#parts.announce('run_cancel_requested', marked.flow, { run: id, by })
     if (!isLive(marked.status)) this.#parts.announce('run_finished', marked.flow, { run: id, status: marked.status })
     return shownRun(marked, this.#parts.now_us())
+  }
+
+  async change(id: string, change: ChangeRun, by: string): Promise<Run> {
+    const { flow } = await this.#existing(id)
+    const { note, ...tags } = change
+    // The note itself is read at the run: it may be long, and was meant for people.
+    const told = { ...tags, ...(note === undefined ? {} : { note: note !== '' }) }
+    const event = eventOf('run_changed', flow, this.#parts.now_us(), { run: id, ...told, by })
+    const run = await this.#parts.store.change({ id, ...change }, event)
+    if (run === null) throw notFound(id)
+    this.#parts.tell(event)
+    return shownRun(run, this.#parts.now_us())
   }
 
   async delete(id: string, by: Deleter): Promise<void> {
@@ -355,8 +375,8 @@ export class BatchRuns implements Runs {
   }
 
   /** Refuses a flow that there never was, and metrics that none of the selected runs carries: an empty export would hide the slip. */
-  async #named({ flow, group, status, since, before }: RunSelection, metrics: readonly string[]): Promise<void> {
-    const selection = { flow, group, status, since, before }
+  async #named({ flow, group, tags, status, since, before }: RunSelection, metrics: readonly string[]): Promise<void> {
+    const selection = { flow, group, ...(tags === undefined ? {} : { tags }), status, since, before }
     if (flow !== null) {
       const { count } = await this.#parts.store.list({ ...EVERY_RUN, flow, limit: 1, offset: 0 })
       // Runs outlive their flow.

@@ -154,6 +154,45 @@ export function runStories(kind: string, engine: () => Engine): void {
     })
 
     story(
+      'carry tags and a note, which can be changed and are no part of the key',
+      async ({ runs, boiler, create, listed }) => {
+        const run = await create({ idempotency_key: 'k', tags: ['b', 'a', 'b'], note: 'first', inputs: { a: 1 } })
+        const other = await create({ tags: ['a'], inputs: { a: 1 } })
+        assert.deepEqual([run.tags, run.note], [['b', 'a'], 'first'])
+        const again = await runs.create(
+          boiler,
+          { idempotency_key: 'k', tags: ['a', 'c'], note: 'x', inputs: { a: 1 } },
+          'ada',
+        )
+        assert.deepEqual([again.run.id, again.replayed, again.mismatch], [run.id, true, false])
+        assert.deepEqual([again.run.tags, again.run.note], [['b', 'a', 'c'], 'first'])
+        assert.deepEqual(await listed({ flow: boiler, tags: ['a'] }), [other.id, run.id])
+        assert.deepEqual(await listed({ flow: boiler, tags: ['a', 'c'] }), [run.id])
+        assert.deepEqual(await listed({ flow: boiler, tags: ['none'] }), [])
+        const changed = await runs.change(
+          run.id,
+          { add_tags: ['d'], remove_tags: ['a', 'none'], note: 'second' },
+          'bob',
+        )
+        assert.deepEqual([changed.tags, changed.note], [['b', 'c', 'd'], 'second'])
+        assert.deepEqual(await listed({ flow: boiler, tags: ['a'] }), [other.id])
+        assert.deepEqual((await runs.change(run.id, { tags: ['z'] }, 'bob')).tags, ['z'])
+        const stored = await runs.get(run.id)
+        assert.deepEqual([stored.tags, stored.note], [['z'], 'second'])
+        const { items, count } = await runs.list({
+          ...ALL,
+          tags: ['a'],
+          group: null,
+          flow: boiler,
+          limit: 1,
+          offset: 0,
+        })
+        assert.deepEqual([items.map(({ id, tags }) => [id, tags]), count], [[[other.id, ['a']]], 1])
+        await refused('run_not_found', () => runs.change(NO_RUN, { note: 'x' }, 'bob'))
+      },
+    )
+
+    story(
       'with the same key, of another flow or another caller, are others',
       async ({ runs, boiler, tank, create }) => {
         const request = { idempotency_key: 'k', inputs: { a: 1 } }

@@ -9,6 +9,8 @@ export interface SeenRequest {
   readonly method: string
   readonly path: string
   readonly query: Record<string, string>
+  /** Each `tag` of the query. */
+  readonly tags: readonly string[]
   readonly authorization: string | undefined
   readonly body: unknown
 }
@@ -89,6 +91,7 @@ export class ApiDouble {
       method: request.method!,
       path: decodeURIComponent(url.pathname),
       query: Object.fromEntries(url.searchParams),
+      tags: url.searchParams.getAll('tag'),
       authorization: request.headers.authorization,
       body: isJson ? JSON.parse(content) : content,
     }

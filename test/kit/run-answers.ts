@@ -20,6 +20,8 @@ export const runOf = (number: number, fields: Partial<Run> = {}): Run => ({
   no_cache: false,
   group: fields.groups?.[0] ?? null,
   groups: fields.group ? [fields.group] : [],
+  tags: [],
+  note: '',
   idempotency_key: null,
   version: 3,
   commit: 'c'.repeat(64),

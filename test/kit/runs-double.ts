@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { ServiceError } from '../../protocol/errors.ts'
 import type { List } from '../../protocol/nouns/list.ts'
 import {
+  type ChangeRun,
   type CreateRun,
   isLive,
   type MetricSeriesList,
@@ -43,6 +44,7 @@ export class RunsDouble implements Runs {
         one.created_by === caller,
     )
     for (const group of run.groups) if (there?.groups.includes(group) === false) there.groups.push(group)
+    if (there !== undefined) there.tags = [...new Set([...there.tags, ...run.tags])]
     if (there !== undefined)
       return { run: this.#shown(there), replayed: true, mismatch: there.inputs_digest !== run.inputs_digest }
     this.#runs.set(run.id, run)
@@ -62,6 +64,8 @@ export class RunsDouble implements Runs {
       timeout: request.timeout ?? null,
       no_cache: request.no_cache ?? false,
       groups: request.group === undefined ? [] : [request.group],
+      tags: [...new Set(request.tags)],
+      note: request.note ?? '',
       idempotency_key: request.idempotency_key ?? null,
       version: 1,
       commit: 'c'.repeat(64),
@@ -105,10 +109,11 @@ export class RunsDouble implements Runs {
     return run
   }
 
-  async list({ limit, offset, flow, group, status, since, before }: RunsPage) {
+  async list({ limit, offset, flow, group, tags = [], status, since, before }: RunsPage) {
     const chosen = [...this.#runs.values()]
       .filter(run => flow === null || run.flow === flow)
       .filter(run => group === null || run.groups.includes(group))
+      .filter(run => tags.every(tag => run.tags.includes(tag)))
       .filter(run => status === null || run.status === status)
       .filter(run => since === null || run.created_at >= since)
       .filter(run => before === null || run.created_at < before)
@@ -152,6 +157,13 @@ export class RunsDouble implements Runs {
     return this.#shown(run)
   }
 
+  async change(id: string, { tags, add_tags = [], remove_tags = [], note }: ChangeRun): Promise<Run> {
+    const run = this.#existing(id)
+    run.tags = [...new Set([...(tags ?? run.tags), ...add_tags])].filter(tag => !remove_tags.includes(tag))
+    run.note = note ?? run.note
+    return this.#shown(run)
+  }
+
   async delete(id: string): Promise<void> {
     const { status } = this.#existing(id)
     if (isLive(status)) throw new ServiceError('run_not_ended', `Run ${id} is ${status}.`)
@@ -161,10 +173,10 @@ export class RunsDouble implements Runs {
   async retry(id: string, caller: string): Promise<Run> {
     const before = this.#existing(id)
     if (isLive(before.status)) throw new ServiceError('run_not_ended', `Run ${id} is ${before.status}.`)
-    const { flow, cause, seed, timeout, no_cache, groups, inputs, origin_commit, attempt } = before
+    const { flow, cause, seed, timeout, no_cache, groups, tags, inputs, origin_commit, attempt } = before
     this.#flowExists(flow)
     const run = this.#new(flow, { cause, no_cache, inputs }, caller)
-    Object.assign(run, { seed, timeout, groups, origin_commit, retry_of: id, attempt: attempt + 1 })
+    Object.assign(run, { seed, timeout, groups, tags, origin_commit, retry_of: id, attempt: attempt + 1 })
     run.inputs_digest = before.inputs_digest
     this.#runs.set(run.id, run)
     return this.#shown(run)

@@ -22,6 +22,8 @@ export const newRun = (flow: string, more: Partial<NewRun> = {}): NewRun => ({
   timeout: null,
   no_cache: false,
   groups: [],
+  tags: [],
+  note: '',
   idempotency_key: null,
   version: 1,
   commit: 'c0ffee',

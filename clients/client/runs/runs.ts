@@ -1,6 +1,7 @@
 import { limits } from '../../../protocol/limits.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type {
+  ChangeRun,
   CreateRun,
   ExportRunColumn,
   Run,
@@ -24,6 +25,8 @@ import { type Attempt, signalOf, type WaitOptions, waitForRun } from './run-wait
 export interface RunSelection {
   flow?: string
   group?: string
+  /** The run has all of them. */
+  tag?: readonly string[]
   status?: RunStatus
   /** Created at this time or later. */
   since?: string
@@ -98,6 +101,11 @@ export class Runs {
   /** Ends the run; a running one is `cancelled` once its bodies have ended. */
   async cancel(id: string): Promise<Run> {
     return (await this.#calls.json<Run>({ method: 'POST', path: `${pathOf(id)}/cancel` })).body
+  }
+
+  /** Its tags or its note; what is not named stays. */
+  async change(id: string, change: ChangeRun): Promise<Run> {
+    return (await this.#calls.json<Run>({ method: 'PATCH', path: pathOf(id), json: change })).body
   }
 
   /** With its nodes, metrics and logs; one that has ended, and whose nodes no other run reuses. */

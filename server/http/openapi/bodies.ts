@@ -24,6 +24,7 @@ export const BODIES: Readonly<Record<string, unknown>> = {
   ],
   publishMessage: { value: 812 },
   createRun: { inputs: { learning_rate: 0.01 }, seed: 7, group: 'learning-rates' },
+  changeRun: { add_tags: ['baseline'], note: 'The one to beat.' },
   putFlavor: { cpus: 4, ram: 8192 },
   signIn: { username: 'ada', password: 'a long pass phrase' },
   createUser: { name: 'ada', password: 'a long pass phrase' },

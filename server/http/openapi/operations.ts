@@ -11,6 +11,7 @@ export const OPERATIONS: Readonly<Record<string, string>> = {
   'POST /messages/': 'publishMessages',
   'POST /messages/{name}': 'publishMessage',
   'POST /runs/flows/{name}': 'createRun',
+  'PATCH /runs/{id}': 'changeRun',
   'GET /runs/export': 'exportRuns',
   'GET /runs/metrics/export': 'exportRunMetrics',
   'GET /runs/metrics/series': 'listRunMetricSeries',
@@ -30,7 +31,7 @@ export const OPERATIONS: Readonly<Record<string, string>> = {
   'GET /docs': 'getDocsPage',
 }
 
-const VERBS = { GET: 'get', POST: 'create', PUT: 'put', DELETE: 'delete' } as const
+const VERBS = { GET: 'get', POST: 'create', PUT: 'put', PATCH: 'change', DELETE: 'delete' } as const
 
 /**
  * `GET /runs` is `listRuns`, `GET /runs/{id}/nodes` is `listRunNodes`, `POST /flows/{name}/rename` is `renameFlow`: a verb, then what

@@ -32,6 +32,7 @@ const EVERYWHERE: Readonly<Record<string, Told>> = {
   run: RUN,
   commit: { description: 'A commit of the flow store, or the beginning of one.', example: '3f2a9c1b' },
   group: { description: 'Name of a group of runs.', example: 'learning-rates' },
+  tag: { description: 'Only runs with this tag; repeated, with all of them.', example: ['baseline'] },
   stride: { description: 'Every so manieth point of each series, its first among them.', example: 10 },
   format: { description: 'Of the rows.', example: 'csv' },
   raw: { description: 'csv: leave cells that a spreadsheet would take for a formula as they are.', example: false },

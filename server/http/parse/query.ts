@@ -5,11 +5,12 @@ import { type Checker, createChecker } from '../../../protocol/values/explain.ts
 const INTEGER = /^-?\d{1,16}$/
 const NUMBER = /^-?\d{1,16}(\.\d{1,16})?([eE][+-]?\d{1,3})?$/
 
-/** What a route takes after the `?`: members by name, converted to the type declared, unknown ones refused. */
+/** What a route takes after the `?`: members by name, converted to the type declared, unknown ones refused. A list of texts is a member that may be repeated. */
 export class QueryReader {
   readonly #schema: TObject
   readonly #checker: Checker
   readonly #defaults: Readonly<Record<string, unknown>>
+  readonly #lists = new Set<string>()
 
   constructor(schema: TObject) {
     this.#schema = schema
@@ -18,6 +19,7 @@ export class QueryReader {
     for (const [name, member] of Object.entries(schema.properties)) {
       const value = (member as { default?: unknown }).default
       if (value !== undefined) defaults[name] = value
+      if ((member as { type?: string }).type === 'array') this.#lists.add(name)
     }
     this.#defaults = defaults
   }
@@ -36,6 +38,7 @@ export class QueryReader {
         if (name === null || raw === null) refused.push({ loc: 'query', msg: 'is not percent-encoded UTF-8' })
         else if (!Object.hasOwn(this.#schema.properties, name))
           refused.push({ loc: `query.${name}`, msg: 'is not known here' })
+        else if (this.#lists.has(name)) values[name] = [...((values[name] as string[] | undefined) ?? []), raw]
         else if (seen.has(name)) refused.push({ loc: `query.${name}`, msg: 'stands there twice' })
         else {
           seen.add(name)

@@ -7,6 +7,7 @@ import type { RetainedClass } from './retention.ts'
 import type { LogRequest } from './run-logs.ts'
 import type {
   CachePageRequest,
+  ChangedRun,
   ClaimRun,
   ExportMetricsRequest,
   ExportRunsRequest,
@@ -143,6 +144,7 @@ export type RunWrite =
   | { type: 'delete_run'; id: string; event?: EngineEvent | null }
   | { type: 'remove_runs'; of: RetainedClass; ids: readonly string[] }
   | { type: 'tell_removals'; at: number }
+  | { type: 'change_run'; change: ChangedRun; event: EngineEvent }
   | { type: 'run_progress'; progress: WrittenProgress }
 
 /** Writes that are answered when they are on disk. */

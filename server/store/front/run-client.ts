@@ -7,6 +7,7 @@ import type { ReadRequest, RunWrite } from './requests.ts'
 import type {
   CacheOrigin,
   CachePage,
+  ChangedRun,
   ClaimedRun,
   ClaimRun,
   CreatedRun,
@@ -74,6 +75,10 @@ export class RunClient implements RunStore {
 
   delete(id: string, event: EngineEvent | null): Promise<boolean> {
     return this.#write({ type: 'delete_run', id, event })
+  }
+
+  change(change: ChangedRun, event: EngineEvent): Promise<StoredRun | null> {
+    return this.#write({ type: 'change_run', change, event })
   }
 
   requestCancel(id: string, at: number): Promise<StoredRun | null> {

@@ -28,6 +28,9 @@ export interface StoredRun {
   no_cache: boolean
   /** The one that it was created with comes first. */
   groups: string[]
+  tags: string[]
+  /** Empty: there is none. */
+  note: string
   idempotency_key: string | null
   version: number
   commit: string
@@ -63,6 +66,8 @@ export type NewRun = Pick<
   | 'timeout'
   | 'no_cache'
   | 'groups'
+  | 'tags'
+  | 'note'
   | 'idempotency_key'
   | 'version'
   | 'commit'
@@ -79,7 +84,16 @@ export type NewRun = Pick<
 export type CreatedRun = { created_at: number; there: null } | { created_at: null; there: StoredRun }
 
 /** A request with a key that may name a run that is there. */
-export type RepeatRun = Pick<NewRun, 'flow' | 'created_by' | 'groups'> & { idempotency_key: string }
+export type RepeatRun = Pick<NewRun, 'flow' | 'created_by' | 'groups' | 'tags'> & { idempotency_key: string }
+
+/** Absent: it stays as it is. `remove_tags` comes last. */
+export interface ChangedRun {
+  id: string
+  tags?: readonly string[]
+  add_tags?: readonly string[]
+  remove_tags?: readonly string[]
+  note?: string
+}
 
 export interface ClaimRun {
   id: string
@@ -187,6 +201,8 @@ export interface CacheOrigin {
 export interface RunSelection {
   flow: string | null
   group: string | null
+  /** The run has all of them. */
+  tags?: readonly string[]
   status: RunStatus | null
   /** Inclusive, compared with `created_at`. */
   since: number | null
@@ -309,7 +325,7 @@ export interface LoadedRuns {
 /** The front's side: writes resolve when they are on disk, in the order they were called; reads see what was answered before them. */
 export interface RunStore {
   create(run: NewRun, event: EngineEvent | null): Promise<CreatedRun>
-  /** The run that has the key, which is put into the groups as well; null when there is none. */
+  /** The run that has the key, which is put into the groups and gets the tags as well; null when there is none. */
   repeat(request: RepeatRun): Promise<StoredRun | null>
   /** Null when it is queued no more. */
   claim(claim: ClaimRun): Promise<ClaimedRun | null>
@@ -319,6 +335,8 @@ export interface RunStore {
   delete(id: string, event: EngineEvent | null): Promise<boolean>
   /** A queued run is cancelled at once; a running one is marked. Null when it has ended, or is none. */
   requestCancel(id: string, at: number): Promise<StoredRun | null>
+  /** The run as it is then, and the event is kept with it; null when there is none. `too_many_tags`. */
+  change(change: ChangedRun, event: EngineEvent): Promise<StoredRun | null>
   /** Dropped when the run is not running. */
   progress(progress: RunProgress): Promise<null>
 

@@ -31,6 +31,8 @@ export function shownWith<Value>(
     no_cache: run.no_cache,
     group: run.groups[0] ?? null,
     groups: run.groups,
+    tags: run.tags,
+    note: run.note,
     idempotency_key: run.idempotency_key,
     version: run.version,
     commit: run.commit,

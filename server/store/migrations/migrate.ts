@@ -11,6 +11,7 @@ import { runLogs } from './0008-run-logs.ts'
 import { runDocuments } from './0009-run-documents.ts'
 import { runDeletes } from './0010-run-deletes.ts'
 import { runRetention } from './0011-run-retention.ts'
+import { runTags } from './0012-run-tags.ts'
 
 export interface Migration {
   readonly number: number
@@ -31,6 +32,7 @@ export const migrations: readonly Migration[] = [
   runDocuments,
   runDeletes,
   runRetention,
+  runTags,
 ]
 
 export const schemaVersion = (db: Connection): number => db.pragma('user_version', { simple: true }) as number

@@ -14,6 +14,8 @@ import type { SelectedRun } from './selection.ts'
 const OPTIONAL: Readonly<Record<ExportRunColumn, (row: Row) => unknown>> = {
   seed: row => row.seed,
   group: row => row.grouped,
+  tags: row => JSON.parse(row.tags) as string[],
+  note: row => row.note,
   created_at: row => formatTime(row.created_at),
   error: ({ error }) => {
     if (error === null) return null
@@ -32,6 +34,8 @@ interface Row {
   finished_at: number | null
   seed: number | null
   grouped: string | null
+  tags: string
+  note: string
   created_at: number
   error: string | null
   resolved: string
@@ -51,7 +55,8 @@ export function* runPages(
   page: ExportPage,
 ): Generator<Uint8Array<ArrayBuffer>> {
   const find = db.prepare(
-    'SELECT status, "commit", code_digest, started_at, finished_at, seed, grouped, created_at, error, resolved, result FROM runs WHERE seq = ?',
+    `SELECT status, "commit", code_digest, started_at, finished_at, seed, grouped, created_at, error, resolved, result, note,
+     (SELECT json_group_array(t.tag ORDER BY t.position) FROM run_tags t WHERE t.run = runs.seq) AS tags FROM runs WHERE seq = ?`,
   ) as Statement<Row>
   const documents = new DocumentReader(db)
   const get = (seq: number): Row => {

@@ -13,7 +13,8 @@ export const ALL_FLOWS = 0
 const COLUMNS = `r.seq, r.id, (SELECT f.name FROM flows f WHERE f.id = r.flow) AS flow, r.status, r.cause, r.created_by, r.seed, r.timeout, r.no_cache, r.grouped,
   r.idempotency_key, r.version, r."commit", r.origin, r.origin_commit, r.code_commit, r.code_digest, r.inputs_digest, r.terminal, r.error, r.retry_of, r.attempt,
   r.created_at, r.started_at, r.finished_at, r.cancel_requested_at,
-  (SELECT json_group_array(g.grouped ORDER BY g.position) FROM run_groups g WHERE g.run = r.seq) AS joined`
+  (SELECT json_group_array(g.grouped ORDER BY g.position) FROM run_groups g WHERE g.run = r.seq) AS joined,
+  (SELECT json_group_array(t.tag ORDER BY t.position) FROM run_tags t WHERE t.run = r.seq) AS tags, r.note`
 export const RUN_COLUMNS = `${COLUMNS}, r.inputs, r.resolved, r.result`
 /** What is long is empty here. */
 export const HEAD_COLUMNS = COLUMNS
@@ -50,6 +51,8 @@ export interface HeadRow {
   cancel_requested_at: number | null
   /** The groups after `grouped`. */
   joined: string
+  tags: string
+  note: string
 }
 
 /** `ELSEWHERE`: it stands among the documents. */
@@ -93,6 +96,8 @@ const parsedHead = (row: HeadRow): StoredRunHead => ({
   timeout: row.timeout,
   no_cache: row.no_cache === 1,
   groups: [...(row.grouped === null ? [] : [row.grouped]), ...(JSON.parse(row.joined) as string[])],
+  tags: JSON.parse(row.tags) as string[],
+  note: row.note,
   idempotency_key: row.idempotency_key,
   version: row.version,
   commit: row.commit,

@@ -38,7 +38,7 @@ export class RunSelections {
 
   /** Without a group or times it is kept, and costs the same however many there are. */
   count(selection: RunSelection): number {
-    if (selection.group === null && selection.since === null && selection.before === null) {
+    if (selection.group === null && noTags(selection) && selection.since === null && selection.before === null) {
       const flow = selection.flow === null ? ALL_FLOWS : this.#flowOf(selection.flow)
       return this.#counted.get({ flow, status: selection.status })!
     }
@@ -51,7 +51,7 @@ export class RunSelections {
 
   /** `seq` and `created_at` of what is selected. A group has the runs that began in it and those that joined it. */
   #from(selection: RunSelection): { from: string; values: unknown[] } {
-    const { flow, group, status } = selection
+    const { flow, group, status, tags = [] } = selection
     const { conditions, values } = this.#conditions(selection)
     const where = (first: string[]): string => {
       const all = [...first, ...conditions]
@@ -60,12 +60,19 @@ export class RunSelections {
     const columns = 'SELECT r.seq, r.created_at FROM'
     const own = (first: string[]): string =>
       `${columns} runs r INDEXED BY ${indexFor(flow, group, status)}${where(first)}`
+    if (group === null && tags.length > 0) {
+      const from = `SELECT r.seq, t.created_at FROM run_tags t CROSS JOIN runs r ON r.seq = t.run${where(['t.tag = ?'])}`
+      return { from, values: [tags[0], ...values] }
+    }
     if (group === null) return { from: own([]), values }
     const joined = `SELECT r.seq, g.created_at FROM run_groups g CROSS JOIN runs r ON r.seq = g.run${where(['g.grouped = ?'])}`
     return { from: `${own(['r.grouped = ?'])} UNION ALL ${joined}`, values: [group, ...values, group, ...values] }
   }
 
-  #conditions({ flow, status, since, before }: RunSelection): { conditions: string[]; values: unknown[] } {
+  #conditions({ flow, group, tags = [], status, since, before }: RunSelection): {
+    conditions: string[]
+    values: unknown[]
+  } {
     const conditions: string[] = []
     const values: unknown[] = []
     const where = (condition: string, value: unknown): void => {
@@ -77,6 +84,9 @@ export class RunSelections {
     where('r.status = ?', status)
     where('r.created_at >= ?', since)
     where('r.created_at < ?', before)
+    // Without a group the first tag is what the runs are found by.
+    for (const tag of tags.slice(group === null ? 1 : 0))
+      where('EXISTS (SELECT 1 FROM run_tags o WHERE o.tag = ? AND o.created_at = r.created_at)', tag)
     return { conditions, values }
   }
 
@@ -94,6 +104,8 @@ export class RunSelections {
     return statement
   }
 }
+
+const noTags = ({ tags = [] }: RunSelection): boolean => tags.length === 0
 
 function indexFor(flow: string | null, group: string | null, status: string | null): string {
   if (group !== null) return 'runs_of_group'

@@ -1,9 +1,11 @@
 import { ServiceError } from '../../../protocol/errors.ts'
+import { limits } from '../../../protocol/limits.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type { RunError } from '../../../protocol/nouns/run.ts'
 import type { EventWriter } from '../catalog/events.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import type {
+  ChangedRun,
   ClaimedRun,
   ClaimRun,
   CreatedRun,
@@ -28,6 +30,12 @@ interface Moved {
 const reason = (code: 'cancelled' | 'engine_restarted', message: string): string =>
   JSON.stringify({ code, message, node: null, stack: null } satisfies RunError)
 
+/** Of one run. */
+function refuseOver(run: string, tags: number): void {
+  if (tags <= limits.RUN_TAGS) return
+  throw new ServiceError('too_many_tags', `Run ${run} would have ${tags} tags; it may have ${limits.RUN_TAGS}.`)
+}
+
 /**
  * The moves of a run, each one statement that names the status it starts from, so that of two that race one finds nothing:
  *
@@ -50,6 +58,9 @@ export class RunWriter {
   readonly #byId: Statement<RunRow>
   readonly #insert: Statement
   readonly #join: Statement
+  readonly #tag: Statement
+  readonly #untag: Statement
+  readonly #note: Statement
   readonly #last: Statement<number | null>
   readonly #claim: Statement<Moved>
   readonly #finish: Statement<Moved>
@@ -76,13 +87,19 @@ export class RunWriter {
     this.#byId = db.prepare(`${select} WHERE r.id = ?`)
     this.#insert = db.prepare(
       `INSERT INTO runs (id, flow, status, cause, created_by, seed, timeout, no_cache, grouped, idempotency_key, version, "commit", origin,
-       origin_commit, inputs, resolved, inputs_digest, retry_of, attempt, created_at, inputs_summary)
-       VALUES (?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       origin_commit, inputs, resolved, inputs_digest, retry_of, attempt, created_at, inputs_summary, note)
+       VALUES (?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
     this.#join = db.prepare(
       `INSERT OR IGNORE INTO run_groups (grouped, created_at, run, position)
        SELECT ?, created_at, seq, 1 + (SELECT count(*) FROM run_groups WHERE run = seq) FROM runs WHERE id = ? AND grouped IS NOT ?`,
     )
+    this.#tag = db.prepare(
+      `INSERT OR IGNORE INTO run_tags (tag, created_at, run, position)
+       SELECT ?, created_at, seq, 1 + (SELECT coalesce(max(position), 0) FROM run_tags WHERE run = seq) FROM runs WHERE id = ?`,
+    )
+    this.#untag = db.prepare('DELETE FROM run_tags WHERE run = ?')
+    this.#note = db.prepare('UPDATE runs SET note = ? WHERE seq = ?')
     this.#last = pluck('SELECT max(created_at) FROM runs')
     this.#claim = db.prepare(
       `UPDATE runs SET status = 'running', epoch = ?, code_digest = ?, code_commit = ?, origin_commit = coalesce(origin_commit, ?), started_at = ?
@@ -121,7 +138,7 @@ export class RunWriter {
     const flow = this.#flow.get(run.flow)
     if (flow === undefined) throw new ServiceError('flow_not_found', `There is no flow "${run.flow}".`)
     if (run.idempotency_key !== null) {
-      const there = this.#there(flow, run.created_by, run.idempotency_key, run.groups)
+      const there = this.#there(flow, run.created_by, run.idempotency_key, run)
       if (there !== null) return { created_at: null, there }
     }
     if (this.#run_counts.of('queued') >= this.#most_queued) {
@@ -151,26 +168,53 @@ export class RunWriter {
       run.attempt,
       created_at,
       inputs.summary,
+      run.note ?? '',
     )
     this.#writeLong(Number(lastInsertRowid), { inputs: inputs.long, resolved: resolved.long })
     for (const group of run.groups.slice(1)) this.#join.run(group, run.id, group)
+    // Absent in what an engine of before kept in its redo log; the same of the note.
+    for (const tag of new Set(run.tags ?? [])) this.#tag.run(tag, run.id)
     this.#run_counts.move(flow, null, 'queued')
     if (event !== null) this.#events.write(event)
     return { created_at, there: null }
   }
 
-  repeat({ flow: name, created_by, idempotency_key, groups }: RepeatRun): StoredRun | null {
+  repeat({ flow: name, created_by, idempotency_key, ...added }: RepeatRun): StoredRun | null {
     const flow = this.#flow.get(name)
-    return flow === undefined ? null : this.#there(flow, created_by, idempotency_key, groups)
+    return flow === undefined ? null : this.#there(flow, created_by, idempotency_key, added)
   }
 
-  #there(flow: number, created_by: string, key: string, groups: readonly string[]): StoredRun | null {
+  #there(
+    flow: number,
+    created_by: string,
+    key: string,
+    { groups, tags = [] }: Pick<RepeatRun, 'groups'> & { tags?: readonly string[] },
+  ): StoredRun | null {
     const row = this.#byKey.get(flow, created_by, key)
     if (!row) return null
     const there = runOf(row, this.#stored)
     const missing = groups.filter(group => !there.groups.includes(group))
+    const added = new Set(tags.filter(tag => !there.tags.includes(tag)))
+    refuseOver(there.id, there.tags.length + added.size)
     for (const group of missing) this.#join.run(group, there.id, group)
-    return missing.length === 0 ? there : this.#get(there.id)
+    for (const tag of added) this.#tag.run(tag, there.id)
+    return missing.length === 0 && added.size === 0 ? there : this.#get(there.id)
+  }
+
+  change({ id, tags, add_tags = [], remove_tags = [], note }: ChangedRun, event: EngineEvent): StoredRun | null {
+    const row = this.#byId.get(id)
+    if (row === undefined) return null
+    const before = runOf(row, this.#stored).tags
+    const removed = new Set(remove_tags)
+    const wanted = [...new Set([...(tags ?? before), ...add_tags])].filter(tag => !removed.has(tag))
+    refuseOver(id, wanted.length)
+    if (wanted.join() !== before.join()) {
+      this.#untag.run(row.seq)
+      for (const tag of wanted) this.#tag.run(tag, id)
+    }
+    if (note !== undefined) this.#note.run(note, row.seq)
+    this.#events.write(event)
+    return this.#get(id)
   }
 
   claim({ id, epoch, code_digest, code_commit, started_at, whole: isAsked, event }: ClaimRun): ClaimedRun | null {

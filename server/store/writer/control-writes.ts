@@ -125,6 +125,8 @@ export class ControlWrites {
         return removals.remove(request.of, request.ids)
       case 'tell_removals':
         return removals.tell(request.at)
+      case 'change_run':
+        return runs.change(request.change, request.event)
       case 'cancel_run':
         return runs.requestCancel(request.id, request.at)
       case 'run_progress':

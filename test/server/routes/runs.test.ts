@@ -89,6 +89,28 @@ describe('reading runs', () => {
       assert.equal((await ask('GET', `/runs?${query}`)).status, 422, query)
   })
 
+  test('PATCH /runs/{id} changes tags and note, and lists find the runs that have all tags of the query', async () => {
+    const first = (await create({ tags: ['a', 'b'] })).json
+    const second = (await create({ tags: ['a'], note: 'n' })).json
+    const listed = async (query: string) =>
+      (await ask('GET', `/runs?${query}`)).json.items.map((run: { id: string }) => run.id)
+    assert.deepEqual(await listed('tag=a'), [second.id, first.id])
+    assert.deepEqual(await listed('tag=a&tag=b'), [first.id])
+    const changed = await ask('PATCH', `/runs/${second.id}`, { body: { add_tags: ['b'], note: '' } })
+    assert.deepEqual([changed.status, changed.json.tags, changed.json.note], [200, ['a', 'b'], ''])
+    assert.deepEqual(await listed('tag=a&tag=b'), [second.id, first.id])
+    for (const body of [
+      { tags: ['no blanks'] },
+      { tags: [''] },
+      { note: 7 },
+      { note: 'n'.repeat(limits.RUN_NOTE_CHARACTERS + 1) },
+      { status: 'failed' },
+    ])
+      assert.equal((await ask('PATCH', `/runs/${first.id}`, { body })).status, 422)
+    assert.equal((await ask('GET', '/runs?tag=no+blanks')).status, 422)
+    assert.equal((await ask('GET', '/runs?group=a&group=b')).status, 422, 'what is no list stands there once')
+  })
+
   test('a path that names no run is 404, whatever it looks like', async () => {
     for (const id of ['nothing', '0', '01a20059-4264-7712-a48a-c970bdaa120d', '..%2F..', 'export2'])
       for (const path of [`/runs/${id}`, `/runs/${id}/nodes`, `/runs/${id}/events`, `/runs/${id}/nodes/x/why`])

@@ -124,6 +124,7 @@ const DRIVES: Record<string, Drive> = {
   'GET /runs/{id}/nodes/{node}/why': { not: SHORT },
   'GET /runs/{id}/logs': { not: 'a page of lines of one run, bounded in bytes' },
   'GET /runs/{id}/events': { not: 'events of one run, a page of the list of events' },
+  'PATCH /runs/{id}': { not: 'takes some tags and a short text, and answers as a cancel' },
   'DELETE /runs/{id}': { not: SHORT },
   'POST /runs/{id}/cancel': { not: SHORT },
   'POST /runs/{id}/retry': { not: SHORT },

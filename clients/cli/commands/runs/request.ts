@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { CreateRun } from '../../../../protocol/nouns/run.ts'
 import { numberOf, wholeOf } from '../../counts.ts'
+import { collected } from '../../selection.ts'
 
 /** What `svc run` and `svc sweep` may say of each run. */
 export interface RequestOptions {
@@ -9,12 +10,20 @@ export interface RequestOptions {
   readonly cache: boolean
   readonly group?: string
   readonly key?: string
+  readonly tag?: string[]
+  readonly note?: string
 }
 
 /** Adds the options that both have. `texts`: what those mean that are not the same for one run and for many. */
 export const addRequestOptions = (
   command: Command,
-  texts: { readonly timeout: string; readonly group: string; readonly key: string },
+  texts: {
+    readonly timeout: string
+    readonly group: string
+    readonly key: string
+    readonly tag: string
+    readonly note: string
+  },
 ): Command =>
   command
     .option('--seed <number>', 'recorded, and given to an input named seed', wholeOf('--seed'))
@@ -22,6 +31,8 @@ export const addRequestOptions = (
     .option('--no-cache', 'run every node, whatever the stage cache holds')
     .option('--group <name>', texts.group)
     .option('--key <text>', texts.key)
+    .option('--tag <name>', texts.tag, collected)
+    .option('--note <text>', texts.note)
 
 export const requestOf = (
   options: RequestOptions,
@@ -35,5 +46,7 @@ export const requestOf = (
   ...(options.timeout === undefined ? {} : { timeout: options.timeout }),
   ...(options.cache ? {} : { no_cache: true }),
   ...(options.group === undefined ? {} : { group: options.group }),
+  ...(options.tag === undefined ? {} : { tags: options.tag }),
+  ...(options.note === undefined ? {} : { note: options.note }),
   ...(options.key === undefined ? {} : { idempotency_key: options.key }),
 })

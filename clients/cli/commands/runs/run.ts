@@ -29,6 +29,8 @@ export function addRun(program: Command, context: Context): void {
     timeout: 'fail the run when it takes longer',
     group: 'the group that the run belongs to',
     key: 'an idempotency key: a repeat with it finds the same run',
+    tag: 'a name to find the run by, may be given again',
+    note: 'a text that is kept with the run',
   })
   run
     .option('--follow', 'tell on standard error what happens in the run')

@@ -40,6 +40,8 @@ function figures(output: Output, run: Run): string[] {
     ['started', run.started_at],
     ['finished', run.finished_at],
     ['group', run.group],
+    ['tags', run.tags.length === 0 ? null : run.tags.join(', ')],
+    ['note', run.note === '' ? null : run.note],
     ['key', run.idempotency_key],
     ['retry of', run.retry_of && `${run.retry_of}, attempt ${run.attempt}`],
     ['seed', run.seed === null ? null : String(run.seed)],

@@ -33,6 +33,8 @@ export function addSweep(program: Command, context: Context): void {
     timeout: 'fail a run that takes longer',
     group:
       'the group of the runs, also of those that are there; one for each state of the flow and its code when not given',
+    tag: 'a name to find the runs by, may be given again; also added to those that are there',
+    note: 'a text that is kept with each new run',
     key: 'part of every key: with another text, every run is another one',
   })
   sweep

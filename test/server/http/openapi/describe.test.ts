@@ -173,7 +173,7 @@ describe('the description of the interface', () => {
 
   test('docs/http.md lists the same routes, with who may call them', () => {
     const page = readFileSync(join(ROOT, 'docs/http.md'), 'utf8')
-    const rows = [...page.matchAll(/^\| (GET|POST|PUT|DELETE) \| `(\S+)` \| (\w+) \|/gm)].map(row =>
+    const rows = [...page.matchAll(/^\| (GET|POST|PUT|PATCH|DELETE) \| `(\S+)` \| (\w+) \|/gm)].map(row =>
       row.slice(1).join(' '),
     )
     assert.deepEqual(rows.sort(), routes.map(({ method, path, who }) => `${method} ${path} ${who}`).sort())

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { limits } from '../../../../protocol/limits.ts'
 import { isLive, RUN_STATUSES, type RunStatus } from '../../../../protocol/nouns/run.ts'
 import { randomFrom, seed } from '../../../kit/random.ts'
 import { saving, startStore, temporaryDirectory } from '../../../kit/stored.ts'
@@ -18,6 +19,8 @@ test('a run goes from queued over running to its end, and a move that comes twic
     timeout: 1.5,
     no_cache: true,
     groups: ['sweep'],
+    tags: ['first', 'second'],
+    note: 'a note',
     origin: { repository: 'r' },
     origin_commit: 'abc',
     inputs: { x: '@run:1.y' },
@@ -117,6 +120,22 @@ test('of many that create a run under one key at once, one does; the others get 
   const replay = await under('boiler', 'ada', 'k')
   assert.deepEqual([replay.replayed, replay.run.status], [true, 'running'], 'as it is now')
   assert.equal((await store.runs.list({ ...everyRun, limit: 100, offset: 0 })).count, 6)
+})
+
+test('a run has so many tags and no more, whether they come with a change or with a repeat', async t => {
+  const { store } = await startStore(t, temporaryDirectory(t))
+  await store.saveFlow(saving('boiler'))
+  const most = Array.from({ length: limits.RUN_TAGS }, (_, at) => `t${at}`)
+  const run = newRun('boiler', { idempotency_key: 'k', tags: most })
+  await store.runs.create(run, null)
+  const event = { type: 'run_changed', ts: '2026-01-01T00:00:00+00:00', flow: 'boiler', run: run.id }
+  await assert.rejects(store.runs.change({ id: run.id, add_tags: ['more'] }, event), refusedWith('too_many_tags'))
+  const repeat = newRun('boiler', { idempotency_key: 'k', tags: ['more'] })
+  await assert.rejects(store.runs.create(repeat, null), refusedWith('too_many_tags'))
+  assert.deepEqual((await store.runs.get(run.id))!.tags, most)
+  const changed = await store.runs.change({ id: run.id, add_tags: ['more'], remove_tags: ['t0'] }, event)
+  assert.deepEqual(changed!.tags, [...most.slice(1), 'more'])
+  assert.equal(await store.runs.change({ id: 'none', note: 'x' }, event), null)
 })
 
 test('at the bound of queued runs a new one is refused, a repeat under its key is answered', async t => {
