@@ -1,3 +1,4 @@
+import { documentOfPieces } from '../../core/flow/document-text.ts'
 import { factsOf } from '../../core/flow/facts.ts'
 import type { Plan } from '../../core/flow/plan.ts'
 import { ServiceError } from '../../protocol/errors.ts'
@@ -5,7 +6,6 @@ import type {
   CreateFlow,
   Flow,
   FlowCommit,
-  FlowCommitDetail,
   FlowSummary,
   PurgedFlow,
   SavedFlow,
@@ -17,6 +17,7 @@ import type { Dtype } from '../../protocol/values/dtype.ts'
 import type { PlanBytes } from '../../threads/lane/plan-bytes.ts'
 import type { Store } from '../store/front/client.ts'
 import type { StoredFlow } from '../store/front/replies.ts'
+import { inSlices } from '../watch/slices.ts'
 import { Catalog } from './catalog.ts'
 import { Deploy, type DeployParts } from './changes/deploy.ts'
 import { type EnableParts, enable } from './changes/enable.ts'
@@ -40,7 +41,8 @@ export interface Flows {
   /** Drops what waits in the flow; what runs goes on. */
   purge(name: string, author: string): Promise<PurgedFlow>
   history(name: string, page: Page): Promise<List<FlowCommit>>
-  commit(name: string, commit: string): Promise<FlowCommitDetail>
+  /** `FlowCommitDetail` as JSON. */
+  commitText(name: string, commit: string): Promise<Uint8Array>
   restore(name: string, commit: string, author: string): Promise<SavedFlow>
   source(name: string, node: string): { source: string; missing: boolean }
 }
@@ -165,8 +167,8 @@ export class LiveFlows implements Flows {
     return this.#show.history(name, page)
   }
 
-  commit(name: string, commit: string): Promise<FlowCommitDetail> {
-    return this.#show.commit(name, commit)
+  commitText(name: string, commit: string): Promise<Uint8Array> {
+    return this.#parts.store.commitText(name, commit)
   }
 
   // ---- changing
@@ -213,7 +215,7 @@ export class LiveFlows implements Flows {
     const { document, origin } = await this.#parts.store.commit(name, commit)
     if (document === null)
       throw new ServiceError('commit_not_found', `Commit ${commit} of "${name}" holds no document.`)
-    return { document, origin }
+    return { document: await inSlices(documentOfPieces(document)), origin }
   }
 
   /** One change at a time: what one check has seen holds until its deploy. */

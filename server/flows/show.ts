@@ -1,11 +1,10 @@
-import { documentDiff } from '../../core/flow/document-diff.ts'
 import { issuesOf } from '../../core/flow/issues.ts'
 import { quantileOf } from '../../core/memory/buckets.ts'
 import { PLACEMENT } from '../../core/memory/counters.ts'
 import { errorTable, ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { didYouMean } from '../../protocol/nearest.ts'
-import type { Flow, FlowCommit, FlowCommitDetail, FlowSummary, NodeStatus } from '../../protocol/nouns/flow.ts'
+import type { Flow, FlowCommit, FlowSummary, NodeStatus } from '../../protocol/nouns/flow.ts'
 import type { FlowDocument } from '../../protocol/nouns/flow-document.ts'
 import type { Issue } from '../../protocol/nouns/issue.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
@@ -24,7 +23,7 @@ const DAMAGE_SHOWN = 10
 
 export interface ShowParts {
   front: FrontMemory
-  store: Pick<Store, 'commits' | 'commit' | 'damage' | 'health'>
+  store: Pick<Store, 'commits' | 'damage' | 'health'>
   catalog: Catalog
   health: NodeHealth
   latencies: Latencies
@@ -155,14 +154,5 @@ export class Show {
     if (commits.count === 0)
       throw new ServiceError('flow_not_found', `There is no flow "${name}", and there never was one.`)
     return commits
-  }
-
-  async commit(name: string, commit: string): Promise<FlowCommitDetail> {
-    const { before, ...detail } = await this.#parts.store.commit(name, commit)
-    return {
-      ...detail,
-      document: detail.document as FlowDocument | null,
-      diff: documentDiff(before, detail.document) as FlowCommitDetail['diff'],
-    }
   }
 }

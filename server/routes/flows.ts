@@ -13,6 +13,7 @@ import {
   SaveFlow,
 } from '../../protocol/nouns/flow.ts'
 import type { Engine } from '../engine.ts'
+import { jsonBytes } from '../http/long-answer.ts'
 import { created, existing, nothing, ok, okLong, type Route, route } from '../http/route.ts'
 import { closed, listOf, okPage, pageQuery } from './queries.ts'
 
@@ -180,7 +181,7 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
       summary: 'One commit: its document, and what it changed.',
       params: { name, commit: existing(Commit, 'commit_not_found') },
       answers: { 200: FlowCommitDetail },
-      handle: async ({ params }) => ok(await flows.commit(params.name, params.commit)),
+      handle: async ({ params }) => jsonBytes(await flows.commitText(params.name, params.commit)),
     }),
     route({
       method: 'POST',

@@ -261,14 +261,16 @@ export class EngineDouble implements Engine {
         page,
       )
     },
-    commit: async (name, commit): Promise<FlowCommitDetail> => {
+    commitText: async (name, commit) => {
       this.#held(name)
       const found = this.#commits.get(name)!.find(held => held.commit === commit)
       if (!found) throw new ServiceError('commit_not_found', `${name} has no commit ${commit}.`)
-      return { ...found, origin: null, diff: [{ path: '', after: found.document }] }
+      const detail: FlowCommitDetail = { ...found, origin: null, diff: [{ path: '', after: found.document }] }
+      return Buffer.from(JSON.stringify(detail))
     },
     restore: async (name, commit, author) => {
-      const { document } = await this.flows.commit(name, commit)
+      const text = Buffer.from(await this.flows.commitText(name, commit)).toString()
+      const { document } = JSON.parse(text) as FlowCommitDetail
       this.#held(name).document = document!
       return this.#commit(name, author, 'restore')
     },

@@ -20,7 +20,7 @@ import { type StoreBounds, storeBounds } from '../file/bounds.ts'
 import type { Damage } from '../file/quarantine.ts'
 import { LogClient } from './log-client.ts'
 import { Reader } from './reader-client.ts'
-import type { CommitDetail, FlowRenamed, FlowWritten, Loaded, StoreHealth, StoreReply } from './replies.ts'
+import type { FlowRenamed, FlowWritten, Loaded, StoredCommit, StoreHealth, StoreReply } from './replies.ts'
 import type {
   CascadesRequest,
   ControlRequest,
@@ -312,8 +312,13 @@ export class Store implements WatchedThread {
   }
 
   /** `hash` may be any of the flow's commits, also one made under an earlier name. */
-  commit(flow: string, hash: string): Promise<CommitDetail> {
+  commit(flow: string, hash: string): Promise<StoredCommit> {
     return this.#reader.call({ type: 'commit', flow, hash })
+  }
+
+  /** `FlowCommitDetail` as JSON text, made by the reader: the document, and how it differs from the one before. */
+  commitText(flow: string, hash: string): Promise<Uint8Array> {
+    return this.#reader.call({ type: 'text', of: { type: 'commit_detail', flow, hash } })
   }
 
   nodeErrors(node: string): Promise<NodeError[]> {

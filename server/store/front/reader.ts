@@ -59,7 +59,9 @@ function read(request: ReadRequest): unknown {
     case 'commits':
       return flows.list(request.flow, request.page)
     case 'commit':
-      return flows.detail(request.flow, request.hash)
+      return flows.stored(request.flow, request.hash)
+    case 'commit_detail':
+      return flows.shown(request.flow, request.hash)
     case 'node_errors':
       return readNodeErrors(db, codec, request.node, clock.age_us() - limits.NODE_ERROR_KEPT_MS * 1000)
     case 'timeseries':

@@ -1,7 +1,7 @@
+import type { DocumentPieces } from '../../../core/flow/document-text.ts'
 import type { DiskFault } from '../../../protocol/disk-faults.ts'
 import type { Problem } from '../../../protocol/errors.ts'
 import type { Flavor } from '../../../protocol/nouns/flavor.ts'
-import type { FlowCommit } from '../../../protocol/nouns/flow.ts'
 import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
 import type { NodeError } from '../../../protocol/nouns/node-error.ts'
 import type { Damage } from '../file/quarantine.ts'
@@ -117,9 +117,8 @@ export type StoreReply =
   | { type: 'log'; text: string }
   | { type: 'damaged'; damage: Damage }
 
-/** A commit with the document that it made, and the one before it; null where the flow was deleted or did not exist. */
-export interface CommitDetail extends FlowCommit {
+/** What a commit made; no document where the flow was deleted. */
+export interface StoredCommit {
   origin: FlowOrigin | null
-  document: NormalDocument | null
-  before: NormalDocument | null
+  document: DocumentPieces | null
 }

@@ -245,6 +245,7 @@ export type ReadRequest =
   | { type: 'events'; query: EventsRequest }
   | { type: 'commits'; flow: string; page: PageQuery }
   | { type: 'commit'; flow: string; hash: string }
+  | { type: 'commit_detail'; flow: string; hash: string }
   | { type: 'node_errors'; node: string }
   | { type: 'timeseries'; query: TimeseriesRequest }
   | { type: 'disk' }
@@ -270,7 +271,7 @@ export type ReadRequest =
   | { type: 'export_page'; cursor: number; spare: ArrayBuffer | null }
   | { type: 'export_close'; cursor: number }
 
-export type TextRequest = Extract<ReadRequest, { type: 'history' }>
+export type TextRequest = Extract<ReadRequest, { type: 'history' | 'commit_detail' }>
 
 export interface ReaderStart extends Pick<StoreBounds, 'answer_bytes' | 'export_runs' | 'export_page_bytes'> {
   data_dir: string
