@@ -236,6 +236,9 @@ const table = {
   user_not_found: { status: 404, title: 'No such user', next: 'GET /users lists the users.' },
   last_superuser: { status: 409, title: 'The last superuser stays', next: 'Make another user a superuser first.' },
   too_many_users: { status: 409, title: 'Too many users', next: 'Delete users that are not needed.' },
+  token_exists: { status: 409, title: 'The token exists', next: 'Revoke it first, or choose another name.' },
+  token_not_found: { status: 404, title: 'No such token', next: 'GET /tokens lists the lasting tokens.' },
+  too_many_tokens: { status: 409, title: 'Too many tokens', next: 'Revoke tokens that are not needed.' },
   reset_refused: { status: 400, title: 'The reset link does not verify', next: 'Ask for a new one.' },
 
   // the engine

@@ -307,6 +307,9 @@ export const limits = {
   PASSWORD_CHARACTERS: 256,
   RESET_LIFETIME_S: 48 * 3_600,
   USERS: 10_000,
+  LASTING_TOKENS: 100,
+  /** Ten years. */
+  LASTING_TOKEN_LIFETIME_S: 3_660 * 86_400,
 
   // the store
   HISTORY_BYTES: 2 * GIB,

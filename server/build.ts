@@ -6,6 +6,7 @@ import { Audit } from './auth/audit.ts'
 import { TrustedProxies } from './auth/client-address.ts'
 import { Gatekeeper } from './auth/gatekeeper.ts'
 import { KnownAddresses } from './auth/known-addresses.ts'
+import { EveryToken, LASTING_TOKENS, LastingTokens } from './auth/lasting-tokens.ts'
 import { Passwords } from './auth/passwords.ts'
 import { Revocations } from './auth/revocations.ts'
 import { byAddress, SignIn } from './auth/sign-in.ts'
@@ -62,6 +63,8 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   }
   const addresses = new KnownAddresses(known, keepAddress, wallMs)
   const audit = new Audit(entry => engine.announce('audit', null, entry), steadyMs)
+  const keepTokens = (text: string): Promise<null> => engine.store.putSetting(LASTING_TOKENS, text)
+  const lasting = new LastingTokens(engine.settings[LASTING_TOKENS], keepTokens, wallMs)
   const routes = allRoutes({
     engine,
     flavors: engine.flavors,
@@ -70,6 +73,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     tokens,
     sign_in: new SignIn({ accounts, addresses, audit, now: steadyMs }),
     revocations,
+    lasting,
     addresses,
     audit,
     recoveries: new Attempts(byAddress, steadyMs),
@@ -83,14 +87,15 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   const logs = new LogFollowers(engine.run_logs, onDefect)
   engine.run_logs.onWritten(run => logs.written(run))
   const gatekeeper = new Gatekeeper(tokens, accounts, revocations, wallMs)
-  const door = new WorkerDoor(tokens, gatekeeper, steadyMs)
+  const callers = new EveryToken(gatekeeper, lasting)
+  const door = new WorkerDoor(tokens, callers, steadyMs)
   const front = await createFront({
     routes,
     sockets: [
       new FlowsSocket({ fanout: engine.fanout, logs, directory: engine.map, messages: engine.messages, onDefect }),
       new WorkersSocket(engine.hub, door),
     ],
-    admissions: gatekeeper,
+    admissions: callers,
     proxies: new TrustedProxies(config.trusted_proxies),
     hosts: new AllowedHosts(config.allowed_hosts, config.host),
     log,

@@ -448,6 +448,8 @@ export class LiveEngine implements Engine {
   readonly announce: Announcer['announce']
   /** Who had signed in and out before this start. */
   readonly sign_ins: OpenedStore['loaded']['sign_ins']
+  /** Of the store, as they were at this start. */
+  readonly settings: OpenedStore['loaded']['settings']
   readonly #parts: ReturnType<typeof compose>
   #watch: NodeJS.Timeout | null = null
   #closing = false
@@ -474,6 +476,7 @@ export class LiveEngine implements Engine {
     this.front = parts.front
     this.announce = parts.announce
     this.sign_ins = parts.loaded.sign_ins
+    this.settings = parts.loaded.settings
   }
 
   /** Threads that the first answer does not need. Resolves when live flows run. */

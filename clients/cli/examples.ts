@@ -75,6 +75,9 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'users add': ['svc users add ada', 'svc users add grafana --password-file secret.txt'],
   'users remove': ['svc users remove ada'],
   'users passwd': ['svc users passwd'],
+  'tokens list': ['svc tokens'],
+  'tokens create': ['svc tokens create prometheus --rights metrics --expires 1y'],
+  'tokens revoke': ['svc tokens revoke prometheus'],
   completion: [
     'svc completion bash > ~/.local/share/bash-completion/completions/svc',
     'svc completion zsh > ~/.zfunc/_svc',

@@ -26,6 +26,7 @@ import { addRun } from './commands/runs/run.ts'
 import { addRuns } from './commands/runs/runs.ts'
 import { addSweep } from './commands/runs/sweep.ts'
 import { addWhy } from './commands/runs/why.ts'
+import { addTokens } from './commands/tokens.ts'
 import { addUsers } from './commands/users.ts'
 import type { Context } from './context.ts'
 import { addExamples } from './examples.ts'
@@ -60,6 +61,7 @@ const COMMANDS = [
   addModules,
   addArtifacts,
   addUsers,
+  addTokens,
   addBackup,
   addRestore,
   addVerify,

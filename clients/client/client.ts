@@ -12,6 +12,7 @@ import { Messages } from './messages.ts'
 import { Metrics } from './metrics.ts'
 import { Nodes } from './nodes.ts'
 import { Runs } from './runs/runs.ts'
+import { LastingTokens } from './tokens.ts'
 import { Users } from './users.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
@@ -48,6 +49,7 @@ export class Client {
   readonly artifacts: Artifacts
   readonly events: Events
   readonly users: Users
+  readonly tokens: LastingTokens
   readonly #calls: Calls
 
   constructor({ url, token = null, connect_timeout_ms, read_timeout_ms }: ClientOptions) {
@@ -67,6 +69,7 @@ export class Client {
     this.artifacts = new Artifacts(this.#calls)
     this.events = new Events(this.#calls)
     this.users = new Users(this.#calls)
+    this.tokens = new LastingTokens(this.#calls)
   }
 
   /** How the engine is. */

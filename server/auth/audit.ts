@@ -11,6 +11,8 @@ export interface AuditEntry {
     | 'password_reset'
     | 'user_created'
     | 'user_removed'
+    | 'token_created'
+    | 'token_revoked'
   /** About whom; null when there is no such user: what was typed there may be a password. */
   readonly user: string | null
   /** Who did it, signed in; null when nobody was. */
@@ -18,6 +20,8 @@ export interface AuditEntry {
   /** The client's address. */
   readonly address: string
   readonly result: 'ok' | ErrorCode
+  /** The name of a lasting token. */
+  readonly token?: string
 }
 
 const MINUTE_MS = 60_000

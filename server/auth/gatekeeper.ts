@@ -23,6 +23,7 @@ interface Remembered {
 
 /** Who answers for a token. The front asks `known` first, which costs one map look-up, and `admit` when it says null. */
 export interface Admissions<Who = Principal> {
+  /** May throw what `admit` would, where it knows that already. */
   known(token: string): Admission<Who> | null
   /** Throws `unauthenticated` or `token_expired`. */
   admit(token: string): Promise<Admission<Who>>

@@ -2,7 +2,7 @@ import { jsonSteps } from '../../core/json-text.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { Admission, Admissions } from '../auth/gatekeeper.ts'
-import { mayCall, type Principal } from '../auth/principal.ts'
+import { type Caller, mayCall, whyNot } from '../auth/principal.ts'
 import type { Log } from '../observe/serve-log.ts'
 import type { FrontWatch } from '../watch/front-watch.ts'
 import { inSlices } from '../watch/slices.ts'
@@ -29,7 +29,7 @@ export interface BodyBudget {
 }
 
 export interface ExchangeServices {
-  readonly admissions: Admissions
+  readonly admissions: Admissions<Caller>
   readonly log: Log
   readonly watch: FrontWatch
   readonly budget: BodyBudget
@@ -78,7 +78,7 @@ export class Exchange {
   #channel: Channel | null
   /** True inside a callback of the library, whose writes are corked already. */
   #corked = true
-  #principal: Principal | null = null
+  #principal: Caller | null = null
   #admitted = false
   #query: unknown = null
   #chunks: Buffer[] = []
@@ -122,7 +122,9 @@ export class Exchange {
       const known = this.#services.admissions.known(token)
       if (known !== null) this.#admit(known.principal)
       else
-        this.#later(this.#services.admissions.admit(token), (admission: Admission) => this.#admit(admission.principal))
+        this.#later(this.#services.admissions.admit(token), (admission: Admission<Caller>) =>
+          this.#admit(admission.principal),
+        )
     }
     if (this.#channel === null) return
     if (this.#opening.content_length > served.body_limit) throw this.#tooLarge()
@@ -133,10 +135,9 @@ export class Exchange {
     if (this.#channel !== null) this.#hearAbort(this.#channel)
   }
 
-  #admit(principal: Principal | null): void {
+  #admit(principal: Caller | null): void {
     const { served, params, query } = this.#opening
-    if (!mayCall(served.route.who, principal))
-      throw new ServiceError('forbidden', `This route is for a ${served.route.who}.`)
+    if (!mayCall(served.route.who, principal)) throw new ServiceError('forbidden', whyNot(served.route.who, principal))
     served.checkParams(params)
     this.#query = served.readQuery(query)
     if (this.#opening.chunked && served.route.body === null && !served.route.upload)

@@ -3,7 +3,7 @@ import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { addressOfBytes, type TrustedProxies } from '../auth/client-address.ts'
 import { type Admission, type Admissions, bearerOf } from '../auth/gatekeeper.ts'
-import { mayOpen, type Principal, type WorkerPrincipal } from '../auth/principal.ts'
+import { type Caller, mayOpen, type WorkerPrincipal } from '../auth/principal.ts'
 import type { Log } from '../observe/serve-log.ts'
 import { FrontWatch } from '../watch/front-watch.ts'
 import { type Channel, Exchange, type ExchangeServices } from './exchange.ts'
@@ -27,7 +27,7 @@ import { readUpgrade, type UpgradeRequest } from './upgrade.ts'
 export interface FrontOptions {
   readonly routes: readonly Route[]
   readonly sockets: readonly SocketHandlers[]
-  readonly admissions: Admissions
+  readonly admissions: Admissions<Caller>
   readonly proxies: TrustedProxies
   readonly hosts: AllowedHosts
   readonly log: Log
@@ -336,15 +336,16 @@ export class Front implements Publisher {
 
   #letIn(
     handlers: SocketHandlers,
-    admission: Admission<Principal | WorkerPrincipal>,
+    admission: Admission<Caller | WorkerPrincipal>,
     asked: UpgradeRequest,
     res: HttpResponse,
     context: us_socket_context_t,
   ): void {
-    if (!mayOpen(handlers.who, admission.principal)) throw new ServiceError('forbidden')
+    const { principal } = admission
+    if (!mayOpen(handlers.who, principal)) throw new ServiceError('forbidden')
     if (this.#sockets.size >= (this.#options.most_sockets ?? limits.SOCKETS))
       throw new ServiceError('too_many_connections', 'Every place for a websocket is taken.', { retry_after_s: 5 })
-    const live = new LiveSocket(++this.#socket_ids, admission)
+    const live = new LiveSocket(++this.#socket_ids, { ...admission, principal })
     // Opens the socket before it returns.
     res.upgrade<Attached>({ live }, asked.key, asked.protocol, asked.extensions, context)
   }

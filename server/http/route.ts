@@ -1,6 +1,6 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import type { ErrorCode } from '../../protocol/errors.ts'
-import type { Principal, Who } from '../auth/principal.ts'
+import type { Caller, Principal, Who } from '../auth/principal.ts'
 import type { Upload } from './upload.ts'
 
 /**
@@ -112,7 +112,7 @@ interface Declaration<P extends Record<string, Parameter>, Q extends TObject, B 
       { readonly [Name in keyof P]: string },
       Static<Q>,
       Static<B>,
-      W extends 'nobody' ? null : Principal
+      W extends 'nobody' ? null : W extends 'user' | 'superuser' ? Principal : Caller
     >,
   ): Answer | Promise<Answer>
 }

@@ -1,5 +1,5 @@
 import type { Admissions } from '../auth/gatekeeper.ts'
-import type { Principal, SocketWho, WorkerPrincipal } from '../auth/principal.ts'
+import type { Caller, Principal, SocketWho, WorkerPrincipal } from '../auth/principal.ts'
 
 /**
  * What the front hands to whoever serves a websocket path, so that only `front.ts` knows the socket library. All calls happen
@@ -55,7 +55,7 @@ export interface BinarySocketHandlers extends SocketPath {
   /** Of the largest frame; a larger one ends the socket. */
   readonly frame_bytes: number
   /** Answers for its tokens in place of the front's own, once: while the socket is open, whoever is behind it ends it. */
-  readonly admissions: Admissions<Principal | WorkerPrincipal>
+  readonly admissions: Admissions<Caller | WorkerPrincipal>
   /** One binary frame; the bytes are there only until this returns. A text frame ends the socket with 1003. */
   message(socket: Socket, bytes: Uint8Array): void
 }

@@ -17,10 +17,11 @@ import { observabilityRoutes } from './observability.ts'
 import { openapiRoutes } from './openapi.ts'
 import { runLogRoutes } from './run-logs.ts'
 import { runRoutes } from './runs.ts'
+import { type TokenServices, tokenRoutes } from './tokens.ts'
 import { type UserServices, userRoutes } from './users.ts'
 import { workerRoutes } from './workers.ts'
 
-export interface Services extends LoginServices, UserServices {
+export interface Services extends LoginServices, UserServices, TokenServices {
   readonly engine: Engine
   readonly flavors: Flavors
   readonly workers: Workers
@@ -45,6 +46,7 @@ export function allRoutes(services: Services): Route[] {
     ...moduleRoutes(services),
     ...loginRoutes(services),
     ...userRoutes(services),
+    ...tokenRoutes(services),
   ]
   routes.push(...openapiRoutes(() => routes))
   return routes

@@ -9,9 +9,10 @@ export function metricsRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): 
     route({
       method: 'GET',
       path: '/metrics',
-      who: 'user',
+      who: 'metrics',
       tag: 'observability',
-      summary: 'The figures as Prometheus text; the scraper signs in with a bearer token.',
+      summary:
+        'The figures as Prometheus text; the scraper sends a bearer token, such as a lasting one with the right `metrics`.',
       answers: { 200: { media: PROMETHEUS } },
       handle: () => ({
         status: 200,

@@ -6,6 +6,7 @@ import { Audit } from '../../server/auth/audit.ts'
 import { TrustedProxies } from '../../server/auth/client-address.ts'
 import { Gatekeeper } from '../../server/auth/gatekeeper.ts'
 import { KnownAddresses } from '../../server/auth/known-addresses.ts'
+import { EveryToken, LastingTokens } from '../../server/auth/lasting-tokens.ts'
 import { Passwords } from '../../server/auth/passwords.ts'
 import { Revocations } from '../../server/auth/revocations.ts'
 import { byAddress, SignIn } from '../../server/auth/sign-in.ts'
@@ -61,6 +62,7 @@ export interface ServedFront {
   readonly users: UsersDouble
   readonly accounts: Accounts
   readonly tokens: Tokens
+  readonly lasting: LastingTokens
   readonly key: SigningKey
   readonly clock: Clock
   readonly log: LogDouble
@@ -110,6 +112,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
   const audit = new Audit(entry => audited.push(entry), clock.now)
   const addresses = new KnownAddresses([], () => {}, clock.now)
   const revocations = new Revocations([], rows => users.revoke(rows), clock.now)
+  const lasting = new LastingTokens(undefined, async () => {}, clock.now)
   const services: Services = {
     engine,
     flavors: flavorsOver(engine),
@@ -118,6 +121,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     tokens,
     sign_in: new SignIn({ accounts, addresses, audit, now: clock.now }),
     revocations,
+    lasting,
     addresses,
     audit,
     recoveries: new Attempts(byAddress, clock.now),
@@ -128,7 +132,8 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
   }
   const routes = (setup.routes ?? allRoutes)(services)
   const gatekeeper = new Gatekeeper(tokens, accounts, revocations, clock.now)
-  const door = new WorkerDoor(tokens, gatekeeper, clock.now)
+  const callers = new EveryToken(gatekeeper, lasting)
+  const door = new WorkerDoor(tokens, callers, clock.now)
   const hub = new WorkerHub({
     welcome: {
       heartbeat_s: 10,
@@ -142,7 +147,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
   const front = await createFront({
     routes,
     sockets: [...(setup.sockets ?? []), new WorkersSocket(hub, door)],
-    admissions: gatekeeper,
+    admissions: callers,
     proxies: new TrustedProxies(setup.proxies ?? []),
     hosts: new AllowedHosts(setup.hosts ?? [], '127.0.0.1'),
     log,
@@ -164,6 +169,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     users,
     accounts,
     tokens,
+    lasting,
     key,
     clock,
     log,

@@ -55,3 +55,25 @@ test('the token file holds a good token after the one in it was signed out', asy
   await eventually(() => fileToken(live) !== first, 'another token lies in the file')
   assert.equal((await ask(live, 'GET', '/users/me', fileToken(live))).status, 200)
 })
+
+test('a lasting token reads the metrics of an engine over a restart, and nothing else, until it is revoked', async t => {
+  const live = await liveEngine(t)
+  const metrics = async (of: LiveEngine, token: string): Promise<number> =>
+    (await fetch(`${of.url}/metrics`, { headers: { authorization: `Bearer ${token}` } })).status
+  const wanted = { name: 'prometheus', rights: ['metrics'], expires_s: 86_400 }
+  const { token, id } = (await ask(live, 'POST', '/tokens', fileToken(live), wanted)).json
+  assert.equal(await metrics(live, token), 200)
+  const restarted = await live.restart()
+  assert.equal(await metrics(restarted, token), 200)
+  assert.equal((await ask(restarted, 'GET', '/flows', token)).json.code, 'forbidden')
+  assert.equal((await ask(restarted, 'POST', '/tokens', token, wanted)).json.code, 'forbidden')
+  const [listed] = (await ask(restarted, 'GET', '/tokens', fileToken(restarted))).json.items
+  assert.deepEqual([listed.name, listed.id, listed.created_by, 'token' in listed], ['prometheus', id, 'admin', false])
+  assert.equal((await ask(restarted, 'DELETE', '/tokens/prometheus', fileToken(restarted))).status, 204)
+  assert.equal(await metrics(restarted, token), 401)
+  const rows = (await audited(restarted)).map(event => [event['action'], event['token'], event['by']])
+  assert.deepEqual(rows, [
+    ['token_created', 'prometheus', 'admin'],
+    ['token_revoked', 'prometheus', 'admin'],
+  ])
+})

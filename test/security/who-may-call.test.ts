@@ -28,6 +28,14 @@ before(async () => {
   await served.accounts.remove('gone')
   await served.accounts.setPassword('changed', served.accounts.find('changed')!.digest, 'the second password')
 
+  const made = { rights: ['metrics' as const], expires_s: 3600 }
+  const brief = await served.lasting.create({ ...made, name: 'brief', expires_s: 60 }, ROOT.name)
+  const minute_ms = 60_000
+  served.clock.ms += minute_ms
+  const lasting = await served.lasting.create({ ...made, name: 'prometheus' }, ROOT.name)
+  const revoked = await served.lasting.create({ ...made, name: 'revoked' }, ROOT.name)
+  await served.lasting.revoke('revoked')
+
   const { tokens, accounts, clock } = served
   const signed_out = await served.mint(ROOT.name)
   const headers = { authorization: `Bearer ${signed_out}` }
@@ -90,8 +98,15 @@ before(async () => {
     'a token of a user that is gone': bad(`Bearer ${gone}`),
     'a token from before a change of password': bad(`Bearer ${changed}`),
     'a token that was signed out': bad(`Bearer ${signed_out}`),
-    'a user': { header: `Bearer ${served.user}`, may: ['nobody', 'user'], code: 'forbidden' },
-    'a superuser': { header: `bearer  ${served.superuser}`, may: ['nobody', 'user', 'superuser'] },
+    'a lasting token that was revoked': bad(`Bearer ${revoked.token}`),
+    'a lasting token with another secret': bad(
+      `Bearer ${lasting.token.slice(0, -1)}${lasting.token.endsWith('A') ? 'B' : 'A'}`,
+    ),
+    'a lasting token with the id of another': bad(`Bearer ${lasting.token.replace(lasting.id, brief.id)}`),
+    'a lasting token that has expired': bad(`Bearer ${brief.token}`, 'token_expired'),
+    'a lasting token for metrics': { header: `Bearer ${lasting.token}`, may: ['nobody', 'metrics'], code: 'forbidden' },
+    'a user': { header: `Bearer ${served.user}`, may: ['nobody', 'metrics', 'user'], code: 'forbidden' },
+    'a superuser': { header: `bearer  ${served.superuser}`, may: ['nobody', 'metrics', 'user', 'superuser'] },
   }
   for (const [name, credential] of Object.entries(table)) credentials.set(name, credential)
 })
@@ -141,7 +156,8 @@ function attached(header: string | null): Promise<WelcomeFrame> {
 describe('deny by default', () => {
   test('every route says who may call it', () => {
     assert.ok(served.routes.length > 30)
-    for (const route of served.routes) assert.ok(['nobody', 'user', 'superuser'].includes(route.who), route.path)
+    for (const route of served.routes)
+      assert.ok(['nobody', 'metrics', 'user', 'superuser'].includes(route.who), route.path)
   })
 
   test('only these routes need no credential', () => {
@@ -164,12 +180,28 @@ describe('deny by default', () => {
   test('only these routes need a superuser', () => {
     const high = served.routes.filter(route => route.who === 'superuser').map(route => `${route.method} ${route.path}`)
     assert.deepEqual(high.sort(), [
+      'DELETE /tokens/{name}',
       'DELETE /users/{name}',
+      'GET /tokens',
       'GET /users',
       'POST /artifacts/sweep',
       'POST /artifacts/verify',
+      'POST /tokens',
       'POST /users',
     ])
+  })
+
+  test('a lasting token for metrics reads the metrics and nothing else', () => {
+    const open = served.routes.filter(route => route.who === 'metrics').map(route => `${route.method} ${route.path}`)
+    assert.deepEqual(open, ['GET /metrics'])
+  })
+
+  test('a refusal names the token and its rights', async () => {
+    const { header } = credentials.get('a lasting token for metrics')!
+    const answer = await fetch(`${served.url}/flows`, { headers: { authorization: header! } })
+    const { code, detail } = (await answer.json()) as Problem
+    assert.deepEqual([answer.status, code], [403, 'forbidden'])
+    assert.match(detail, /The token "prometheus" has the rights metrics alone; this route is for a user/)
   })
 
   test('every route refuses every credential that is not enough, before it looks at anything else', async () => {

@@ -92,6 +92,7 @@ async function namesOf(client: Client, path: readonly string[], argument: string
   if (argument === 'cascade') return (await client.cascades.list({ limit: MOST })).items.map(({ id }) => id)
   if (group === 'flavors') return (await client.flavors.list()).items.map(({ name }) => name)
   if (argument === 'digest') return (await client.artifacts.list(MOST)).items.map(({ digest }) => digest)
+  if (group === 'tokens' && verb === 'revoke') return (await client.tokens.list()).items.map(({ name }) => name)
   if (group === 'users' && verb === 'remove') return (await client.users.list()).items.map(({ name }) => name)
   return []
 }

@@ -1,23 +1,23 @@
 import { limits } from '../../../protocol/limits.ts'
 import type { Admission, Admissions } from '../../auth/gatekeeper.ts'
-import type { Principal, WorkerPrincipal } from '../../auth/principal.ts'
+import type { Caller, WorkerPrincipal } from '../../auth/principal.ts'
 import type { Tokens } from '../../auth/tokens.ts'
 
 /**
  * Who may attach as a worker: a superuser, and a process that the engine started, with a token that is good for one attachment. Such
  * a token is known by heart until it is used, so nothing of it has to be verified.
  */
-export class WorkerDoor implements Admissions<Principal | WorkerPrincipal> {
+export class WorkerDoor implements Admissions<Caller | WorkerPrincipal> {
   readonly #tokens: Tokens
-  readonly #users: Admissions
+  readonly #callers: Admissions<Caller>
   readonly #now: () => number
   /** By token. */
   readonly #expected = new Map<string, Admission<WorkerPrincipal>>()
 
   /** The clock is in milliseconds, and never jumps: a process has so long to dial. */
-  constructor(tokens: Tokens, users: Admissions, now: () => number) {
+  constructor(tokens: Tokens, callers: Admissions<Caller>, now: () => number) {
     this.#tokens = tokens
-    this.#users = users
+    this.#callers = callers
     this.#now = now
   }
 
@@ -34,14 +34,14 @@ export class WorkerDoor implements Admissions<Principal | WorkerPrincipal> {
     for (const [token, { principal }] of this.#expected) if (principal.id === id) this.#expected.delete(token)
   }
 
-  known(token: string): Admission<Principal | WorkerPrincipal> | null {
+  known(token: string): Admission<Caller | WorkerPrincipal> | null {
     const expected = this.#expected.get(token)
-    if (expected === undefined) return this.#users.known(token)
+    if (expected === undefined) return this.#callers.known(token)
     this.#expected.delete(token)
     return this.#now() < expected.expires_ms ? expected : null
   }
 
-  admit(token: string): Promise<Admission> {
-    return this.#users.admit(token)
+  admit(token: string): Promise<Admission<Caller>> {
+    return this.#callers.admit(token)
   }
 }

@@ -2,7 +2,7 @@ import { limits } from '../../../protocol/limits.ts'
 import type { WelcomeFrame } from '../../../protocol/worker/frames.ts'
 import { WORKER_PATH } from '../../../protocol/worker/wire.ts'
 import type { Admissions } from '../../auth/gatekeeper.ts'
-import type { Principal, WorkerPrincipal } from '../../auth/principal.ts'
+import type { Caller, WorkerPrincipal } from '../../auth/principal.ts'
 import type { BinarySocketHandlers, Socket } from '../../http/socket.ts'
 import { AttachedWorker } from './attached-worker.ts'
 
@@ -55,10 +55,10 @@ export class WorkersSocket implements BinarySocketHandlers {
   readonly who = 'worker'
   readonly frames = 'binary'
   readonly frame_bytes = limits.WORKER_FRAME_BYTES
-  readonly admissions: Admissions<Principal | WorkerPrincipal>
+  readonly admissions: Admissions<Caller | WorkerPrincipal>
   readonly #hub: WorkerHub
 
-  constructor(hub: WorkerHub, admissions: Admissions<Principal | WorkerPrincipal>) {
+  constructor(hub: WorkerHub, admissions: Admissions<Caller | WorkerPrincipal>) {
     this.#hub = hub
     this.admissions = admissions
   }

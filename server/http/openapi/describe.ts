@@ -134,7 +134,7 @@ function responsesOf(route: Route, nouns: Nouns): Json {
 export function refusalsOf(route: Route): ErrorCode[] {
   const codes = new Set<ErrorCode>(['internal', 'validation', ...route.refuses])
   if (route.who !== 'nobody') for (const code of ['unauthenticated', 'token_expired'] as const) codes.add(code)
-  if (route.who === 'superuser') codes.add('forbidden')
+  if (route.who !== 'nobody') codes.add('forbidden')
   for (const { missing } of Object.values(route.params)) if (missing !== null) codes.add(missing)
   if (route.form) codes.add('unsupported_media_type')
   if (route.body !== null) for (const code of ['malformed_json', 'too_deep', 'too_large'] as const) codes.add(code)

@@ -59,6 +59,7 @@ const EVERYWHERE: Readonly<Record<string, Told>> = {
 const UNDER: readonly (readonly [path: string, name: string, told: Told])[] = [
   ['/messages', 'name', { description: 'Name of a message: `<flow>.<message>`.', example: 'boiler.temperature' }],
   ['/flavors', 'name', { description: 'Name of a flavor.', example: 'small-gpu' }],
+  ['/tokens', 'name', { description: 'Name of a lasting token.', example: 'prometheus' }],
   ['/users', 'name', { description: 'Name of a user.', example: 'ada' }],
   ['/runs/metrics', 'name', { description: '`<flow>.<node>.<name>`', example: 'detector.train.loss' }],
   ['/flows/{name}/nodes', 'id', NODE],

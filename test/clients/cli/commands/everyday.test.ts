@@ -195,6 +195,40 @@ describe('svc events', () => {
   })
 })
 
+describe('svc tokens', () => {
+  const TOKEN = { name: 'prometheus', id: 'a1', rights: ['metrics'], created_at: AT, created_by: 'ada', expires_at: AT }
+
+  test('makes one that lasts as long as it is told, and prints it alone', async t => {
+    const script = { 'POST /tokens': { answer: { ...TOKEN, token: 'svc_a1_secret' } } }
+    const words = ['token', 'create', 'prometheus', '--rights', 'metrics', '--expires', '8w']
+    const made = await against(t, script, words)
+    assert.deepEqual(made.requests[0]!.body, { name: 'prometheus', rights: ['metrics'], expires_s: 8 * 7 * 86_400 })
+    assert.equal(made.stdout, 'svc_a1_secret\n')
+    assert.match(made.stderr, /token prometheus may read metrics until/)
+  })
+
+  test('refuses a time that is none, and a right that is none', async t => {
+    for (const expires of ['1', '0d', '11y', 'soon']) {
+      const refused = await against(t, {}, ['tokens', 'create', 'p', '--rights', 'metrics', '--expires', expires])
+      assert.equal(refused.code, 2, expires)
+      assert.match(refused.stderr, /--expires is .*1y is needed/)
+    }
+    const refused = await against(t, {}, ['tokens', 'create', 'p', '--rights', 'everything'])
+    assert.equal(refused.code, 2)
+  })
+
+  test('lists them, and revokes one', async t => {
+    const listed = await against(t, { 'GET /tokens': { answer: { items: [TOKEN], count: 1 } } }, ['tokens'])
+    assert.match(listed.stdout, /prometheus +metrics/)
+    const revoked = await against(t, { 'DELETE /tokens/prometheus': { answer: null } }, [
+      'tokens',
+      'revoke',
+      'prometheus',
+    ])
+    assert.equal(revoked.code, 0)
+  })
+})
+
 describe('svc users', () => {
   const USER = { name: 'ada', superuser: false, created_at: AT }
 

@@ -1,0 +1,85 @@
+import { type Command, Option } from 'commander'
+import { limits } from '../../../protocol/limits.ts'
+import { type LastingToken, RIGHTS, type Right } from '../../../protocol/nouns/lasting-token.ts'
+import { EXIT } from '../../../protocol/settings.ts'
+import { type Context, connect } from '../context.ts'
+import { Failure } from '../failure.ts'
+import { addGroup } from '../group.ts'
+import { shortTime } from '../output/figures.ts'
+import { table } from '../output/table.ts'
+
+const DAY_S = 86_400
+const UNITS: Readonly<Record<string, number>> = { h: 3_600, d: DAY_S, w: 7 * DAY_S, y: 365 * DAY_S }
+
+export function addTokens(program: Command, context: Context): void {
+  addGroup(program, context, {
+    name: 'tokens',
+    alias: 'token',
+    description: 'tokens for programs such as Prometheus, with few rights',
+    commands: [addTokensList, addTokensCreate, addTokensRevoke],
+  })
+}
+
+function addTokensList(tokens: Command, context: Context): void {
+  tokens
+    .command('list', { isDefault: true })
+    .description('the tokens, by name, without their secrets')
+    .option('--json', 'print JSON')
+    .action(async (options: { json?: boolean }, command: Command) => {
+      const list = await connect(context, command).tokens.list()
+      if (options.json) return context.output.json(list)
+      context.output.table(tokensTable(list.items, context.output.width))
+    })
+}
+
+function addTokensCreate(tokens: Command, context: Context): void {
+  tokens
+    .command('create')
+    .description('make a token and print it; it is shown this once, and only its hash is kept')
+    .argument('<name>', 'letters, digits and _ . -')
+    .addOption(new Option('--rights <right...>', 'what it may do').choices(RIGHTS).makeOptionMandatory())
+    .option('--expires <time>', 'how long it lasts: a number and h, d, w or y; at most 10y', '1y')
+    .option('--json', 'print JSON')
+    .action(async (name: string, options: { rights: Right[]; expires: string; json?: boolean }, command: Command) => {
+      const expires_s = secondsOf(options.expires)
+      const created = await connect(context, command).tokens.create({ name, rights: options.rights, expires_s })
+      if (options.json) return context.output.json(created)
+      context.output.note(`token ${name} may read ${created.rights.join(', ')} until ${shortTime(created.expires_at)}`)
+      context.output.lines([created.token])
+    })
+}
+
+function addTokensRevoke(tokens: Command, context: Context): void {
+  tokens
+    .command('revoke')
+    .description('end a token at once')
+    .argument('<name>', 'the token')
+    .action(async (name: string, _options: object, command: Command) => {
+      await connect(context, command).tokens.revoke(name)
+      context.output.note(`token ${name} is revoked`)
+    })
+}
+
+function secondsOf(text: string): number {
+  const [, count, unit] = /^(\d{1,6})([hdwy])$/.exec(text) ?? []
+  const seconds = Number(count) * (UNITS[unit ?? ''] ?? Number.NaN)
+  if (!(seconds > 0 && seconds <= limits.LASTING_TOKEN_LIFETIME_S))
+    throw new Failure(
+      EXIT.usage,
+      `--expires is ${JSON.stringify(text)}: a time such as 12h, 90d, 8w or 1y is needed, at most 10y.`,
+    )
+  return seconds
+}
+
+const tokensTable = (tokens: readonly LastingToken[], width: number | undefined): string[] =>
+  table(
+    tokens,
+    [
+      { title: 'token', cell: ({ name }) => name },
+      { title: 'rights', cell: ({ rights }) => rights.join(', ') },
+      { title: 'expires', cell: ({ expires_at }) => shortTime(expires_at) },
+      { title: 'by', cell: ({ created_by }) => created_by },
+      { title: 'id', cell: ({ id }) => id },
+    ],
+    width,
+  )

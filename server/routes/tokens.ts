@@ -1,0 +1,70 @@
+import Type from 'typebox'
+import {
+  CreatedLastingToken,
+  CreateLastingToken,
+  LastingToken,
+  LastingTokenName,
+} from '../../protocol/nouns/lasting-token.ts'
+import type { Audit } from '../auth/audit.ts'
+import type { LastingTokens } from '../auth/lasting-tokens.ts'
+import { existing, nothing, type Route, route } from '../http/route.ts'
+import { closed, listOf, okPage, pageQuery } from './queries.ts'
+
+export interface TokenServices {
+  readonly lasting: LastingTokens
+  readonly audit: Audit
+}
+
+const tag = 'users'
+
+export function tokenRoutes({ lasting, audit }: TokenServices): Route[] {
+  const told = (action: 'token_created' | 'token_revoked', token: string, by: string, address: string): void =>
+    audit.done({ action, user: null, by, address, result: 'ok', token })
+  return [
+    route({
+      method: 'GET',
+      path: '/tokens',
+      who: 'superuser',
+      tag,
+      summary: 'The lasting tokens, by name, without their secrets.',
+      query: Type.Object(pageQuery, closed),
+      answers: { 200: listOf(LastingToken) },
+      handle: ({ query: { limit, offset } }) => {
+        const all = lasting.list()
+        return okPage({ items: all.slice(offset, offset + limit), count: all.length }, offset)
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/tokens',
+      who: 'superuser',
+      tag,
+      summary: 'Makes a token for a program, with few rights. The answer shows it, and nothing else ever does.',
+      body: CreateLastingToken,
+      address: true,
+      answers: { 201: CreatedLastingToken },
+      refuses: ['token_exists', 'too_many_tokens', 'disk_full'],
+      handle: async ({ body, user, address }) => {
+        const created = await lasting.create(body, user.name)
+        told('token_created', created.name, user.name, address)
+        return { status: 201, body: created, headers: { 'cache-control': 'no-store' } }
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/tokens/{name}',
+      who: 'superuser',
+      tag,
+      summary: 'Revokes a lasting token: it ends at once.',
+      params: { name: existing(LastingTokenName, 'token_not_found') },
+      address: true,
+      answers: { 204: null },
+      refuses: ['disk_full'],
+      handle: async ({ params, user, address }) => {
+        await lasting.revoke(params.name)
+        told('token_revoked', params.name, user.name, address)
+        return nothing
+      },
+    }),
+  ]
+}
