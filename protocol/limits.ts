@@ -401,5 +401,9 @@ export function assertLimits(): void {
     limits.BEGUN_ROWS > limits.MAX_CASCADES + limits.LANE_SLOTS,
     'every cascade in flight has a row, unless more are allowed than by default',
   )
+  hold(
+    limits.FLOW_WAITING_HARD_FACTOR * limits.FLOW_WAITING_BYTES <= (limits.LANE_HEAP_MB * MIB) / 2,
+    'a lane has room for a flow at its hard bound',
+  )
   hold(Number.isInteger(Math.log2(limits.JOURNAL_RING_BYTES)), 'ring positions are masked')
 }

@@ -2,7 +2,7 @@ import { limits } from '../../protocol/limits.ts'
 import type { Flow } from './flow.ts'
 import type { Host, Ingress } from './host.ts'
 import type { OpenWaves } from './open-waves.ts'
-import { asTaken } from './plan-run.ts'
+import { asTaken, bytesOf } from './plan-run.ts'
 import { GROUP, type TakenItem } from './queue/queue.ts'
 import { Cascade, type Wave } from './wave.ts'
 
@@ -65,6 +65,7 @@ export class Beginning {
     wave.at_ms = this.#waves.now_ms - Math.max(0, cascade.started_us - item.ts) / 1000
     if ((item.group & GROUP.again) !== 0) run.lend(position, value, 0, wave.at_ms, wave)
     else run.apply(position, value, item.version, wave, this.#waves.mixed)
+    this.#waves.keeps(wave, item.value.length)
     const { readers } = message!
     if (item.depth > limits.WAVE_DEPTH) {
       // All of a group are equally deep: it is told once.
@@ -115,6 +116,7 @@ export class Beginning {
     wave.at_ms = cascade.root_ms
     for (const [position, value] of values) {
       run.apply(position, value, 1, wave, false)
+      waves.keeps(wave, bytesOf(value))
       for (const reader of run.plan.messages[position]!.readers) wave.activate(reader)
     }
     for (const position of sources) wave.activate(position)

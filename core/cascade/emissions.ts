@@ -5,7 +5,7 @@ import { Fifo } from './fifo.ts'
 import type { FlowControl } from './flow-control.ts'
 import type { Host } from './host.ts'
 import type { OpenWaves } from './open-waves.ts'
-import { asRead, type OutputValues } from './plan-run.ts'
+import { asRead, bytesOf, type OutputValues } from './plan-run.ts'
 import type { Emission } from './publish/emission.ts'
 import type { Execution, Failure } from './seat.ts'
 import type { Place, Wave } from './wave.ts'
@@ -67,17 +67,20 @@ export class Emissions {
     const values = this.#out.value
     const wave = this.#waveOf(execution)
     const ports = run.plan.nodes[execution.position]!.outputs
+    let bytes = 0
     for (let at = 0; at < ports.length; at++) {
       if (values[at] === undefined) continue
       const port = ports[at]!
       const encoded = this.#host.scratch(at)
       if (port.rate_hz !== null && !this.#host.passes(run, port, encoded, ts)) continue
+      bytes += encoded.length
       const version = this.#host.publish(run, port.message, encoded, ts, wave.depth, execution.cascade)
       run.apply(port.message, asRead(encoded, values[at]), version, wave, this.#waves.mixed)
       const { forward } = port
       for (let reader = 0; reader < forward.length; reader++) wave.activate(forward[reader]!)
       if (port.back.length > 0) this.#goBack(execution, wave, port)
     }
+    this.#waves.keeps(wave, bytes)
     if (!execution.contributed) this.contribute(execution)
   }
 
@@ -100,6 +103,7 @@ export class Emissions {
       passed.push(at)
     }
     emission.count = passed.length
+    for (let at = 0; at < emission.count; at++) this.#waves.keeps(wave, emission.values[at]!.length)
     if (emission.count > 0) this.#host.publishEmission(run, emission, flows, ts, wave.depth, execution.cascade)
     for (const [place, at] of passed.entries()) {
       const port = ports[at]!
@@ -128,6 +132,7 @@ export class Emissions {
     if (!execution.away && !execution.ended) return
     const { wave } = execution
     execution.place = placeOf(wave)
+    if (execution.away) this.#control.feeds(execution.seat.mailbox, wave)
     wave.comeBack(execution.position)
     // One that stands among the arrivals goes before them: what its readers get now is older than what comes next.
     if (wave.queued && !wave.arrived) return
@@ -183,7 +188,9 @@ export class Emissions {
       this.#waves.emittedBy(emitter, next)
     next.at_ms = wave.at_ms
     // It reads the value that went round, whatever is published in the meantime.
-    run.apply(port.message, run.value[port.message], run.value_version[port.message]!, next, true)
+    const value = run.value[port.message]
+    run.apply(port.message, value, run.value_version[port.message]!, next, true)
+    this.#waves.keeps(next, bytesOf(value))
     for (const reader of port.back) next.activate(reader)
     next.queued = true
     this.back.push(next)
@@ -192,7 +199,7 @@ export class Emissions {
   /** Why the value goes round no more; null: it does. */
   #endOfLoop(wave: Wave): string | null {
     if (wave.depth + 1 > limits.WAVE_DEPTH) return `deeper than ${limits.WAVE_DEPTH}`
-    if (this.#control.isAtHardBound(this.back.size)) return 'its flow holds as much as it may'
+    if (this.#control.isAtHardBound(this.back.size, wave.bytes)) return 'its flow holds as much as it may'
     if (++wave.back.waves > limits.BACK_EDGE_WAVES) return `more than ${limits.BACK_EDGE_WAVES} turns of one value`
     return null
   }

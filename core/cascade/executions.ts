@@ -62,6 +62,7 @@ export class Executions {
       mailbox.closed ||
       seat.body === null ||
       mailbox.unread > 0 ||
+      mailbox.fed > 0 ||
       (!seat.current && this.#lines.isOvertaken(seat))
     ) {
       if (mailbox.reserved === wave) mailbox.reserved = null

@@ -36,12 +36,19 @@ interface EmitWait {
  * emits next. Then nothing is away by itself, and one of the held goes one step (`letOneGo`). Such steps add to what waits, so
  * at the hard bound an execution that is let go may end, and emits nothing more.
  *
+ * Full also means: full of bytes. A wave keeps what it has brought and published until it ends. Their number stays the same
+ * when a wave goes on from mailbox to mailbox, but bytes grow on the way, so one rule more holds then: a node whose body was
+ * away starts nothing while a wave waits that it has given something to. Nothing waits for room, so a value that is larger
+ * than the bound goes through.
+ *
  * What goes round a loop is not held back by what waits in the loop, see `Emissions`: it ends by its number of turns, and at
  * the hard bound of the flow.
  */
 export class FlowControl {
   /** Executions in mailboxes. */
   waiting = 0
+  /** Of the values of all open waves, which keep them until they end. */
+  bytes = 0
   readonly #bounds: Bounds
   /** Generators that are to be pulled again, in turn. */
   readonly #generators = new Fifo<Execution>()
@@ -55,27 +62,43 @@ export class FlowControl {
   }
 
   get isFull(): boolean {
-    return this.waiting >= this.#bounds.items
+    return this.waiting >= this.#bounds.items || this.isFullOfBytes
   }
 
-  /** No more of the flow's own work is taken on, whatever it is. */
-  isAtHardBound(more: number): boolean {
-    return this.waiting + more >= this.#bounds.items * this.#bounds.hard_factor
+  get isFullOfBytes(): boolean {
+    return this.bytes >= this.#bounds.bytes
   }
 
-  entered(mailbox: Mailbox, { emitter }: Wave): void {
+  /** No more of the flow's own work is taken on, whatever it is. `own_bytes`: of the wave that asks; alone it is never too large. */
+  isAtHardBound(more: number, own_bytes = 0): boolean {
+    const { items, bytes, hard_factor } = this.#bounds
+    return this.waiting + more >= items * hard_factor || this.bytes - own_bytes >= bytes * hard_factor
+  }
+
+  entered(mailbox: Mailbox, wave: Wave): void {
+    const { emitter, feeders } = wave
     this.waiting++
     if (emitter !== null && emitter.seat.mailbox !== mailbox) emitter.seat.mailbox.unread++
+    if (wave.waits++ === 0 && feeders !== null) for (const feeder of feeders) feeder.fed++
   }
 
-  left(mailbox: Mailbox, { emitter }: Wave): void {
+  left(mailbox: Mailbox, wave: Wave): void {
+    const { emitter, feeders } = wave
     this.waiting--
     if (emitter !== null && emitter.seat.mailbox !== mailbox) emitter.seat.mailbox.unread--
+    if (--wave.waits === 0 && feeders !== null) for (const feeder of feeders) feeder.fed--
   }
 
-  /** The node takes on nothing that emits more. */
+  /** A body that was away has given the wave its outputs. */
+  feeds(mailbox: Mailbox, wave: Wave): void {
+    if (wave.feeders === null) wave.feeders = [mailbox]
+    else wave.feeders.push(mailbox)
+    if (wave.waits > 0) mailbox.fed++
+  }
+
+  /** The node takes on nothing that emits more; in a flow full of bytes, nothing at all. */
   holds(mailbox: Mailbox): boolean {
-    return mailbox.unread > 0 && this.isFull
+    return (mailbox.unread > 0 && this.isFull) || (mailbox.fed > 0 && this.isFullOfBytes)
   }
 
   /** A generator's first yield adds nothing: its wave waits for it. */
@@ -157,7 +180,7 @@ export class FlowControl {
     if (unrun >= limits.UNAWAITED_EMITS || open >= limits.UNAWAITED_EMITS)
       return `emitted more than ${limits.UNAWAITED_EMITS} values without awaiting`
     if (unrun + open > 0 && this.isAtHardBound(inner - this.waiting + unrun))
-      return `emitted without awaiting while its flow holds ${inner + unrun} executions that wait, all that it may hold`
+      return `emitted without awaiting while its flow holds ${inner + unrun} executions that wait and ${this.bytes} bytes, all that it may hold`
     return null
   }
 
@@ -245,6 +268,7 @@ export class FlowControl {
   /** The flow has ended here. */
   end(): void {
     this.waiting = 0
+    this.bytes = 0
     while (this.#generators.shift() !== undefined);
     this.#starts.clear()
     const waits = [...this.#emits.values()]

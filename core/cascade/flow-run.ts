@@ -59,9 +59,9 @@ export class FlowRun implements Flow {
     this.#plan = plan
     this.#host = host
     this.#item = item
-    this.waves = new OpenWaves(this, host)
-    this.#seats = new Seats(host, this.waves)
     this.control = new FlowControl(host.bounds)
+    this.waves = new OpenWaves(this, host, this.control)
+    this.#seats = new Seats(host, this.waves)
     this.#lines = new Lines(this, host, this.waves, this.#seats, this.control)
     this.#emissions = new Emissions(host, this.waves, this.control)
     this.#beginning = new Beginning(this, host, this.waves)
@@ -162,6 +162,7 @@ export class FlowRun implements Flow {
       } else if (
         first < 2 &&
         items < limits.TURN_ITEMS &&
+        !this.control.isFullOfBytes &&
         this.#host.mayBegin(this) &&
         ingress.take(this.index, this.#item)
       ) {

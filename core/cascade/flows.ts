@@ -32,8 +32,8 @@ export const FLOW_ROW = layout(
     ['head_odd', 'i32', 'the same while taken is odd'],
     ['taken_bytes_even', 'i32', 'bytes ever taken (wraps) while taken is even'],
     ['taken_bytes_odd', 'i32', 'the same while taken is odd'],
-    ['inner_items', 'i32', 'waiting in mailboxes, children and held waves of the owner'],
-    ['inner_bytes', 'i32', 'their bytes'],
+    ['inner_items', 'i32', 'waiting in mailboxes, and results that came back to the owner'],
+    ['inner_bytes', 'i32', "of the values of the owner's open waves"],
     ['carry_ref', 'i32', 'arena slab with values that the next owner goes on with, 0: none'],
     ['carry_version', 'i32', 'goes up with every carry'],
     ['owner_line', 'bytes:16', 'fills the cache line'],
@@ -43,6 +43,8 @@ export const FLOW_ROW = layout(
 
 const ROW_WORDS = FLOW_ROW.size >> 2
 const { word } = FLOW_ROW
+/** What the sum with the bytes of a queue still holds. */
+const MOST_BYTES = 2 ** 30
 
 /** Who may touch a flow, how much waits in it, and what one owner leaves to the next. */
 export class FlowTable {
@@ -174,7 +176,7 @@ export class FlowTable {
   setInner(flow: number, items: number, bytes: number): void {
     const row = this.row(flow)
     this.#i32[row + word.inner_items] = items
-    this.#i32[row + word.inner_bytes] = bytes
+    this.#i32[row + word.inner_bytes] = Math.min(bytes, MOST_BYTES)
   }
 
   /** By the owner: one more, or less, than it last said. */

@@ -21,6 +21,8 @@ export class Mailbox {
   busy = false
   /** Emissions of this node's executions that wait in other mailboxes, see `FlowControl`. */
   unread = 0
+  /** Waves that wait in mailboxes and carry what a body of this node has given them after it was away. */
+  fed = 0
   /** The wave whose execution was taken out of the line and has not begun yet. */
   reserved: Wave | null = null
 

@@ -1,6 +1,7 @@
 import type { Flow } from './flow.ts'
+import type { FlowControl } from './flow-control.ts'
 import type { Host } from './host.ts'
-import type { PlanRun } from './plan-run.ts'
+import { bytesOf, type PlanRun } from './plan-run.ts'
 import type { Execution } from './seat.ts'
 import { type BackEdgeCount, type Cascade, Wave } from './wave.ts'
 
@@ -20,14 +21,16 @@ export class OpenWaves {
 
   readonly #flow: Flow
   readonly #host: Host
+  readonly #control: FlowControl
   readonly #parked = new Set<Wave>()
   readonly #spare: Wave[] = []
   #ids = 0
   #open = 0
 
-  constructor(flow: Flow, host: Host) {
+  constructor(flow: Flow, host: Host, control: FlowControl) {
     this.#flow = flow
     this.#host = host
+    this.#control = control
   }
 
   get size(): number {
@@ -54,6 +57,8 @@ export class OpenWaves {
     wave.number = this.clock
     wave.turns = 0
     wave.emitter = null
+    wave.bytes = 0
+    wave.feeders = null
     wave.count = 0
     wave.queued = false
     cascade.open++
@@ -81,14 +86,24 @@ export class OpenWaves {
     wave.number = old.number
     wave.turns = old.turns
     this.emittedBy(old.emitter, wave)
+    if (old.feeders !== null) wave.feeders = [...old.feeders]
     for (const { message } of inputs) {
       const there = after.by_message.get(before.messages[message]!.index)!
       const version = old.run.versionIn(message, old)
       const published_ms = old.run.publishedIn(message, old)
-      if (version !== 0 || !late) to.lend(there, old.run.read(message, old), version, published_ms, wave)
+      if (version === 0 && late) continue
+      const value = old.run.read(message, old)
+      to.lend(there, value, version, published_ms, wave)
+      if (version !== 0) this.keeps(wave, bytesOf(value))
     }
     wave.activate(node.position)
     return wave
+  }
+
+  /** The wave has brought or published values of so many bytes. */
+  keeps(wave: Wave, bytes: number): void {
+    wave.bytes += bytes
+    this.#control.bytes += bytes
   }
 
   /** What waits of it holds its emitter back. */
@@ -119,6 +134,7 @@ export class OpenWaves {
 
   close(wave: Wave): void {
     wave.cascade.open--
+    this.#control.bytes -= wave.bytes
     if (wave.emitter !== null) {
       wave.emitter.open--
       wave.emitter = null

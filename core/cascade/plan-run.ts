@@ -8,6 +8,7 @@ import { sharedReaders } from './publish/together.ts'
 import type { Seat } from './seat.ts'
 import type { BackEdgeCount, Wave } from './wave.ts'
 
+const PRUNE_BYTES = 8 * 2 ** 20
 const NO_LOOPS: BackEdgeCount = { waves: 0 }
 
 /** A value that is no primitive: kept encoded, and decoded afresh for each reader, so that no body can change another's input. */
@@ -25,6 +26,12 @@ export class Packed {
 export function asRead(encoded: EncodedValue, value: unknown): unknown {
   if (isNumeric(encoded.kind) || encoded.kind === KIND.str || encoded.kind === KIND.null) return value
   return new Packed(encoded.kind, Buffer.from(encoded.bytes.subarray(0, encoded.length)))
+}
+
+/** About what it takes of the heap. */
+export function bytesOf(value: unknown): number {
+  if (value instanceof Packed) return value.bytes.length
+  return typeof value === 'string' ? value.length : 8
 }
 
 /** The same for what a queue brought. */
@@ -97,8 +104,10 @@ export class PlanRun {
   readonly #owner: (Wave | undefined)[]
   readonly #older: (Older[] | null)[]
   #older_kept = 0
-  /** Kept entries at which it is worth looking for what nobody can read any more. */
+  #older_bytes = 0
+  /** Kept entries, and their bytes, at which it is worth looking for what nobody can read any more. */
   #prune_at = 1024
+  #prune_at_bytes = PRUNE_BYTES
 
   constructor(plan: Plan, seats: readonly Seat[], values: Values) {
     this.plan = plan
@@ -178,14 +187,16 @@ export class PlanRun {
 
   #keep(position: number): void {
     const older = (this.#older[position] ??= [])
+    const value = this.value[position]
     older.push({
-      value: this.value[position],
+      value,
       version: this.value_version[position]!,
       ms: this.value_ms[position]!,
       wave: this.value_wave[position]!,
       as_of: this.value_as_of[position]!,
     })
     this.#older_kept++
+    this.#older_bytes += bytesOf(value)
   }
 
   /** The version of the message that `wave` published; 0: it did not. */
@@ -277,11 +288,11 @@ export class PlanRun {
   forgetOlder(): void {
     if (this.#older_kept === 0) return
     this.#older.fill(null)
-    this.#older_kept = 0
+    this.#older_kept = this.#older_bytes = 0
   }
 
   get wantsPruning(): boolean {
-    return this.#older_kept > this.#prune_at
+    return this.#older_kept > this.#prune_at || this.#older_bytes > this.#prune_at_bytes
   }
 
   /**
@@ -289,7 +300,7 @@ export class PlanRun {
    * them reads the last that was published at or before it, and its own wave's.
    */
   prune(as_of: readonly number[], open: ReadonlySet<number>): void {
-    this.#older_kept = 0
+    this.#older_kept = this.#older_bytes = 0
     for (const [position, older] of this.#older.entries()) {
       if (older === null) continue
       const kept: Older[] = []
@@ -298,13 +309,17 @@ export class PlanRun {
       for (let at = older.length - 1; at >= 0; at--) {
         const entry = older[at]!
         const serves = unserved > 0 && as_of[unserved - 1]! >= entry.as_of
-        if (serves || open.has(entry.wave)) kept.push(entry)
+        if (serves || open.has(entry.wave)) {
+          kept.push(entry)
+          this.#older_bytes += bytesOf(entry.value)
+        }
         while (unserved > 0 && as_of[unserved - 1]! >= entry.as_of) unserved--
       }
       this.#older[position] = kept.length > 0 ? kept.reverse() : null
       this.#older_kept += kept.length
     }
     this.#prune_at = Math.max(1024, this.#older_kept * 2)
+    this.#prune_at_bytes = Math.max(PRUNE_BYTES, this.#older_bytes * 2)
   }
 }
 

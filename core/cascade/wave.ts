@@ -1,4 +1,5 @@
 import { isUpstream } from '../flow/plan.ts'
+import type { Mailbox } from './mailbox.ts'
 import type { PlanRun } from './plan-run.ts'
 import type { Execution } from './seat.ts'
 
@@ -114,6 +115,12 @@ export class Wave {
   turns = 0
   /** Whose further emission started it, directly or before it went back round a loop; null: none that what waits here holds back. */
   emitter: Execution | null = null
+  /** Of the values that it has brought and published: they are kept while it is open. */
+  bytes = 0
+  /** Mailboxes in which it waits. */
+  waits = 0
+  /** The nodes whose bodies were away and have given it something; null: none. */
+  feeders: Mailbox[] | null = null
   /** Waits for a body away; its flow knows it as open beyond the turn. */
   parked = false
   /** Positions, ascending; `count` of them. */

@@ -367,11 +367,14 @@ export class FlowStory {
       ['isAtRest', flow.isAtRest, true],
       ['away', flow.away, 0],
       ['inner', flow.inner, 0],
+      ['bytes', flow.control.bytes, 0],
       ['open cascades', flow.openCascades.size, 0],
       ['cascades in flight', this.in_flight, 0],
       ['queued', this.#queue.length, 0],
       ['cascades that ended', this.#ends.size + this.interrupted, this.begun],
     ]
+    for (const { node, mailbox } of flow.seats)
+      found.push([`unread of ${node.id}`, mailbox.unread, 0], [`fed by ${node.id}`, mailbox.fed, 0])
     for (const [cascade, times] of this.#ends) {
       const label = `${this.#nameOf(cascade.message)}@${cascade.root_version}`
       found.push([`ends of ${label}`, times, 1], [`open parts of ${label}`, cascade.open, 0])

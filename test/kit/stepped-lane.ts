@@ -160,7 +160,7 @@ export class SteppedLane implements Host {
   #turn(flow: FlowRun): void {
     const more = flow.turn(this.begins ? this.memory : NO_INGRESS, this.clock() + limits.TURN_MS)
     this.units.endTurn(flow)
-    this.memory.flows.setInner(flow.index, flow.inner, 0)
+    this.memory.flows.setInner(flow.index, flow.inner, flow.control.bytes)
     flow.control.letEmittersGoOn()
     const waiting = this.begins && this.memory.queue.isTakeable(flow.index)
     if (more || (waiting && (this.#wanting.size === 0 || !flow.isAtRest))) this.#wanting.add(flow)

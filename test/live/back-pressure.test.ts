@@ -83,6 +83,25 @@ test('at its bound a flow refuses what comes from outside, with a time to wait, 
   await story.becomes('aside.passed', 1)
 })
 
+test('a flow of large values refuses what comes from outside when those that have begun are at its bound, and all that it took runs', async () => {
+  const story = new Story(live.engine)
+  const gate = new Gate(live.data_dir, 'bytes')
+  const tell = code('tell', 'export default () => ({ begun: 1 })', [input('x', 'str')], [output('begun', 'int')])
+  const source = `${gate.source}export default async ({ x }) => { await opened(); return { y: x.length } }`
+  const hold = code('hold', source, [input('x', 'str')], [y])
+  await story.save('large', flow([tell, hold], { message: 'x', dtype: 'str' }))
+  const value = 'x'.repeat(limits.MESSAGE_VALUE_BYTES)
+  const most = limits.FLOW_WAITING_BYTES / limits.MESSAGE_VALUE_BYTES
+  let accepted = 0
+  for (; accepted < most; accepted++) {
+    story.publish('large.x', value)
+    await story.reaches('large.begun', accepted + 1)
+  }
+  assert.equal(story.refusal(() => story.publish('large.x', value)).code, 'backlogged')
+  gate.open()
+  await story.reaches('large.y', accepted)
+})
+
 test('a flow full of cascades that wait does not keep other flows from running', async () => {
   const story = new Story(live.engine)
   const gate = new Gate(live.data_dir, 'full')

@@ -340,7 +340,8 @@ class Lane implements Host {
     const enabled = (plan?.enabled ?? false) && this.#retire_at === Number.POSITIVE_INFINITY
     const more = flow.turn(enabled ? this.#memory : NO_INGRESS, this.clock() + limits.TURN_MS)
     this.#endTurn(flow)
-    const begins = enabled && !this.#capped && this.#retire_at === Number.POSITIVE_INFINITY
+    const begins =
+      enabled && !this.#capped && !flow.control.isFullOfBytes && this.#retire_at === Number.POSITIVE_INFINITY
     const waiting = begins && this.#memory.queue.isTakeable(flow.index)
     if (more || (waiting && (this.#wanting.size === 0 || !flow.isAtRest))) this.#wanting.add(flow)
     else if (flow.isAtRest) this.#release(flow)
@@ -362,7 +363,7 @@ class Lane implements Host {
   #endTurn(flow: FlowRun): void {
     this.#memory.counters.flush()
     this.#units.endTurn(flow)
-    this.#memory.flows.setInner(flow.index, flow.inner, 0)
+    this.#memory.flows.setInner(flow.index, flow.inner, flow.control.bytes)
     flow.control.letEmittersGoOn()
   }
 

@@ -35,7 +35,13 @@ interface Part {
 interface Total {
   made: number
   readonly most: number
+  /** Of the longest text that is published; 0: all values are numbers. */
+  readonly characters: number
 }
+
+/** Mostly short ones. */
+const sized = (chance: Chance, number: number, characters: number): number | string =>
+  characters > 0 && chance.happens(0.5) ? 'x'.repeat(chance.below(chance.pick([2, characters]) + 1)) : number
 
 /** Waits until the story lets one of those who wait go on. */
 class Pauses {
@@ -59,7 +65,9 @@ function bodyOf(part: Part, outputs: readonly string[], chance: Chance, pauses: 
   const emission = () => {
     const made = ++total.made
     const some = outputs.filter(() => chance.happens(0.8))
-    return Object.fromEntries((some.length > 0 ? some : outputs.slice(0, 1)).map(name => [name, made]))
+    return Object.fromEntries(
+      (some.length > 0 ? some : outputs.slice(0, 1)).map(name => [name, sized(chance, made, total.characters)]),
+    )
   }
   const times = () => (++executions > part.loud || outputs.length === 0 || total.made > total.most ? 0 : part.emissions)
   const wait = () => (chance.happens(0.5) ? pauses.pause() : Promise.resolve())
@@ -126,22 +134,26 @@ function randomNode({ chance, pauses, parts, total, count, loops }: Making, at: 
   const body = bodyOf(part, makes, chance, pauses, total)
   const more = kind === 'call' ? { timeout: 5 } : {}
   const rate = chance.happens(0.1) ? { rate_hz: 10 } : {}
-  return node(`n${at}`, words.join(' '), makes.join(' '), body, { dtype: 'int', ...more, ...rate })
+  return node(`n${at}`, words.join(' '), makes.join(' '), body, { dtype: 'json', ...more, ...rate })
 }
 
 async function comesToRest(start: number, meet: (what: string, times?: number) => void): Promise<void> {
   const chance = new Chance(start)
   const pauses = new Pauses()
   const parts = new Map<string, Part>()
-  const total = { made: 0, most: chance.happens(0.05) ? 30_000 : 1_500 }
+  const characters = chance.pick([0, 0, 10, 100, 2_000])
+  const total = { made: 0, most: chance.happens(0.05) ? 30_000 : 1_500, characters }
   const count = 1 + chance.below(7)
   const making: Making = { chance, pauses, parts, total, count, loops: chance.happens(0.35) }
   const nodes = Array.from({ length: count }, (_, at) => randomNode(making, at))
   const meddles = chance.happens(0.4)
-  const bound = chance.pick([1, 1, 2, 3, 5, 10, 50])
+  const bound = chance.pick([1, 1, 2, 3, 5, 10, 50, 10_000])
+  const bytes = chance.happens(0.5)
+    ? limits.FLOW_WAITING_BYTES
+    : 1 + chance.below(chance.pick([10, 100, 1_000, 10_000]))
   const values = Object.fromEntries(['in0', 'in1', 'in2'].map(name => [name, 0]))
   for (const { ports } of nodes) for (const { name } of ports.outputs ?? []) values[name] = 0
-  const story = new FlowStory(nodes, { values, bounds: { items: bound } })
+  const story = new FlowStory(nodes, { values, bounds: { items: bound, bytes } })
   story.max_in_flight = chance.pick([1, 3, 20])
   story.tick_ms = 1
   for (const { ports } of nodes)
@@ -163,21 +175,27 @@ async function comesToRest(start: number, meet: (what: string, times?: number) =
     if (!call.may) return
     if (call.left-- <= 0) return story.callReturns(id)
     call.may = false
-    story.callEmits(id, { [output!.port]: ++total.made }, () => {
+    story.callEmits(id, { [output!.port]: sized(chance, ++total.made, characters) }, () => {
       call.may = true
     })
   }
 
   let most = 0
+  let most_bytes = 0
   let turns = 0
+  const look = () => {
+    most = Math.max(most, story.flow.inner)
+    most_bytes = Math.max(most_bytes, story.flow.control.bytes)
+  }
   const turn = () => {
     story.turn(1 + chance.below(12))
-    most = Math.max(most, story.flow.inner)
+    look()
     assert.ok(++turns < TURNS, `seed ${start}: it goes on for ever`)
   }
   let accepted = 0
   let deploys = 0
-  const publish = (value: number) => {
+  const publish = (number: number) => {
+    const value = sized(chance, number, characters)
     const name = chance.pick(['in0', 'in1', 'in2'])
     if (isFollowed(story.plan, story.indexOf(name))) accepted++
     story.publish(name, value)
@@ -209,7 +227,7 @@ async function comesToRest(start: number, meet: (what: string, times?: number) =
     more ||= story.wanted || story.queued > 0
     for (let left = 50; more && left > 0; left--) {
       more = story.turn(1 + chance.below(12)) || story.wanted
-      most = Math.max(most, story.flow.inner)
+      look()
       assert.ok(++turns < TURNS, `seed ${start}: it goes on for ever`)
     }
     while (pauses.size > 0) pauses.release(chance)
@@ -228,6 +246,13 @@ async function comesToRest(start: number, meet: (what: string, times?: number) =
   const waves = (hard + story.max_in_flight + 2 * nodes.length) * 2 ** deploys
   const all = nodes.length * waves + nodes.length
   assert.ok(most <= all, `seed ${start}: ${most} waited at once, more than ${all}`)
+  const hard_bytes = bytes * limits.FLOW_WAITING_HARD_FACTOR
+  // Of the values of one wave: an item, and what each node publishes once.
+  const largest = (1 + 2 * nodes.length) * Math.max(8, characters + 8)
+  const all_bytes = hard_bytes + largest * (story.max_in_flight + 2 * nodes.length) * 2 ** deploys
+  assert.ok(most_bytes <= all_bytes, `seed ${start}: ${most_bytes} bytes at once, more than ${all_bytes}`)
+  if (most_bytes >= bytes) meet('flows full of bytes')
+  if (most_bytes >= hard_bytes) meet('flows at the hard bound of bytes')
   meet('cascades', story.begun)
   meet('executions', story.started.length)
   meet('broken loops', story.cycles.length)

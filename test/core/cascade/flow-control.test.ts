@@ -230,6 +230,92 @@ describe('in a full flow', () => {
   })
 })
 
+describe('in a flow that is full of bytes', () => {
+  const bounds = { bytes: 100 }
+  const large = 'x'.repeat(60)
+
+  test('no cascade begins until the values of those that have begun are below the bound', async () => {
+    const slow = new Held()
+    const story = new FlowStory([node('slow', 'x', '', slow.body, { dtype: 'str' })], { bounds })
+    for (let x = 1; x <= 5; x++) story.publish('x', large)
+    story.runs()
+    assert.deepEqual([story.begun, story.queued, story.flow.control.bytes], [2, 3, 120])
+    slow.answers()
+    await story.settles()
+    assert.deepEqual([story.begun, story.queued, story.flow.control.bytes], [3, 2, 120])
+    while (slow.calls.length > 0) {
+      slow.answers()
+      await story.settles()
+    }
+    assert.deepEqual([starts(story, 'slow').length, story.open()], [5, []])
+  })
+
+  test('a node whose outputs wait starts no more, though it emits once for each execution', async () => {
+    const grows = new Held()
+    const slow = new Held()
+    const story = new FlowStory([node('grows', 'x', 'y', grows.body), node('slow', 'y', '', slow.body)], { bounds })
+    for (let x = 1; x <= 8; x++) story.publish('x', x)
+    await story.settles()
+    while (grows.calls.length > 0) {
+      grows.answers({ y: large })
+      await story.settles()
+    }
+    // What the first gave is inside the slow node, and that of the second waits; the third had been let in by then.
+    assert.equal(starts(story, 'grows').length, 3)
+    while (slow.calls.length > 0) {
+      slow.answers()
+      await story.settles()
+      if (grows.calls.length > 0) grows.answers({ y: large })
+      await story.settles()
+      assert.ok(story.flow.control.bytes <= 4 * 70 + 8 * 10, `${story.flow.control.bytes} bytes`)
+    }
+    assert.deepEqual([starts(story, 'slow').length, story.open()], [8, []])
+  })
+
+  test('a value that is larger than the bound, and than the hard bound, goes through', async () => {
+    const slow = new Held()
+    const story = new FlowStory(
+      [
+        node('first', 'x', 'y', async ({ x }) => ({ y: x })),
+        node('slow', 'y', 'z', slow.body),
+        node('read', 'z', '', nothing),
+      ],
+      { bounds: { bytes: 1 } },
+    )
+    for (let x = 1; x <= 3; x++) story.publish('x', large)
+    await story.settles()
+    while (slow.calls.length > 0) {
+      slow.answers({ z: large })
+      await story.settles()
+    }
+    assert.deepEqual([starts(story, 'read').length, story.open()], [3, []])
+  })
+
+  test('a value that is larger than the hard bound goes round a loop', () => {
+    const story = new FlowStory(
+      [node('round', 'x y', 'y', ({ x, y }) => (y.length < 4 * x.length ? { y: y + x } : undefined))],
+      { bounds: { bytes: 1 }, values: { y: '' } },
+    )
+    story.gets('x', large)
+    assert.deepEqual([story.published.length, story.cycles, story.open()], [4, [], []])
+  })
+
+  test('what a body emits without awaiting is refused at the hard bound of bytes', async () => {
+    const story = new FlowStory(
+      [
+        node('burst', 'x', 'y', (_, ctx) => {
+          for (let y = 1; y <= 50; y++) ctx.emit({ y: large })
+        }),
+        node('read', 'y', '', nothing),
+      ],
+      { bounds },
+    )
+    story.gets('x', 1)
+    assert.deepEqual([story.failures, starts(story, 'read').length], [['burst node_error'], 7])
+    assert.deepEqual(story.open(), [])
+  })
+})
+
 describe('a turn that runs out of time', () => {
   /** Every look at the clock is a millisecond, a turn has three: no turn gets round to everything. */
   const hurried = (nodes: ConstructorParameters<typeof FlowStory>[0]) => {

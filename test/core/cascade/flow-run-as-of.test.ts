@@ -134,29 +134,33 @@ describe('reading as of the emission', () => {
       assert.deepEqual(story.open(), [])
     })
 
-  test('keeps of the replaced values only those that a wave may still read', async () => {
-    const slow = new Held()
-    const story = new FlowStory([node('slow', 'x', 'a', slow.body), node('read', 'a !m', '', nothing)], {
-      values: { m: { m: 0 } },
-    })
-    // Buffers are swept beside the collection, so it is asked for again when that had its time.
-    const held_mb = async () => {
-      for (let times = 0; times < 3; times++) {
-        collectGarbage()
-        await new Promise(setImmediate)
+  // 100 MB of them.
+  for (const [times, length] of [
+    [5_000, 20_000],
+    [200, 500_000],
+  ] as const)
+    test(`keeps of ${times} replaced values of ${length} bytes only those that a wave may still read`, async () => {
+      const slow = new Held()
+      const story = new FlowStory([node('slow', 'x', 'a', slow.body), node('read', 'a !m', '', nothing)], {
+        values: { m: { m: 0 } },
+      })
+      // Buffers are swept beside the collection, so it is asked for again when that had its time.
+      const held_mb = async () => {
+        for (let times = 0; times < 3; times++) {
+          collectGarbage()
+          await new Promise(setImmediate)
+        }
+        return process.memoryUsage().arrayBuffers / 2 ** 20
       }
-      return process.memoryUsage().arrayBuffers / 2 ** 20
-    }
-    const before = await held_mb()
-    story.gets('x', 1)
-    // 100 MB of them.
-    const filling = 'x'.repeat(20_000)
-    for (let m = 1; m <= 5_000; m++) story.gets('m', { m, filling })
-    const kept = (await held_mb()) - before
-    assert.ok(kept < 50, `${kept} MB`)
-    slow.answers({ a: 1 })
-    await story.settles()
-    assert.deepEqual(starts(story, 'read'), ['read a=1 m={"m":0}'])
-    assert.deepEqual(story.open(), [])
-  })
+      const before = await held_mb()
+      story.gets('x', 1)
+      const filling = 'x'.repeat(length)
+      for (let m = 1; m <= times; m++) story.gets('m', { m, filling })
+      const kept = (await held_mb()) - before
+      assert.ok(kept < 50, `${kept} MB`)
+      slow.answers({ a: 1 })
+      await story.settles()
+      assert.deepEqual(starts(story, 'read'), ['read a=1 m={"m":0}'])
+      assert.deepEqual(story.open(), [])
+    })
 })
