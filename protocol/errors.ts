@@ -162,6 +162,8 @@ const table = {
     next: 'Publish less, or speed up the flow that is named.',
   },
 
+  ambiguous_id: { status: 409, title: 'Several ids begin so', next: 'Give more characters of the id.' },
+
   // cascades
   cascade_not_found: { status: 404, title: 'No such cascade', next: 'GET /cascades lists the recorded cascades.' },
 

@@ -244,6 +244,9 @@ export const limits = {
   LIST_LIMIT: 1_000,
   LIST_LIMIT_DEFAULT: 100,
   LIST_OFFSET: 1_000_000,
+  /** Of the beginning of an id that is taken for the id; and ids that are shown when several begin so. */
+  SHORT_ID_CHARACTERS: 4,
+  SHORT_ID_CANDIDATES: 8,
   /** Of one page of any list: a page that would be longer ends earlier, and says where the next one begins. */
   LIST_BYTES: 256 * KIB,
   TIMESERIES_POINTS: 2_000,

@@ -14,6 +14,8 @@ export interface Artifacts {
     length: number | null,
   ): Promise<{ digest: string; size: number; is_new: boolean }>
   answer(asked: ArtifactAsked): Answer
+  /** Whose hex digits begin so, at most so many. */
+  digestsFrom(hex: string, most: number): Promise<string[]>
   list(page: Page): Promise<List<StoredArtifact>>
   verify(): AsyncIterable<VerifyLine>
   sweep(): Promise<ArtifactSweep>

@@ -38,6 +38,16 @@ export class ArtifactFolder {
     return { items: entries.slice(offset, offset + limit), count: entries.length }
   }
 
+  /** Names that begin so: one folder alone is read. At least four digits. */
+  from(hex: string, most: number): string[] {
+    const [one, two] = [hex.slice(0, 2), hex.slice(2, 4)]
+    if (!foldersIn(this.#folder).includes(one) || !foldersIn(join(this.#folder, one)).includes(two)) return []
+    return readdirSync(join(this.#folder, one, two))
+      .filter(name => HEX_NAME.test(name) && name.startsWith(hex))
+      .sort()
+      .slice(0, most)
+  }
+
   /** Those of one first folder that were written before. */
   async old(first: string, before_ms: number): Promise<OldArtifacts> {
     const old: string[] = []

@@ -16,6 +16,8 @@ export type ArtifactRequest =
   | { readonly type: 'drop'; readonly upload: number }
   /** Newest first. Answers an `ArtifactPage`. */
   | { readonly type: 'list'; readonly limit: number; readonly offset: number }
+  /** Hex digits that begin so, at most so many of them. */
+  | { readonly type: 'from'; readonly hex: string; readonly most: number }
   /** Those of one of the 256 folders. Answers an `OldArtifacts`. */
   | { readonly type: 'old'; readonly folder: string; readonly before_ms: number }
   /** Takes those aside that are as old still; answers their hex digits. */

@@ -68,6 +68,11 @@ export class ArtifactStore {
     return artifactAnswer(file, asked, this.#memory)
   }
 
+  /** Digests whose hex digits begin so, at most so many. */
+  async digestsFrom(hex: string, most: number): Promise<string[]> {
+    return (await this.thread.call<string[]>({ type: 'from', hex, most })).map(digestOf)
+  }
+
   /** Newest first. Every file is looked at. */
   async list({ limit, offset }: Page): Promise<List<StoredArtifact>> {
     const { items, count } = await this.thread.call<ArtifactPage>({ type: 'list', limit, offset })

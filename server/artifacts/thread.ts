@@ -36,6 +36,8 @@ async function answer(request: ArtifactRequest, id: number): Promise<unknown> {
       return null
     case 'list':
       return folder.list(request.limit, request.offset)
+    case 'from':
+      return folder.from(request.hex, request.most)
     case 'old':
       return folder.old(request.folder, request.before_ms)
     case 'claim':

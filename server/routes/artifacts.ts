@@ -2,11 +2,12 @@ import Type from 'typebox'
 import { isMediaType } from '../../protocol/artifact-names.ts'
 import { type ErrorPlace, ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import { ArtifactDigest, ArtifactSweep, StoredArtifact } from '../../protocol/nouns/artifact.ts'
+import { ArtifactSweep, StoredArtifact } from '../../protocol/nouns/artifact.ts'
 import { ArtifactReference } from '../../protocol/values/dtype.ts'
 import type { Engine } from '../engine.ts'
 import { parseJson } from '../http/parse/body.ts'
-import { existing, ok, type Route, route } from '../http/route.ts'
+import { artifactDigest, wholeDigest } from '../http/parse/short-ids.ts'
+import { ok, type Route, route } from '../http/route.ts'
 import { closed, listOf, okPage, pageQuery } from './queries.ts'
 
 const tag = 'artifacts'
@@ -52,17 +53,23 @@ export function artifactRoutes({ engine: { artifacts } }: { readonly engine: Eng
       who: 'user',
       tag,
       summary: 'The bytes, or ranges of them, under the media type that the caller names.',
-      params: { digest: existing(ArtifactDigest, 'artifact_not_found') },
+      params: { digest: artifactDigest },
       query: Type.Object(
         { media_type: Type.Optional(Type.String({ maxLength: 255, description: `${UNTYPED} when not given.` })) },
         closed,
       ),
       headers: ['range', 'if-range', 'if-none-match'],
       answers: { 200: { media: '*/*' }, 206: { media: '*/*' }, 304: null },
-      refuses: ['bad_media_type', 'bad_range', 'artifact_damaged'],
-      handle: ({ params, query, headers, head_only, path }) => {
+      refuses: ['bad_media_type', 'bad_range', 'artifact_damaged', 'ambiguous_id'],
+      handle: async ({ params, query, headers, head_only, path }) => {
         const media_type = mediaTypeOf(query.media_type)
-        return artifacts.answer({ digest: params.digest, media_type, headers, head_only, path })
+        return artifacts.answer({
+          digest: await wholeDigest(artifacts, params.digest),
+          media_type,
+          headers,
+          head_only,
+          path,
+        })
       },
     }),
     route({

@@ -2,11 +2,11 @@ import Type from 'typebox'
 import { Cascade, Rerun } from '../../protocol/nouns/cascade.ts'
 import { FlowName } from '../../protocol/nouns/flow.ts'
 import type { Engine } from '../engine.ts'
-import { accepted, existing, ok, type Route, route } from '../http/route.ts'
+import { cascadeId, wholeCascade } from '../http/parse/short-ids.ts'
+import { accepted, ok, type Route, route } from '../http/route.ts'
 import { closed, listOf, microseconds, okPage, pageQuery, sinceQuery, untilQuery } from './queries.ts'
 
 const tag = 'cascades'
-const CascadeId = Type.String({ pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' })
 
 export function cascadeRoutes({ engine }: { engine: Pick<Engine, 'observe' | 'cascades'> }): Route[] {
   const { observe, cascades } = engine
@@ -47,9 +47,10 @@ export function cascadeRoutes({ engine }: { engine: Pick<Engine, 'observe' | 'ca
       who: 'user',
       tag,
       summary: 'One cascade.',
-      params: { id: existing(CascadeId, 'cascade_not_found') },
+      params: { id: cascadeId },
       answers: { 200: Cascade },
-      handle: async ({ params }) => ok(await observe.cascade(params.id)),
+      refuses: ['ambiguous_id'],
+      handle: async ({ params }) => ok(await observe.cascade(await wholeCascade(observe, params.id))),
     }),
     route({
       method: 'POST',
@@ -58,10 +59,17 @@ export function cascadeRoutes({ engine }: { engine: Pick<Engine, 'observe' | 'ca
       tag,
       summary:
         'Runs an interrupted or failed cascade again, from the value that began it, as a new cascade of its flow.',
-      params: { id: existing(CascadeId, 'cascade_not_found') },
+      params: { id: cascadeId },
       answers: { 202: Rerun },
-      refuses: ['cascade_running', 'cascade_succeeded', 'root_value_gone', 'flow_disabled', 'backlogged'],
-      handle: async ({ params }) => accepted(await cascades.rerun(params.id)),
+      refuses: [
+        'ambiguous_id',
+        'cascade_running',
+        'cascade_succeeded',
+        'root_value_gone',
+        'flow_disabled',
+        'backlogged',
+      ],
+      handle: async ({ params }) => accepted(await cascades.rerun(await wholeCascade(observe, params.id))),
     }),
   ]
 }

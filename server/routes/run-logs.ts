@@ -1,13 +1,13 @@
 import Type from 'typebox'
 import { limits } from '../../protocol/limits.ts'
 import { NAME_PATTERN } from '../../protocol/names.ts'
-import { RunId } from '../../protocol/nouns/run.ts'
 import { LogLevel, RunLogPage } from '../../protocol/nouns/run-log.ts'
 import type { Engine } from '../engine.ts'
-import { existing, ok, type Route, route } from '../http/route.ts'
+import { runId, wholeRun } from '../http/parse/short-ids.ts'
+import { ok, type Route, route } from '../http/route.ts'
 import { closed } from './queries.ts'
 
-export function runLogRoutes({ engine }: { engine: Pick<Engine, 'run_logs'> }): Route[] {
+export function runLogRoutes({ engine }: { engine: Pick<Engine, 'run_logs' | 'runs'> }): Route[] {
   return [
     route({
       method: 'GET',
@@ -15,7 +15,7 @@ export function runLogRoutes({ engine }: { engine: Pick<Engine, 'run_logs'> }): 
       who: 'user',
       tag: 'runs',
       summary: 'Lines that the bodies of a run have logged or printed, from a position on.',
-      params: { id: existing(RunId, 'run_not_found') },
+      params: { id: runId },
       query: Type.Object(
         {
           after: Type.Integer({
@@ -33,10 +33,13 @@ export function runLogRoutes({ engine }: { engine: Pick<Engine, 'run_logs'> }): 
         closed,
       ),
       answers: { 200: RunLogPage },
+      refuses: ['ambiguous_id'],
       handle: async ({ params, query }) => {
         const { after, limit, node = null, level = null } = query as { after: number; limit: number } & Chosen
         const bytes = limits.RUN_LOG_PAGE_BYTES
-        return ok(await engine.run_logs.page({ run: params.id, after, limit, bytes, node, level }))
+        return ok(
+          await engine.run_logs.page({ run: await wholeRun(engine.runs, params.id), after, limit, bytes, node, level }),
+        )
       },
     }),
   ]

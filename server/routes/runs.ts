@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import Type, { type TString } from 'typebox'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { NAME_PATTERN } from '../../protocol/names.ts'
@@ -12,7 +12,6 @@ import {
   MetricSeriesList,
   Run,
   RunCounts,
-  RunId,
   RunNode,
   RunNodeWhy,
   Runnable,
@@ -22,12 +21,12 @@ import {
 } from '../../protocol/nouns/run.ts'
 import type { Engine } from '../engine.ts'
 import { jsonBytes } from '../http/long-answer.ts'
+import { runId, wholeRun } from '../http/parse/short-ids.ts'
 import { type Answer, existing, nothing, ok, okLong, type Route, route } from '../http/route.ts'
 import type { JsonText, RunExport, RunSelection } from '../store/front/runs.ts'
 import { closed, listOf, microseconds, okPage, pageQuery, sinceQuery, untilQuery } from './queries.ts'
 
 const tag = 'runs'
-const id = existing(RunId, 'run_not_found')
 const MetricName = Type.String({ minLength: 1, maxLength: 256, description: '`<flow>.<node>.<name>`' })
 
 const selectionQuery = {
@@ -98,6 +97,7 @@ const jsonAnswer = (text: JsonText): Answer =>
 
 export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'> }): Route[] {
   const { runs, observe } = engine
+  const whole = (id: string): Promise<string> => wholeRun(runs, id)
   return [
     route({
       method: 'POST',
@@ -161,16 +161,16 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       tag,
       summary: 'Curves of the selected runs, or of one; those of cached nodes come from the run that executed them.',
       query: Type.Object(
-        { ...selectionQuery, run: Type.Optional(RunId), name: Type.Optional(MetricName), stride },
+        { ...selectionQuery, run: Type.Optional(runId.schema as TString), name: Type.Optional(MetricName), stride },
         closed,
       ),
       answers: { 200: MetricSeriesList },
-      refuses: ['run_not_found'],
+      refuses: ['ambiguous_id', 'run_not_found'],
       handle: async ({ query }) =>
         ok(
           await runs.series({
             ...selectionOf(query as Selected),
-            run: query.run ?? null,
+            run: query.run === undefined ? null : await whole(query.run),
             name: query.name ?? null,
             stride: query.stride,
             limit: limits.SERIES_POINTS,
@@ -240,9 +240,10 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       who: 'user',
       tag,
       summary: 'One run, whole.',
-      params: { id },
+      params: { id: runId },
       answers: { 200: Run },
-      handle: async ({ params }) => jsonAnswer(await runs.text(params.id)),
+      refuses: ['ambiguous_id'],
+      handle: async ({ params }) => jsonAnswer(await runs.text(await whole(params.id))),
     }),
     route({
       method: 'GET',
@@ -250,10 +251,11 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       who: 'user',
       tag,
       summary: 'The nodes of a run in the order of its waves.',
-      params: { id },
+      params: { id: runId },
       answers: { 200: listOf(RunNode) },
+      refuses: ['ambiguous_id'],
       handle: async ({ params }) => {
-        const nodes = await runs.nodesText(params.id)
+        const nodes = await runs.nodesText(await whole(params.id))
         return 'items' in nodes ? okLong(nodes) : jsonAnswer(nodes)
       },
     }),
@@ -263,9 +265,10 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       who: 'user',
       tag,
       summary: 'Whether the stage cache had the node, and what changed against the nearest run when it had not.',
-      params: { id, node: existing(Type.String({ pattern: NAME_PATTERN }), 'node_not_found') },
+      params: { id: runId, node: existing(Type.String({ pattern: NAME_PATTERN }), 'node_not_found') },
       answers: { 200: RunNodeWhy },
-      handle: async ({ params }) => ok(await runs.why(params.id, params.node)),
+      refuses: ['ambiguous_id'],
+      handle: async ({ params }) => ok(await runs.why(await whole(params.id), params.node)),
     }),
     route({
       method: 'GET',
@@ -273,16 +276,15 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       who: 'user',
       tag,
       summary: 'What happened in a run, newest first.',
-      params: { id },
+      params: { id: runId },
       query: Type.Object(pageQuery, closed),
       answers: { 200: listOf(EngineEvent) },
+      refuses: ['ambiguous_id'],
       handle: async ({ params, query }) => {
-        await runs.exists(params.id)
+        const run = await whole(params.id)
+        await runs.exists(run)
         const all = { flow: null, type: null, since_us: null, until_us: null }
-        return okPage(
-          await observe.events({ ...all, run: params.id, limit: query.limit, offset: query.offset }),
-          query.offset,
-        )
+        return okPage(await observe.events({ ...all, run, limit: query.limit, offset: query.offset }), query.offset)
       },
     }),
     route({
@@ -292,10 +294,10 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       tag,
       summary:
         'A queued run is cancelled at once; a running one is told to end, and is cancelled when its bodies have.',
-      params: { id },
+      params: { id: runId },
       answers: { 200: Run },
-      refuses: ['run_ended'],
-      handle: async ({ params, user }) => ok(await runs.cancel(params.id, user.name)),
+      refuses: ['ambiguous_id', 'run_ended'],
+      handle: async ({ params, user }) => ok(await runs.cancel(await whole(params.id), user.name)),
     }),
     route({
       method: 'PATCH',
@@ -303,11 +305,11 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       who: 'user',
       tag,
       summary: 'Changes the tags or the note of a run, whatever its status; what is absent stays as it is.',
-      params: { id },
+      params: { id: runId },
       body: ChangeRun,
       answers: { 200: Run },
-      refuses: ['too_many_tags', 'disk_full'],
-      handle: async ({ params, body, user }) => okLong(await runs.change(params.id, body, user.name)),
+      refuses: ['ambiguous_id', 'too_many_tags', 'disk_full'],
+      handle: async ({ params, body, user }) => okLong(await runs.change(await whole(params.id), body, user.name)),
     }),
     route({
       method: 'DELETE',
@@ -315,12 +317,12 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       who: 'user',
       tag,
       summary: 'Removes a run that has ended, with its nodes, metrics and logs; its events stay.',
-      params: { id },
+      params: { id: runId },
       address: true,
       answers: { 204: null },
-      refuses: ['run_not_ended', 'run_in_use', 'disk_full'],
+      refuses: ['ambiguous_id', 'run_not_ended', 'run_in_use', 'disk_full'],
       handle: async ({ params, user: { name }, address }) => {
-        await runs.delete(params.id, { name, address })
+        await runs.delete(await whole(params.id), { name, address })
         return nothing
       },
     }),
@@ -330,11 +332,11 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       who: 'user',
       tag,
       summary: 'A new run on the same inputs, of the flow as it stands now.',
-      params: { id },
+      params: { id: runId },
       answers: { 201: Run },
-      refuses: ['run_not_ended', 'flow_not_found', 'bad_input', 'too_many_runs'],
+      refuses: ['ambiguous_id', 'run_not_ended', 'flow_not_found', 'bad_input', 'too_many_runs'],
       handle: async ({ params, user }) => {
-        const run = await runs.retry(params.id, user.name)
+        const run = await runs.retry(await whole(params.id), user.name)
         return { status: 201, body: run, headers: { location: `/runs/${run.id}` } }
       },
     }),

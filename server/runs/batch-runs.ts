@@ -71,6 +71,8 @@ export interface Runs {
   text(id: string): Promise<JsonText>
   /** The same as `text`, understood: for who is in this process and knows that it is short. */
   get(id: string): Promise<Run>
+  /** Ids that begin so, or whose last group does, at most so many. */
+  idsFrom(text: string, most: number): Promise<string[]>
   /** Refuses with `run_not_found`. */
   exists(id: string): Promise<void>
   /** Text of those that are stored; those of a run that executes are in memory. */
@@ -248,6 +250,10 @@ export class BatchRuns implements Runs {
 
   async get(id: string): Promise<Run> {
     return parsed(await this.text(id)) as Promise<Run>
+  }
+
+  idsFrom(text: string, most: number): Promise<string[]> {
+    return this.#parts.store.idsFrom(text, most)
   }
 
   async exists(id: string): Promise<void> {

@@ -136,6 +136,11 @@ export class RunsDouble implements Runs {
     return Uint8Array.from(Buffer.from(JSON.stringify(await this.get(id))))
   }
 
+  async idsFrom(text: string, most: number): Promise<string[]> {
+    const ids = [...this.#runs.keys()].filter(id => id.startsWith(text) || id.slice(24).startsWith(text))
+    return ids.slice(0, most)
+  }
+
   async exists(id: string): Promise<void> {
     this.#existing(id)
   }

@@ -82,6 +82,11 @@ export class Runs {
     return this.#calls.get(pathOf(id), {}, options)
   }
 
+  /** Of a short id, the id. */
+  async whole(id: string): Promise<string> {
+    return id.length === WHOLE_ID ? id : (await this.get(id)).id
+  }
+
   /** One page, newest first. */
   page(selection: RunSelection = {}, limit: number = limits.LIST_LIMIT_DEFAULT): Promise<RunsPage> {
     return this.#calls.get('/runs', { ...selection, limit })
@@ -179,4 +184,5 @@ export class Runs {
   }
 }
 
+const WHOLE_ID = 36
 const pathOf = (id: string): string => `/runs/${encodeURIComponent(id)}`

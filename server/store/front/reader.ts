@@ -76,6 +76,8 @@ function read(request: ReadRequest): unknown {
       return runs.get(request.id)
     case 'run_head':
       return runs.head(request.id)
+    case 'run_ids':
+      return runs.idsFrom(request.from, request.most)
     case 'run_inputs':
       return runs.part(request.id, 'inputs')
     case 'run_output':

@@ -253,6 +253,7 @@ export type ReadRequest =
   | { type: 'runs'; page: RunPage }
   | { type: 'run'; id: string }
   | { type: 'run_head'; id: string }
+  | { type: 'run_ids'; from: string; most: number }
   | { type: 'run_inputs'; id: string }
   | { type: 'run_output'; id: string; name: string }
   | { type: 'run_nodes'; id: string }

@@ -101,6 +101,10 @@ export class RunClient implements RunStore {
     return this.#read({ type: 'run_head', id })
   }
 
+  idsFrom(text: string, most: number): Promise<string[]> {
+    return this.#read({ type: 'run_ids', from: text, most })
+  }
+
   inputs(id: string): Promise<Record<string, unknown>> {
     return this.#read({ type: 'run_inputs', id })
   }

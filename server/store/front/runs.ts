@@ -344,6 +344,8 @@ export interface RunStore {
   /** Whole, with all that stands beside it: it may be long. */
   get(id: string): Promise<StoredRun | null>
   head(id: string): Promise<StoredRunHead | null>
+  /** Ids that begin so, or whose last group does, at most so many. */
+  idsFrom(text: string, most: number): Promise<string[]>
   /** As it was given. */
   inputs(id: string): Promise<Record<string, unknown>>
   /** One value of its result; undefined when there is none of that name. */

@@ -12,6 +12,7 @@ import { runDocuments } from './0009-run-documents.ts'
 import { runDeletes } from './0010-run-deletes.ts'
 import { runRetention } from './0011-run-retention.ts'
 import { runTags } from './0012-run-tags.ts'
+import { runShortIds } from './0013-run-short-ids.ts'
 
 export interface Migration {
   readonly number: number
@@ -33,6 +34,7 @@ export const migrations: readonly Migration[] = [
   runDeletes,
   runRetention,
   runTags,
+  runShortIds,
 ]
 
 export const schemaVersion = (db: Connection): number => db.pragma('user_version', { simple: true }) as number

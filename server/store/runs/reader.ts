@@ -71,6 +71,7 @@ export class RunReader {
   readonly #bySeqs: Statement<SummaryRow>
   readonly #head: Statement<HeadRow>
   readonly #byId: Statement<RunRow>
+  readonly #short: Statement<string>
   readonly #selected: Statement<SelectedRun>
   readonly #counts: Statement<CountRow>
   readonly #nodes: Statement<NodeRow & { run: number }>
@@ -92,6 +93,14 @@ export class RunReader {
     )
     this.#head = db.prepare(`SELECT ${HEAD_COLUMNS} FROM runs r WHERE r.id = ?`)
     this.#byId = db.prepare(`${select} WHERE r.id = ?`)
+    this.#short = db
+      .prepare(
+        `SELECT id FROM (SELECT id FROM runs WHERE id >= @from AND id < @to LIMIT @most)
+         UNION SELECT id FROM (SELECT id FROM runs INDEXED BY runs_by_short_id
+           WHERE substr(id, 25) >= @from AND substr(id, 25) < @to LIMIT @most)
+         ORDER BY id LIMIT @most`,
+      )
+      .pluck() as Statement<string>
     this.#selected = db.prepare('SELECT seq, id, flow, created_at FROM runs WHERE id = ?')
     this.#counts = db.prepare(COUNTS)
     this.#nodes = db.prepare(
@@ -155,6 +164,12 @@ export class RunReader {
   head(id: string): StoredRunHead | null {
     const row = this.#head.get(id)
     return row ? headOf(row) : null
+  }
+
+  /** The newest come last. */
+  idsFrom(text: string, most: number): string[] {
+    // 'g' follows all digits.
+    return this.#short.all({ from: text, to: `${text}g`, most })
   }
 
   /** Null: there is no such run, or it has none. */

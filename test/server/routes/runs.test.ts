@@ -111,6 +111,26 @@ describe('reading runs', () => {
     assert.equal((await ask('GET', '/runs?group=a&group=b')).status, 422, 'what is no list stands there once')
   })
 
+  test('every route of one run takes the beginning of its id or of its last group', async () => {
+    const { id } = (await create()).json
+    const short = id.slice(24, 32)
+    for (const path of ['', '/nodes', '/events', '/logs'])
+      assert.equal((await ask('GET', `/runs/${short}${path}`)).status, 200, path)
+    assert.equal((await ask('GET', `/runs/${id.slice(0, 20)}`)).json.id, id)
+    assert.equal((await ask('GET', `/runs/metrics/series?run=${short}`)).status, 200)
+    assert.equal((await ask('PATCH', `/runs/${short}`, { body: { note: 'n' } })).json.id, id)
+    const { code, detail } = (await ask('GET', '/runs/01')).json
+    assert.equal(code, 'run_not_found')
+    assert.match(detail, /too short/)
+    const other = (await create()).json.id
+    const both = await ask('GET', `/runs/${id.slice(0, 8)}`)
+    assert.deepEqual([both.status, both.json.code], [409, 'ambiguous_id'])
+    for (const each of [id, other]) assert.ok(both.json.detail.includes(each))
+    assert.equal((await ask('POST', `/runs/${short}/cancel`)).json.id, id)
+    assert.equal((await ask('POST', `/runs/${short}/retry`)).json.retry_of, id)
+    assert.equal((await ask('DELETE', `/runs/${short}`)).status, 204)
+  })
+
   test('a path that names no run is 404, whatever it looks like', async () => {
     for (const id of ['nothing', '0', '01a20059-4264-7712-a48a-c970bdaa120d', '..%2F..', 'export2'])
       for (const path of [`/runs/${id}`, `/runs/${id}/nodes`, `/runs/${id}/events`, `/runs/${id}/nodes/x/why`])

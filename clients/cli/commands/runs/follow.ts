@@ -8,10 +8,11 @@ export function addRunsFollow(runs: Command, context: Context): void {
   runs
     .command('follow')
     .description('tell what happens in a run until it has ended; Ctrl-C leaves the run to itself')
-    .argument('<run>', 'its id')
-    .action(async (id: string, _options: object, command: Command) => {
+    .argument('<run>', 'its id, or the short one of the list')
+    .action(async (text: string, _options: object, command: Command) => {
       const { output } = context
-      const events = connect(context, command).runs.follow(id)
+      const { runs } = connect(context, command)
+      const events = runs.follow(await runs.whole(text))
       for (;;) {
         const next = await events.next()
         if (!next.done) {

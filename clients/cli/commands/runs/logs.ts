@@ -20,13 +20,13 @@ export function addRunsLogs(runs: Command, context: Context): void {
   runs
     .command('logs')
     .description('what the bodies of a run have logged and printed')
-    .argument('<run>', 'its id')
+    .argument('<run>', 'its id, or the short one of the list')
     .option('--follow', 'go on with lines as they come, until the run has ended')
     .option('--after <seq>', 'the lines behind this one', wholeOf('--after'))
     .option('--node <node>', 'the lines of this node alone')
     .addOption(new Option('--level <level>', 'the lines that are at least so bad').choices(LEVELS))
     .option('--json', 'print a JSON document for each line')
-    .action(async (id: string, options: LogsOptions, command: Command) => {
+    .action(async (text: string, options: LogsOptions, command: Command) => {
       const client = connect(context, command)
       const { after, node, level } = options
       const selection = {
@@ -35,6 +35,8 @@ export function addRunsLogs(runs: Command, context: Context): void {
         ...(level === undefined ? {} : { level }),
       }
       const { output } = context
+      // Of a short id the socket knows nothing.
+      const id = options.follow ? await client.runs.whole(text) : text
       const print = options.json ? (line: RunLogLine) => output.jsonLine(line) : lineOf(output)
       const lines = options.follow ? client.runs.followLog(id, selection) : client.runs.log(id, selection)
       for await (const line of lines) print(line)

@@ -46,6 +46,22 @@ test('runs are listed newest first, by flow, group, status and times, in pages',
   })
 })
 
+test('runs are found by the beginning of their id or of its last group, by indexes', async t => {
+  const { store } = await startStore(t, temporaryDirectory(t))
+  await store.saveFlow(saving('boiler'))
+  const ids = ['aa11', 'aa22', 'bb33'].map((last, at) => `0195a3c${at}-7b10-7cc2-9d54-${last}6a9b0c11`)
+  for (const id of ids) await store.runs.create(newRun('boiler', { id }), null)
+  const found = async (text: string, most = 9) => (await store.runs.idsFrom(text, most)).map(id => ids.indexOf(id))
+  assert.deepEqual(await found('aa11'), [0])
+  assert.deepEqual(await found('aa'), [0, 1])
+  assert.deepEqual(await found('aa', 1), [0])
+  assert.deepEqual(await found('0195a3c'), [0, 1, 2])
+  assert.deepEqual(await found('0195a3c2-7b'), [2])
+  assert.deepEqual(await found(ids[2]!), [2])
+  assert.deepEqual(await found('a11'), [], 'not from the middle')
+  assert.deepEqual(await found('%'), [])
+})
+
 /** What SQLite does for each statement that is run from now on. */
 function watchPlans(db: Connection): string[] {
   const plans: string[] = []
