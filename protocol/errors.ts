@@ -297,6 +297,21 @@ const table = {
     title: 'The backup cannot be used',
     next: 'Nothing was restored. Take another backup: "svc backup <file>" verifies what it writes.',
   },
+  backup_failed: {
+    status: 500,
+    title: 'The backup cannot be written',
+    next: 'Nothing was kept. Make room, or give the rights that are missing, then try again.',
+  },
+  backup_unreadable: {
+    status: 500,
+    title: 'The backup cannot be read',
+    next: 'Check the path and its rights, then try again.',
+  },
+  restore_failed: {
+    status: 500,
+    title: 'The backup cannot be written out here',
+    next: 'Nothing was restored, and the backup is whole. Make room, or give the rights that are missing, then try again.',
+  },
   database_missing: {
     status: 500,
     title: 'The database is missing',

@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { rmdir } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { ServiceError } from '../../protocol/errors.ts'
@@ -64,8 +65,20 @@ export const restoreInstallation = async (
   options: StoppedOptions,
   file: string,
 ): Promise<Omit<BackedUp, 'file'> & { data_dir: string }> => {
-  const { restore } = await import('./backup/backup.ts')
+  const { restore } = await import('./backup/restore.ts')
+  const { refused } = await import('./backup/backup.ts')
   const data_dir = placeOf(options)
-  mkdirSync(data_dir, { recursive: true, mode: 0o700 })
-  return whileStopped(options, () => ({ ...restore(data_dir, file), data_dir }))
+  const isNew = !isDirectory(data_dir)
+  try {
+    mkdirSync(data_dir, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw refused('restore_failed', error)
+  }
+  try {
+    return await whileStopped(options, () => ({ ...restore(data_dir, file), data_dir }))
+  } catch (error) {
+    // Only while it is empty.
+    if (isNew) await rmdir(data_dir).catch(() => {})
+    throw error
+  }
 }

@@ -3,21 +3,19 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readSync,
   renameSync,
   rmSync,
   statSync,
-  writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
+import { diskFault, errorName } from '../../../protocol/disk-faults.ts'
 import { ServiceError } from '../../../protocol/errors.ts'
-import { DATABASE_FILE, KEY_FILE, QUARANTINE_FILE } from '../../../protocol/installation.ts'
+import { DATABASE_FILE, QUARANTINE_FILE } from '../../../protocol/installation.ts'
 import { VERSION } from '../../../protocol/version.ts'
-import { readOrMakeKey } from '../installation.ts'
 import { readTar, TarWriter } from './tar.ts'
 
 const MANIFEST = 'manifest.json'
@@ -80,13 +78,13 @@ export async function backup(data_dir: string, file: string): Promise<BackedUp> 
     syncFolder(dirname(file))
     return { ...found, file }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST')
+    if (errorName(error) === 'EEXIST')
       throw new ServiceError(
         'bad_installation',
         `${part} is there: another backup writes it, or one was cut short. Remove it.`,
       )
     rmSync(part, { force: true })
-    throw error
+    throw refused('backup_failed', error)
   } finally {
     rmSync(copy, { force: true })
   }
@@ -101,6 +99,13 @@ export function readBackup(
   let artifacts = 0
   let artifact_bytes = 0
   let text: string | null = null
+  let isTaking = false
+  const taking = <Result>(work: () => Result): Result => {
+    isTaking = true
+    const result = work()
+    isTaking = false
+    return result
+  }
   try {
     readTar(file, ({ name, size }) => {
       const artifact = ARTIFACT.exec(name)
@@ -108,15 +113,15 @@ export function readBackup(
         throw new Error(`it holds ${JSON.stringify(name)}, which no backup does`)
       const hash = createHash('sha256')
       const manifest: Uint8Array[] = []
-      const taken = name === MANIFEST ? null : take(name)
+      const taken = name === MANIFEST ? null : taking(() => take(name))
       return {
         piece: bytes => {
           hash.update(bytes)
-          taken?.piece(bytes)
+          taking(() => taken?.piece(bytes))
           if (name === MANIFEST) manifest.push(Uint8Array.from(bytes))
         },
         end: () => {
-          taken?.end()
+          taking(() => taken?.end())
           const digest = hash.digest('hex')
           if (name === MANIFEST) text = Buffer.concat(manifest).toString()
           else if (artifact === null) digests.set(name, digest)
@@ -135,46 +140,31 @@ export function readBackup(
     if (artifacts !== rest.artifacts) throw new Error(`${rest.artifacts - artifacts} artifacts are missing`)
     return { ...rest, artifact_bytes }
   } catch (error) {
-    if (error instanceof ServiceError) throw error
+    // What the taker failed with is no fault of the archive.
+    if (error instanceof ServiceError || isTaking) throw error
+    if (isSystem(error)) throw refused('backup_unreadable', error)
     throw new ServiceError('bad_backup', `${file} cannot be used: ${(error as Error).message}.`)
   }
 }
 
-/**
- * Puts a backup where there is no database. All of the archive is read and checked before anything is written; the database gets
- * its name last, so that a restore that is cut short leaves none.
- */
-export function restore(data_dir: string, file: string): Omit<BackedUp, 'file'> {
-  const database = join(data_dir, DATABASE_FILE)
-  if (existsSync(database))
-    throw new ServiceError('bad_installation', `${data_dir} holds a database already: nothing is written over.`)
-  const found = readBackup(file)
-  mkdirSync(data_dir, { recursive: true, mode: 0o700 })
-  const part = `${database}.part`
-  readBackup(file, name => {
-    const path = name === DATABASE_FILE ? part : join(data_dir, name)
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    const fd = openSync(path, 'w', 0o600)
-    return {
-      piece: bytes => {
-        for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at)
-      },
-      end: () => {
-        fsyncSync(fd)
-        closeSync(fd)
-      },
-    }
-  })
-  const damage = checked(part)
-  if (damage !== null) {
-    rmSync(part, { force: true })
-    throw new ServiceError('bad_backup', `${file} cannot be used: the database in it is damaged (${damage}).`)
+const isSystem = (error: unknown): boolean => error instanceof Error && 'syscall' in error
+
+/** What the system or SQLite refused, with the path that it names; anything else stays what it is. */
+export function refused(code: 'backup_failed' | 'backup_unreadable' | 'restore_failed', error: unknown): unknown {
+  const name = errorName(error)
+  const fault = diskFault(name)
+  if (error instanceof ServiceError || (!isSystem(error) && fault === null)) return error
+  const why = {
+    disk_full: 'the disk is full',
+    disk_read_only: 'it may not be written',
+    disk_failed: '',
+    database_lost: '',
   }
-  // Beside a database with users the engine makes no key of its own: a lost key would go unnoticed.
-  readOrMakeKey(join(data_dir, KEY_FILE))
-  renameSync(part, database)
-  syncFolder(data_dir)
-  return found
+  const said = fault === null ? '' : why[fault.code]
+  return new ServiceError(
+    code,
+    `${said === '' ? '' : `${said}: `}${(error as Error).message}.`.replace(/^./, first => first.toUpperCase()),
+  )
 }
 
 /** All pages in one step: with more than one, each commit of the engine would begin it anew. */
@@ -195,7 +185,7 @@ async function copyDatabase(database: string, copy: string): Promise<void> {
 }
 
 /** What is wrong with a database, or null. */
-function checked(path: string): string | null {
+export function checked(path: string): string | null {
   const db = new Database(path, { readonly: true })
   try {
     const answer = db.pragma('quick_check(1)', { simple: true }) as string
@@ -256,7 +246,7 @@ function add(tar: TarWriter, name: string, path: string): { digest: string; size
   }
 }
 
-function syncFolder(path: string): void {
+export function syncFolder(path: string): void {
   const fd = openSync(path, 'r')
   fsyncSync(fd)
   closeSync(fd)
