@@ -5,7 +5,6 @@ import type { Packed, PlanRun } from '../../core/cascade/plan-run.ts'
 import type { Emission } from '../../core/cascade/publish/emission.ts'
 import { flowBounds } from '../../core/cascade/queue/bounds.ts'
 import { newItem } from '../../core/cascade/queue/queue.ts'
-import { SHARED_SET, setOf } from '../../core/cascade/queue/ready.ts'
 import type { Body, Execution, Failure, Seat } from '../../core/cascade/seat.ts'
 import type { Cascade } from '../../core/cascade/wave.ts'
 import type { Plan, PlanNode, PlanOutputPort } from '../../core/flow/plan.ts'
@@ -15,6 +14,7 @@ import { createCodec, newEncoded } from '../../protocol/values/codec.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import { LaneMemory } from '../../threads/lane/memory.ts'
 import { LaneNotes } from '../../threads/lane/notes.ts'
+import { OwnedFlows } from '../../threads/lane/owned-flows.ts'
 import { RateLimit } from '../../threads/lane/rate-limit.ts'
 import { LaneSeat } from '../../threads/lane/seat.ts'
 import { LaneStates } from '../../threads/lane/states.ts'
@@ -53,16 +53,11 @@ export class SteppedLane implements Host {
   readonly #states: LaneStates
   readonly #values: LaneValues
   readonly #rate: RateLimit
-  readonly #runs = new Map<number, FlowRun>()
-  readonly #owned = new Set<FlowRun>()
-  readonly #unready = new Set<FlowRun>()
-  readonly #wanting = new Set<FlowRun>()
+  readonly #flows: OwnedFlows
   readonly #loading: { flow: FlowRun; seat: LaneSeat }[] = []
   readonly #scratch: EncodedValue[] = []
   readonly #item = newItem()
   #seq: number
-  #cursor = 0
-  #prefers_free = false
   #thrown: unknown = null
 
   constructor(parts: SteppedParts) {
@@ -78,6 +73,18 @@ export class SteppedLane implements Host {
     this.#states = new LaneStates({ memory: shared, arena, codec: this.codec, journal })
     const notes = new LaneNotes(journal, this.codec)
     this.units = new LaneUnits({ memory, states: this.#states, notes, lane: this })
+    this.#flows = new OwnedFlows({
+      slot: parts.slot,
+      memory,
+      units: this.units,
+      values: this.#values,
+      mayClaim: () => this.begins,
+      planOf: flow => parts.plans.get(flow),
+      start: plan => new FlowRun(plan, this, this.#item),
+      renew: (_run, seat) => {
+        ;(seat as LaneSeat).state = null
+      },
+    })
     this.#rate = new RateLimit({ memory: shared, owner, arena, flows, held, journal, notice: () => {} })
     memory.ready.enterLane(parts.slot)
   }
@@ -89,7 +96,7 @@ export class SteppedLane implements Host {
       loaded.seat.body = this.#bodyOf(loaded.seat)
       loaded.flow.bodyReady(loaded.seat)
     } else if (loaded !== undefined) this.#loading.unshift(loaded)
-    const flow = this.#next()
+    const flow = this.#flows.next()
     if (flow === null) {
       this.units.mark()
       return loaded !== undefined
@@ -98,82 +105,12 @@ export class SteppedLane implements Host {
     return true
   }
 
-  #next(): FlowRun | null {
-    const { ready, flows, owner } = this.memory
-    const set = setOf(this.#parts.slot)
-    for (let flow = ready.take(set, 0); flow >= 0; flow = ready.take(set, 0)) {
-      const run = this.#runs.get(flow)
-      if (run === undefined || !this.#owned.has(run)) ready.markReady(flow)
-      else if (!this.#unready.has(run)) this.#wanting.add(run)
-    }
-    const { halfway } = this.units
-    if (halfway !== null) {
-      if (this.#wanting.delete(halfway)) return this.#alone(halfway)
-      this.units.forceMark(halfway)
-    }
-    this.#prefers_free = !this.#prefers_free
-    if (this.begins && (this.#prefers_free || this.#wanting.size === 0)) {
-      for (let flow = ready.take(SHARED_SET, this.#cursor); flow >= 0; flow = ready.take(SHARED_SET, this.#cursor)) {
-        this.#cursor = flow + 1
-        const plan = this.#parts.plans.get(flow)!
-        if (!flows.claim(flow, owner)) {
-          ready.markReady(flow)
-          break
-        }
-        const run = this.#runOf(flow, plan)
-        this.#owned.add(run)
-        if (run.away > 0) {
-          this.#unready.add(run)
-          continue
-        }
-        for (const other of this.#wanting) if (other.isAtRest) this.#release(other)
-        return this.#alone(run)
-      }
-    }
-    for (const run of this.#wanting) {
-      this.#wanting.delete(run)
-      return this.#alone(run)
-    }
-    return null
-  }
-
-  #alone(run: FlowRun): FlowRun {
-    for (const other of this.#unready) if (other !== run) this.#release(other)
-    this.#unready.clear()
-    return run
-  }
-
-  #runOf(flow: number, plan: Plan): FlowRun {
-    let run = this.#runs.get(flow)
-    const version = this.memory.flows.carryVersion(flow)
-    if (run === undefined) {
-      run = new FlowRun(plan, this, this.#item)
-      this.#runs.set(flow, run)
-    } else if (run.version !== version) {
-      run.run.reload()
-      for (const seat of run.seats) (seat as LaneSeat).state = null
-    }
-    run.version = version
-    return run
-  }
-
   #turn(flow: FlowRun): void {
     const more = flow.turn(this.begins ? this.memory : NO_INGRESS, this.clock() + limits.TURN_MS)
     this.units.endTurn(flow)
     this.memory.flows.setInner(flow.index, flow.inner, flow.control.bytes)
     flow.control.letEmittersGoOn()
-    const waiting = this.begins && this.memory.queue.isTakeable(flow.index)
-    if (more || (waiting && (this.#wanting.size === 0 || !flow.isAtRest))) this.#wanting.add(flow)
-    else if (flow.isAtRest) this.#release(flow)
-  }
-
-  #release(flow: FlowRun): void {
-    this.#wanting.delete(flow)
-    this.#unready.delete(flow)
-    this.#owned.delete(flow)
-    this.#values.keepCarry(flow)
-    this.memory.flows.release(flow.index, this.memory.owner)
-    if (this.memory.queue.isTakeable(flow.index)) this.memory.ready.markReady(flow.index)
+    this.#flows.turned(flow, more, this.begins)
   }
 
   #bodyOf(seat: LaneSeat): Body {
@@ -309,9 +246,6 @@ export class SteppedLane implements Host {
   }
 
   wants(flow: FlowRun): void {
-    if (!this.#owned.has(flow)) return
-    if (this.#unready.has(flow) && flow.away > 0) return
-    this.#unready.delete(flow)
-    this.#wanting.add(flow)
+    this.#flows.arrived(flow)
   }
 }

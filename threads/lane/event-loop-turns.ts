@@ -33,3 +33,7 @@ export class EventLoopTurns {
     this.#served_ms = clock()
   }
 }
+
+/** Does the event loop hold anything of a body's: a timer, a socket, a file? The lane then must not sleep deaf. */
+export const hasHandles = (): boolean =>
+  process.getActiveResourcesInfo().some(kind => kind !== 'MessagePort' && kind !== 'TTYWrap' && kind !== 'PipeWrap')

@@ -7,8 +7,6 @@ import type { Emission } from '../../core/cascade/publish/emission.ts'
 import { emissionBytes, itemRecordBytes } from '../../core/cascade/publish/record-bytes.ts'
 import { type Bounds, flowBounds } from '../../core/cascade/queue/bounds.ts'
 import { newItem } from '../../core/cascade/queue/queue.ts'
-import { SHARED_SET, setOf } from '../../core/cascade/queue/ready.ts'
-import { releaseHeld } from '../../core/cascade/release-held.ts'
 import type { Execution, Failure, Seat } from '../../core/cascade/seat.ts'
 import { type BrokenLoop, Cascade } from '../../core/cascade/wave.ts'
 import type { Plan, PlanNode, PlanOutputPort } from '../../core/flow/plan.ts'
@@ -21,11 +19,12 @@ import { bodyInStack, failureOf, NodeDoor } from '../calls/node-call.ts'
 import type { NodeContext } from '../calls/node-context.ts'
 import { LaneBodies } from './bodies.ts'
 import { CallFailure, LaneCalls } from './calls.ts'
-import { EventLoopTurns, SLEEP_MS } from './event-loop-turns.ts'
+import { EventLoopTurns, hasHandles, SLEEP_MS } from './event-loop-turns.ts'
 import { LanePrints } from './lane-prints.ts'
 import { LaneMemory } from './memory.ts'
 import type { FromLane, HeldNotice, LaneTask, Note, PurgeRequest, ToLane } from './messages.ts'
 import { LaneNotes } from './notes.ts'
+import { OwnedFlows } from './owned-flows.ts'
 import { decodePlan } from './plan-bytes.ts'
 import { RateLimit } from './rate-limit.ts'
 import { RunQueue } from './run-queue.ts'
@@ -69,26 +68,18 @@ class Lane implements Host {
 
   /** The newest plan of each flow index. */
   readonly #plans = new Map<number, Plan>()
-  readonly #runs = new Map<number, FlowRun>()
-  /** Flows that this lane owns at present. */
-  readonly #owned = new Set<FlowRun>()
-  /** Owned flows whose bodies are being loaded before their first turn here. */
-  readonly #unready = new Set<FlowRun>()
-  /** Owned flows with something to do, oldest first. */
-  readonly #wanting = new Set<FlowRun>()
+  readonly #flows: OwnedFlows
   readonly #bodies: LaneBodies
   readonly #scratch: EncodedValue[] = []
   readonly #item = newItem()
 
   /** Of the last cascade that began here; the threads of a slot number theirs one after the other. */
   #seq: number
-  #cursor = 0
   #retire_at = Number.POSITIVE_INFINITY
   /** The engine ends: what has not run is left to the next one. */
   #closing = false
   #looked_at = 0
   #capped = false
-  #prefers_free = false
   #sleeping = false
   readonly #event_loop = new EventLoopTurns()
   readonly #run_queue = new RunQueue()
@@ -109,6 +100,16 @@ class Lane implements Host {
     this.#notes = new LaneNotes(journal, this.codec)
     this.#units = new LaneUnits({ memory, states: this.#states, notes: this.#notes, lane: this })
     this.#bodies = new LaneBodies(task, this, this.#prints, seat => this.#stateOf(seat))
+    this.#flows = new OwnedFlows({
+      slot: task.slot,
+      memory,
+      units: this.#units,
+      values: this.#values,
+      mayClaim: () => this.#retire_at === Number.POSITIVE_INFINITY,
+      planOf: flow => this.#plans.get(flow),
+      start: plan => new FlowRun(plan, this, this.#item),
+      renew: (run, seat) => this.#bodies.renew(run, seat),
+    })
     this.#calls = new LaneCalls({
       stateOf: seat => this.#stateOf(seat),
       post: (request, port) => task.control.postMessage({ type: 'dispatch', request } satisfies FromLane, [port]),
@@ -149,7 +150,7 @@ class Lane implements Host {
       this.#memory.beat(now)
       if (now - this.#looked_at > SLEEP_MS) this.#lookByTheClock(now)
       if (this.#isOver(now)) break
-      const flow = this.#next()
+      const flow = this.#flows.next()
       if (flow === null) {
         await this.#idle()
         served_at = this.clock()
@@ -157,7 +158,7 @@ class Lane implements Host {
       }
       this.#turn(flow)
       // Promises, timers and posted messages of bodies are served at least this often.
-      if (this.#owned.size > 0 && this.clock() - served_at >= limits.TURN_MS) {
+      if (this.#flows.all.size > 0 && this.clock() - served_at >= limits.TURN_MS) {
         const from = this.clock()
         await this.#event_loop.serve(this.clock)
         served_at = this.clock()
@@ -171,9 +172,9 @@ class Lane implements Host {
   /** Told to retire, and nothing stands half way that runs on by itself. */
   #isOver(now: number): boolean {
     if (this.#retire_at === Number.POSITIVE_INFINITY) return false
-    if (this.#owned.size === 0 || now >= this.#retire_at + limits.UNIT_MS) return true
+    if (this.#flows.all.size === 0 || now >= this.#retire_at + limits.UNIT_MS) return true
     if (now < this.#retire_at || this.#units.halfway !== null) return false
-    for (const flow of this.#owned) if (flow.hasArrivals) return false
+    for (const flow of this.#flows.all) if (flow.hasArrivals) return false
     return true
   }
 
@@ -194,7 +195,7 @@ class Lane implements Host {
           break
         case 'retire':
           this.#retire_at = Math.min(this.#retire_at, this.clock() + message.grace_ms)
-          for (const run of this.#owned) if (!this.#unready.has(run)) this.#wanting.add(run)
+          for (const run of this.#flows.all) this.#flows.tell(run)
           this.#closing = message.closing
           break
         case 'call_lost':
@@ -210,8 +211,8 @@ class Lane implements Host {
   #takePlan(plan: Plan): void {
     this.#plans.set(plan.flow_index, plan)
     if (!plan.enabled) return this.#stop(plan.flow_index)
-    const run = this.#runs.get(plan.flow_index)
-    if (run !== undefined && this.#owned.has(run) && !this.#unready.has(run)) this.#wanting.add(run)
+    const run = this.#flows.get(plan.flow_index)
+    if (run !== undefined) this.#flows.tell(run)
   }
 
   /** The flow is deleted: the front takes it from here. */
@@ -222,24 +223,23 @@ class Lane implements Host {
 
   /** What the flow has begun here is over. What waits in its queue stays. */
   #stop(flow: number): void {
-    const run = this.#runs.get(flow)
+    const run = this.#flows.get(flow)
     if (run === undefined) return
-    this.#runs.delete(flow)
-    if (!this.#owned.has(run)) return
+    this.#flows.forget(flow)
+    if (!this.#flows.owns(run)) return
     this.#abandon(run)
     // Its next owner may mark before this lane does.
     if (this.#units.halfway !== null) this.#units.forceMark(this.#units.halfway)
-    this.#release(run)
+    this.#flows.release(run)
   }
 
   #purge({ flow, request, appended }: PurgeRequest): void {
-    const run = this.#runs.get(flow)
+    const run = this.#flows.get(flow)
     let count: number | null = null
-    if (run !== undefined && this.#owned.has(run)) {
+    if (run !== undefined && this.#flows.owns(run)) {
       count = run.purge(this.#memory, this.#memory.flows.queuedBefore(flow, appended))
       this.#endTurn(run)
-      this.#unready.delete(run)
-      this.#wanting.add(run)
+      this.#flows.want(run)
     }
     this.#post({ type: 'purged', request, count })
   }
@@ -254,85 +254,15 @@ class Lane implements Host {
     this.#units.loose.delete(run)
   }
 
-  /** Owned flows that want a turn, and free flows that are ready, take turns. */
-  #next(): FlowRun | null {
-    const set = setOf(this.#task.slot)
-    for (let flow = this.#memory.ready.take(set, 0); flow >= 0; flow = this.#memory.ready.take(set, 0)) {
-      const run = this.#runs.get(flow)
-      if (run === undefined || !this.#owned.has(run)) this.#memory.ready.markReady(flow)
-      else if (!this.#unready.has(run)) this.#wanting.add(run)
-    }
-    const halfway = this.#units.halfway
-    if (halfway !== null) {
-      if (this.#wanting.delete(halfway)) return this.#alone(halfway)
-      // It waits for others: for a mailbox with room.
-      this.#units.forceMark(halfway)
-    }
-    this.#prefers_free = !this.#prefers_free
-    if (this.#prefers_free || this.#wanting.size === 0) {
-      const free = this.#claim()
-      if (free !== null) {
-        for (const run of this.#wanting) if (run.isAtRest) this.#release(run)
-        return this.#alone(free)
-      }
-    }
-    for (const run of this.#wanting) {
-      this.#wanting.delete(run)
-      return this.#alone(run)
-    }
-    return null
-  }
-
-  /** Its bodies may hold the lane up: flows of which nothing has begun here do not wait for them, any lane may have them. */
-  #alone(run: FlowRun): FlowRun {
-    for (const other of this.#unready) if (other !== run) this.#release(other)
-    this.#unready.clear()
-    return run
-  }
-
-  #claim(): FlowRun | null {
-    if (this.#retire_at !== Number.POSITIVE_INFINITY) return null
-    for (;;) {
-      const flow = this.#memory.ready.take(SHARED_SET, this.#cursor)
-      if (flow < 0) return null
-      this.#cursor = flow + 1
-      const plan = this.#plans.get(flow)
-      // A disabled flow keeps what waits; a plan that is still on its way here comes with a mark of its own.
-      if (plan === undefined || !plan.enabled) continue
-      if (!this.#memory.flows.claim(flow, this.#memory.owner)) {
-        this.#memory.ready.markReady(flow)
-        continue
-      }
-      const run = this.#runOf(flow, plan)
-      this.#owned.add(run)
-      if (run.away === 0) return run
-      this.#unready.add(run)
-    }
-  }
-
-  /** The flow as this lane left it, or as another one did that ran it since. */
-  #runOf(flow: number, plan: Plan): FlowRun {
-    let run = this.#runs.get(flow)
-    const version = this.#memory.flows.carryVersion(flow)
-    if (run === undefined) {
-      run = new FlowRun(plan, this, this.#item)
-      this.#runs.set(flow, run)
-    } else if (run.version !== version) {
-      run.run.reload()
-      for (const seat of run.seats) this.#bodies.renew(run, seat)
-    }
-    run.version = version
-    return run
-  }
-
   #turn(flow: FlowRun): void {
     const plan = this.#plans.get(flow.index)
     if (plan !== undefined && plan !== flow.run.plan) {
       flow.replan(plan)
-      this.#releaseUnlimited(flow.run)
+      const refused = this.#rate.releaseUnlimited(flow.run, this.#memory, this.scratch(0))
+      for (let left = refused; left > 0; left--) this.#notes.dropped(flow.name, 'held_refused')
     }
     if (!this.#memory.journal.waitForRoom(TURN_ROOM_BYTES, this.#memory.isStopping)) {
-      this.#wanting.add(flow)
+      this.#flows.want(flow)
       return
     }
     this.#event_loop.ran(flow.away > 0)
@@ -342,22 +272,7 @@ class Lane implements Host {
     this.#endTurn(flow)
     const begins =
       enabled && !this.#capped && !flow.control.isFullOfBytes && this.#retire_at === Number.POSITIVE_INFINITY
-    const waiting = begins && this.#memory.queue.isTakeable(flow.index)
-    if (more || (waiting && (this.#wanting.size === 0 || !flow.isAtRest))) this.#wanting.add(flow)
-    else if (flow.isAtRest) this.#release(flow)
-  }
-
-  /** What was held on the plan before, of ports without a limit now: it comes before anything that is emitted on this one. */
-  #releaseUnlimited({ plan, routes }: PlanRun): void {
-    const { clock, flows, held, journal, publisher, owner } = this.#memory
-    const hands = { clock, flows, held, journal, publisher, owner }
-    for (const node of plan.nodes) {
-      for (const { rate_hz, message } of node.outputs) {
-        if (rate_hz !== null || held.due(plan.messages[message]!.index) === 0) continue
-        const released = releaseHeld(hands, routes[message]!, this.scratch(0), Number.POSITIVE_INFINITY, false)
-        if (released === 'refused') this.#notes.dropped(plan.flow, 'held_refused')
-      }
-    }
+    this.#flows.turned(flow, more, begins)
   }
 
   #endTurn(flow: FlowRun): void {
@@ -367,17 +282,8 @@ class Lane implements Host {
     flow.control.letEmittersGoOn()
   }
 
-  #release(flow: FlowRun): void {
-    this.#wanting.delete(flow)
-    this.#unready.delete(flow)
-    this.#owned.delete(flow)
-    this.#values.keepCarry(flow)
-    this.#memory.flows.release(flow.index, this.#memory.owner)
-    if (this.#memory.queue.isTakeable(flow.index)) this.#memory.ready.markReady(flow.index)
-  }
-
   async #idle(): Promise<void> {
-    if (this.#owned.size === 0) return this.#rest()
+    if (this.#flows.all.size === 0) return this.#rest()
     const busy = clock.eventLoopUtilization()
     await this.#rest()
     this.#servedFor(clock.eventLoopUtilization(busy).active)
@@ -389,12 +295,12 @@ class Lane implements Host {
     this.#units.mark()
     this.#memory.arena.collect()
     const ticket = this.#memory.sleeper.announce()
-    if (this.#hasWork()) {
+    if (this.#flows.mayHaveWork) {
       this.#memory.sleeper.cancel()
       return
     }
     const ms = this.#capped ? CAPPED_SLEEP_MS : this.#event_loop.sleep_ms
-    if (this.#owned.size === 0 && !this.#bodies.isLoading && !hasHandles()) {
+    if (this.#flows.all.size === 0 && !this.#bodies.isLoading && !hasHandles()) {
       this.#memory.sleeper.sleep(ticket, ms)
     } else {
       this.#sleeping = true
@@ -403,18 +309,13 @@ class Lane implements Host {
     }
     if (!this.#capped) return
     this.#capped = false
-    for (const flow of this.#owned) if (this.mayBegin(flow)) this.#wanting.add(flow)
-  }
-
-  #hasWork(): boolean {
-    if (this.#wanting.size > 0 || this.#memory.ready.mayHold(setOf(this.#task.slot))) return true
-    return this.#retire_at === Number.POSITIVE_INFINITY && this.#memory.ready.mayHold(SHARED_SET)
+    for (const flow of this.#flows.all) if (this.mayBegin(flow)) this.#flows.tell(flow)
   }
 
   #lookByTheClock(now: number): void {
     this.#looked_at = now
     this.#run_queue.look(now)
-    for (const flow of this.#owned) {
+    for (const flow of this.#flows.all) {
       for (const cascade of flow.openCascades) {
         this.#memory.begun.outlives(cascade, flow.index)
         if (this.now_us() - cascade.started_us >= BROKEN_TOLD_AFTER_US) flow.waves.tellBroken(cascade)
@@ -426,9 +327,9 @@ class Lane implements Host {
 
   /** What is still away is told to end and recorded as interrupted; what waits in the queues stays for other lanes. */
   #leave(): void {
-    for (const flow of [...this.#owned]) {
+    for (const flow of [...this.#flows.all]) {
       this.#abandon(flow)
-      this.#release(flow)
+      this.#flows.release(flow)
     }
     this.#notes.flush(this.now_us())
     this.#units.mark()
@@ -442,19 +343,12 @@ class Lane implements Host {
   /** A timer or a floating promise of a body threw: its node failed. What no body threw is a defect and ends the thread. */
   #escaped(error: unknown): void {
     const digest = bodyInStack(error)
-    const node = digest === null ? null : this.#nodeOf(digest)
+    const node = digest === null ? null : this.#flows.nodeOf(digest)
     if (node === null) throw error
     this.#memory.counters.error(node.index, this.now_us() / 1000)
     const good = this.#memory.counters.good(node.index)
     this.#notes.error(node.qualified, failureOf(error), null, NO_CASCADE, this.now_us(), good)
     this.#units.mark()
-  }
-
-  #nodeOf(digest: string): PlanNode | null {
-    for (const run of this.#runs.values()) {
-      for (const { node } of run.seats) if (node.digest === digest) return node
-    }
-    return null
   }
 
   #post(message: FromLane): void {
@@ -497,7 +391,7 @@ class Lane implements Host {
 
   publish(run: PlanRun, message: number, value: EncodedValue, ts_us: number, depth: number, cascade: Cascade): number {
     const bytes = PUBLISH_ROOM_BYTES + itemRecordBytes(run.routes[message]!)
-    if (!this.#memory.journal.hasRoom(bytes)) this.#makeRoom(bytes, run, cascade)
+    if (!this.#memory.journal.hasRoom(bytes)) this.#units.makeRoom(bytes, this.#flows.get(run.plan.flow_index), cascade)
     const version = this.#memory.publisher.publishInner(
       run.routes[message]!,
       value,
@@ -523,23 +417,12 @@ class Lane implements Host {
     const { journal, publisher } = this.#memory
     // Before the words are taken: whoever waits for them must not wait for the store.
     const bytes = emissionBytes(emission)
-    if (!journal.hasRoom(bytes)) this.#makeRoom(bytes, run, cascade)
+    if (!journal.hasRoom(bytes)) this.#units.makeRoom(bytes, this.#flows.get(run.plan.flow_index), cascade)
     publisher.publishEmission(emission, flows, ts_us, depth, cascade.seq, cascade.started_us, cascade.root_ts)
     for (let at = 0; at < emission.count; at++) {
       if (emission.versions[at]! > 0) this.#memory.countPublished()
       else this.#notes.dropped(run.plan.flow, 'arena_full')
     }
-  }
-
-  /** Waits for the store, which takes what is unmarked, too; a unit that has become too large ends here. */
-  #makeRoom(bytes: number, run: PlanRun, cascade: Cascade): void {
-    const { journal, isStopping } = this.#memory
-    journal.waitForRoom(bytes, isStopping)
-    const flow = this.#runs.get(run.plan.flow_index)
-    if (!this.#units.isLarge || flow === undefined) return
-    if (!cascade.recorded || cascade.fresh) this.#units.recordAsOpen(flow, cascade)
-    this.#units.forceMark(flow)
-    journal.waitForRoom(bytes, isStopping)
   }
 
   passes(run: PlanRun, output: PlanOutputPort, value: EncodedValue): boolean {
@@ -603,12 +486,11 @@ class Lane implements Host {
     if (execution.wires !== null) this.#countWires(execution, execution.wires)
     if ((seat as LaneSeat).state?.touched) this.#units.touched.push(seat as LaneSeat)
     if (execution.dispatched) this.#mayGoBack(seat as LaneSeat, execution.held_ms)
-    else if ((seat as LaneSeat).pace.isSlowAfter(this.#heldBy(execution)) && !this.dispatched(seat)) this.#promote(seat)
-  }
-
-  /** What other threads of the machine took from a body that looks slow is not the body's own. */
-  #heldBy({ held_ms }: Execution): number {
-    return held_ms <= limits.SLOW_BODY_MS ? held_ms : held_ms - this.#run_queue.waitedIn(held_ms, this.clock())
+    else if (
+      (seat as LaneSeat).pace.isSlowAfter(this.#run_queue.ownPart(execution.held_ms, this.clock())) &&
+      !this.dispatched(seat)
+    )
+      this.#promote(seat)
   }
 
   #promote({ node }: Seat): void {
@@ -626,15 +508,7 @@ class Lane implements Host {
   /** The event loop was busy for so long: it was the one body that is away, unless there are several. */
   #servedFor(ms: number): void {
     if (ms <= limits.SLOW_BODY_MS) return
-    let away: Execution | null = null
-    for (const flow of this.#owned) {
-      if (flow.away === 0) continue
-      for (const { active } of flow.seats) {
-        if (active === null || active.dispatched) continue
-        if (away !== null) return
-        away = active
-      }
-    }
+    const away = this.#flows.onlyBodyAway()
     if (away !== null) away.held_ms = Math.max(away.held_ms, ms)
   }
 
@@ -697,11 +571,7 @@ class Lane implements Host {
   }
 
   wants(flow: FlowRun): void {
-    if (!this.#owned.has(flow)) return
-    if (this.#unready.has(flow) && flow.away > 0) return
-    this.#unready.delete(flow)
-    this.#wanting.add(flow)
-    if (this.#sleeping) this.#memory.wake()
+    if (this.#flows.arrived(flow) && this.#sleeping) this.#memory.wake()
   }
 
   emitted(flow: FlowRun, execution: Execution): Promise<void> {
@@ -714,7 +584,3 @@ class Lane implements Host {
 /** For what escapes a body while none of its executions is known. */
 const NO_CASCADE = new Cascade()
 const DONE = Promise.resolve()
-
-/** Does the event loop hold anything of a body's: a timer, a socket, a file? The lane then must not sleep deaf. */
-const hasHandles = (): boolean =>
-  process.getActiveResourcesInfo().some(kind => kind !== 'MessagePort' && kind !== 'TTYWrap' && kind !== 'PipeWrap')

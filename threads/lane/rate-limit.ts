@@ -1,4 +1,6 @@
 import type { FlowTable } from '../../core/cascade/flows.ts'
+import type { PlanRun } from '../../core/cascade/plan-run.ts'
+import { releaseHeld } from '../../core/cascade/release-held.ts'
 import type { PlanMessage } from '../../core/flow/plan.ts'
 import type { Arena } from '../../core/memory/arena.ts'
 import type { HeldTable } from '../../core/memory/held.ts'
@@ -17,6 +19,8 @@ export interface RateLimitParts {
   /** Told once for each interval in which something is held; the timer publishes it at `due_ms`. */
   notice(message: number, due_ms: number): void
 }
+
+type Releasing = Pick<Parameters<typeof releaseHeld>[0], 'clock' | 'publisher'>
 
 /**
  * `rate_hz` on an output port: the first value passes, later ones within the interval are held (only the newest) and
@@ -47,6 +51,23 @@ export class RateLimit {
     } finally {
       flows.unlockPublish(flow, owner)
     }
+  }
+
+  /**
+   * What was held on the plan before, of ports without a limit now: it comes before anything that is emitted on this one. Answers
+   * how many were refused.
+   */
+  releaseUnlimited({ plan, routes }: PlanRun, { clock, publisher }: Releasing, scratch: EncodedValue): number {
+    const { flows, held, journal, owner } = this.#parts
+    const hands = { clock, flows, held, journal, publisher, owner }
+    let refused = 0
+    for (const node of plan.nodes) {
+      for (const { rate_hz, message } of node.outputs) {
+        if (rate_hz !== null || held.due(plan.messages[message]!.index) === 0) continue
+        if (releaseHeld(hands, routes[message]!, scratch, Number.POSITIVE_INFINITY, false) === 'refused') refused++
+      }
+    }
+    return refused
   }
 
   #hold(message: number, due_ms: number, value: EncodedValue, steady_us: number): void {

@@ -1,4 +1,5 @@
 import { openSync, readSync } from 'node:fs'
+import { limits } from '../../protocol/limits.ts'
 
 /**
  * How long this thread stood ready to run while others had the cores: the kernel's second figure in `schedstat`, nanoseconds.
@@ -25,6 +26,11 @@ export class RunQueue {
     const before = { waited_ms: this.#waited_ms, read_at_ms: this.#read_at_ms }
     this.look(now_ms)
     return Math.max(0, this.#waited_ms - before.waited_ms - (now_ms - before.read_at_ms - took_ms))
+  }
+
+  /** Of what a body held the thread: what other threads of the machine took from one that looks slow is not its own. */
+  ownPart(held_ms: number, now_ms: number): number {
+    return held_ms <= limits.SLOW_BODY_MS ? held_ms : held_ms - this.waitedIn(held_ms, now_ms)
   }
 
   #read(): number {

@@ -48,6 +48,16 @@ export class LaneUnits {
     return this.#memory.journal.unmarked() >= limits.UNIT_BYTES
   }
 
+  /** Waits for the store, which takes what is unmarked, too; a unit that has become too large ends here. */
+  makeRoom(bytes: number, flow: FlowRun | undefined, cascade: Cascade): void {
+    const { journal, isStopping } = this.#memory
+    journal.waitForRoom(bytes, isStopping)
+    if (!this.isLarge || flow === undefined) return
+    if (!cascade.recorded || cascade.fresh) this.recordAsOpen(flow, cascade)
+    this.forceMark(flow)
+    journal.waitForRoom(bytes, isStopping)
+  }
+
   /** The unit ends with the turn, unless the flow stands in the middle of a cascade: then with that. */
   endTurn(flow: FlowRun): void {
     if (flow.isHalfway) {
