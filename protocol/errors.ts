@@ -27,12 +27,16 @@ const table = {
   url_too_long: { status: 414, title: 'The address is too long', next: 'Send long data in the body.' },
   upgrade_required: {
     status: 426,
-    title: 'A websocket is wanted here',
+    title: 'This path takes a websocket',
     next: 'Open a websocket on this path with the subprotocol svc.v1.',
   },
   not_found: { status: 404, title: 'Not found', next: 'Check the path; GET /openapi.json lists the routes.' },
   method_not_allowed: { status: 405, title: 'Method not allowed', next: 'Use a method named in the Allow header.' },
-  internal: { status: 500, title: 'Internal error', next: 'Look into serve.log; this is a defect of the engine.' },
+  internal: {
+    status: 500,
+    title: 'Internal error',
+    next: 'This is a defect of the engine: look into serve.log, and report it.',
+  },
 
   // who may
   unauthenticated: { status: 401, title: 'Not signed in', next: 'Send "Authorization: Bearer <token>".' },
@@ -51,7 +55,7 @@ const table = {
 
   // flows
   flow_not_found: { status: 404, title: 'No such flow', next: 'GET /flows lists the flows.' },
-  flow_exists: { status: 409, title: 'The flow exists', next: 'Choose another name.' },
+  flow_exists: { status: 409, title: 'A flow of this name exists', next: 'Choose another name.' },
   flow_disabled: { status: 409, title: 'The flow is disabled', next: 'Enable it with POST /flows/{name}/enable.' },
   flow_has_live_run: { status: 409, title: 'The flow has a live run', next: 'Cancel the run or wait for it.' },
   stale_version: { status: 409, title: 'Stale version', next: 'Read the flow again, apply the change, save again.' },
@@ -59,17 +63,17 @@ const table = {
   too_many_flows: { status: 409, title: 'Too many flows', next: 'Delete flows that are not needed.' },
   duplicate_name: { status: 422, title: 'A name is used twice', next: 'Rename one of them.' },
   second_producer: { status: 422, title: 'A message has two producers', next: 'Let one node produce it.' },
-  dtype_mismatch: { status: 422, title: 'Dtypes do not agree', next: 'Give both ends the same dtype, or json.' },
+  dtype_mismatch: { status: 422, title: 'The dtypes differ', next: 'Give both ends the same dtype, or json.' },
   unknown_node_type: { status: 422, title: 'Unknown node type', next: 'Use a type that GET /openapi.json lists.' },
   bad_settings: { status: 422, title: 'Bad settings', next: 'Correct the setting that is named.' },
   bad_cron: { status: 422, title: 'Bad cron expression', next: 'Write five or six cron fields.' },
   syntax_error: { status: 422, title: 'Syntax error in node source', next: 'Correct the line and column named.' },
   no_default_export: {
     status: 422,
-    title: 'The source exports no body',
+    title: 'The source has no default export',
     next: 'Write "export default (inputs, ctx) => outputs".',
   },
-  unknown_flavor: { status: 422, title: 'Unknown flavor', next: 'Store the flavor first, or give numbers.' },
+  unknown_flavor: { status: 422, title: 'Unknown flavor', next: 'Create the flavor first, or give numbers.' },
   flavor_conflict: { status: 422, title: 'Flavor and number together', next: 'Give a flavor or a number, not both.' },
   language_unavailable: { status: 422, title: 'Language not available', next: 'Use ts or js.' },
 
@@ -88,8 +92,8 @@ const table = {
   },
   check_late: {
     status: 503,
-    title: 'The check came too late',
-    next: 'Send the same save again; nothing was found wrong with it.',
+    title: 'The check of the source took too long',
+    next: 'Send the same save again; no mistake was found.',
   },
   backlogged: {
     status: 503,
@@ -99,7 +103,7 @@ const table = {
   not_durable: {
     status: 507,
     title: 'Published, but not on disk',
-    next: 'Do not publish it again: it has its version and its nodes run. Look at the disk.',
+    next: 'Do not publish it again: the value was accepted and its nodes run. Check the disk.',
   },
   too_many_nodes: { status: 409, title: 'Too many nodes', next: 'Delete flows that are not needed.' },
   too_many_messages: { status: 409, title: 'Too many messages', next: 'Delete flows that are not needed.' },
@@ -109,15 +113,23 @@ const table = {
   metric_not_found: {
     status: 404,
     title: 'No selected run carries this metric',
-    next: 'Take a name that `svc export metrics --list` prints for the same selection.',
+    next: 'Use a metric name that the selected runs have recorded; GET /runs/metrics/series lists them.',
   },
-  node_error: { status: 500, title: 'The body threw', next: 'Correct the body; the inputs that failed are kept.' },
+  node_error: {
+    status: 500,
+    title: 'The body threw',
+    next: 'Correct the body; the inputs of the failed execution are kept.',
+  },
   undeclared_key: { status: 500, title: 'Undeclared output', next: 'Declare an output port of that name.' },
-  bad_output: { status: 500, title: 'Not an object of outputs', next: 'Return an object whose keys are output ports.' },
+  bad_output: {
+    status: 500,
+    title: 'The body did not return an object',
+    next: 'Return an object whose keys are output ports.',
+  },
   emit_after_end: {
     status: 500,
-    title: 'Emission after the end',
-    next: 'Return a promise of what the body waits for, or yield.',
+    title: 'Emission after the body had ended',
+    next: 'Return a promise that settles after the last emission, or yield the outputs.',
   },
   emit_overflow: { status: 500, title: 'Too many unawaited emits', next: 'Await ctx.emit, or yield.' },
   state_too_large: {
@@ -127,38 +139,42 @@ const table = {
   },
   bad_state: {
     status: 500,
-    title: 'ctx.state cannot be kept',
-    next: 'Keep plain data in it: what JSON can carry.',
+    title: 'ctx.state cannot be stored',
+    next: 'Keep only data that JSON can hold.',
   },
   bad_metric: { status: 500, title: 'Bad metric', next: 'Call ctx.metric(name, value, step).' },
   bad_report: { status: 500, title: 'Bad report', next: 'Call ctx.report("ok" or "down", text).' },
   timeout: { status: 500, title: 'The body ran past its timeout', next: 'Raise the timeout or shorten the body.' },
   node_silent: {
     status: 500,
-    title: 'The node went silent',
-    next: 'The thread was ended; make the body yield or return.',
+    title: 'The body did not answer',
+    next: 'Its thread was ended. Change the body so that it returns, or awaits now and then.',
   },
   out_of_memory: { status: 500, title: 'Out of memory', next: 'Keep less in memory, or declare resources.ram.' },
   thread_lost: {
     status: 500,
     title: 'The thread died',
-    next: 'The body ended its thread; look at the error before it.',
+    next: 'The body ended its thread; look at the error before this one.',
   },
   interrupted: {
     status: 500,
     title: 'Interrupted',
-    next: 'The thread or the engine ended. Look at what was done, then run the cascade or the run again.',
+    next: 'The thread or the engine ended. Check what was done, then run the cascade or the run again.',
   },
   body_not_loaded: {
     status: 500,
     title: 'The body could not be loaded',
     next: 'Check what it imports, then POST /modules/refresh.',
   },
-  plan_changed: { status: 500, title: 'The plan changed', next: 'The item waited at a port that no longer exists.' },
-  cycle: { status: 500, title: 'A cycle ran away', next: 'Break the cycle that the issue prints.' },
+  plan_changed: {
+    status: 500,
+    title: 'The plan changed',
+    next: 'Publish the value again: the waiting item was dropped, because its port no longer exists.',
+  },
+  cycle: { status: 500, title: 'A cycle did not end', next: 'Break the cycle that the issue names.' },
   hard_cap: {
     status: 500,
-    title: 'Dropped at the hard cap',
+    title: 'Dropped at the hard bound',
     next: 'Publish less, or speed up the flow that is named.',
   },
 
@@ -171,12 +187,12 @@ const table = {
   cascade_succeeded: {
     status: 409,
     title: 'The cascade has succeeded',
-    next: 'There is nothing to make up for; publish the value to run it once more.',
+    next: 'Publish the value again to run its nodes once more.',
   },
   root_value_gone: {
     status: 409,
-    title: 'What began the cascade is gone',
-    next: 'Publish a value of the message in its place.',
+    title: 'The value that began the cascade is gone',
+    next: 'Publish a new value of the message instead.',
   },
 
   // batch runs
@@ -193,12 +209,16 @@ const table = {
     title: 'Too many tags on one run',
     next: 'Remove some tags of the run first.',
   },
-  too_many_runs: { status: 503, title: 'Too many runs wait', next: 'Wait until some have ended.' },
-  bad_input: { status: 422, title: 'Bad input of a run', next: 'Correct the inputs named in "errors".' },
+  too_many_runs: {
+    status: 503,
+    title: 'Too many queued runs',
+    next: 'Wait until some runs have ended, then try again.',
+  },
+  bad_input: { status: 422, title: 'Wrong inputs for a run', next: 'Correct the inputs named in "errors".' },
   worker_lost: {
     status: 500,
     title: 'The worker was lost',
-    next: 'Look at what the body did and at its lines in serve.log, then run it again.',
+    next: 'Check what the body did and its lines in serve.log, then run it again.',
   },
   engine_restarted: { status: 500, title: 'The engine was restarted', next: 'Retry the run.' },
   cancelled: { status: 500, title: 'Cancelled', next: 'Retry the run.' },
@@ -206,8 +226,8 @@ const table = {
   // workers
   worker_protocol: {
     status: 409,
-    title: 'Another worker protocol',
-    next: 'Use the worker of the release that the engine has.',
+    title: 'The worker speaks another protocol version',
+    next: 'Use the worker of the same release as the engine.',
   },
   bad_worker_frame: {
     status: 422,
@@ -217,31 +237,43 @@ const table = {
 
   // resources
   flavor_not_found: { status: 404, title: 'No such flavor', next: 'GET /flavors lists the flavors.' },
-  flavor_in_use: { status: 409, title: 'A node asks for the flavor', next: 'Change the node that is named first.' },
+  flavor_in_use: { status: 409, title: 'The flavor is in use', next: 'Change the nodes that use it first.' },
   too_many_flavors: { status: 409, title: 'Too many flavors', next: 'Delete flavors that are not needed.' },
-  bad_resources: { status: 422, title: 'Bad resources', next: 'Correct the amount or the variable that is named.' },
+  bad_resources: { status: 422, title: 'Wrong resources', next: 'Correct the amount or the variable that is named.' },
 
   // artifacts
   artifact_not_found: { status: 404, title: 'No such artifact', next: 'Store it with PUT /artifacts.' },
   artifact_damaged: {
     status: 500,
     title: 'The artifact is damaged',
-    next: 'Store it again; svc artifacts verify lists all.',
+    next: 'Store it again from its source; POST /artifacts/verify lists all damaged ones.',
   },
   bad_artifact: { status: 500, title: 'Not an artifact', next: 'Give bytes and a media type, or a stored reference.' },
-  bad_range: { status: 416, title: 'The range lies outside', next: 'Ask for bytes within the length named.' },
+  bad_range: {
+    status: 416,
+    title: 'The range lies outside the artifact',
+    next: 'Ask for bytes within the size that is named.',
+  },
   bad_media_type: { status: 422, title: 'Not a media type', next: 'Give a media type such as image/png.' },
   upload_incomplete: { status: 400, title: 'The upload ended early', next: 'Send the whole body again.' },
 
   // users
-  user_exists: { status: 409, title: 'The user exists', next: 'Choose another name.' },
+  user_exists: { status: 409, title: 'A user of this name exists', next: 'Choose another name.' },
   user_not_found: { status: 404, title: 'No such user', next: 'GET /users lists the users.' },
-  last_superuser: { status: 409, title: 'The last superuser stays', next: 'Make another user a superuser first.' },
+  last_superuser: {
+    status: 409,
+    title: 'The last superuser cannot be removed',
+    next: 'Make another user a superuser first.',
+  },
   too_many_users: { status: 409, title: 'Too many users', next: 'Delete users that are not needed.' },
-  token_exists: { status: 409, title: 'The token exists', next: 'Revoke it first, or choose another name.' },
+  token_exists: { status: 409, title: 'A token of this name exists', next: 'Revoke it first, or choose another name.' },
   token_not_found: { status: 404, title: 'No such token', next: 'GET /tokens lists the lasting tokens.' },
   too_many_tokens: { status: 409, title: 'Too many tokens', next: 'Revoke tokens that are not needed.' },
-  reset_refused: { status: 400, title: 'The reset link does not verify', next: 'Ask for a new one.' },
+  reset_refused: {
+    status: 400,
+    title: 'The reset link is not valid',
+    next: 'Request a new link with POST /password-recovery.',
+  },
 
   // the engine
   unhealthy: { status: 503, title: 'A part of the engine does not answer', next: 'Look into serve.log.' },
@@ -251,28 +283,28 @@ const table = {
   disk_read_only: {
     status: 500,
     title: 'The disk is read-only',
-    next: 'Make the data directory writable; the engine goes on by itself.',
+    next: 'Make the data directory writable; the engine then continues by itself.',
   },
   disk_failed: {
     status: 500,
     title: 'The disk failed',
-    next: 'Check the device and its file system; the engine goes on by itself when writes go through.',
+    next: 'Check the device and its file system; the engine continues by itself when writes succeed.',
   },
   database_damaged: {
     status: 500,
     title: 'The database is damaged',
-    next: 'Stop the engine and run "svc verify"; docs/repair.md says how to go on.',
+    next: 'Stop the engine and run "svc verify"; docs/repair.md describes the next steps.',
   },
   database_lost: {
     status: 500,
     title: 'The files of the installation are gone',
-    next: 'Stop the engine, put the files back, start it again; docs/repair.md says how.',
+    next: 'Stop the engine, put the files back, and start it again; docs/repair.md shows how.',
   },
   store_failed: { status: 500, title: 'The store failed', next: 'Look into serve.log.' },
   store_silent: {
     status: 503,
     title: 'The store does not answer',
-    next: 'Look at the disk of the data directory, then try again.',
+    next: 'Check the disk of the data directory, then try again.',
   },
 
   // starting the engine and using the command line (exit codes, not answers)
@@ -280,7 +312,7 @@ const table = {
   second_engine: {
     status: 409,
     title: 'The installation has a running engine',
-    next: 'Use that one, or stop it first.',
+    next: 'Use that engine, or stop it first.',
   },
   address_in_use: {
     status: 409,
@@ -290,7 +322,7 @@ const table = {
   bad_installation: {
     status: 500,
     title: 'The installation cannot be used',
-    next: 'Put right what is named, or choose another directory with --data-dir.',
+    next: 'Repair what is named, or choose another directory with --data-dir.',
   },
   bad_backup: {
     status: 500,
@@ -315,22 +347,22 @@ const table = {
   database_missing: {
     status: 500,
     title: 'The database is missing',
-    next: 'Put engine.db back from a backup, together with engine.db-wal and redo.log if it has them; to begin without it, move key.pem away.',
+    next: 'Put engine.db back from a backup, with engine.db-wal and redo.log if the backup has them. To begin with an empty database, move key.pem away.',
   },
   bad_database: {
     status: 500,
     title: 'engine.db cannot be used',
-    next: 'Run "svc verify" for the whole list; docs/repair.md says how to go on.',
+    next: 'Run "svc verify" for the whole list; docs/repair.md describes the next steps.',
   },
   wrong_database: {
     status: 500,
     title: 'DATABASE_URL names another database',
-    next: 'Unset it; the engine keeps its state in one embedded file.',
+    next: 'Unset DATABASE_URL; the engine keeps its state in one embedded file.',
   },
   newer_schema: {
     status: 500,
     title: 'The data directory is from a newer release',
-    next: 'Start the release that wrote it.',
+    next: 'Start the release that wrote it, or a newer one.',
   },
 } as const satisfies Record<string, Row>
 

@@ -158,7 +158,8 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     purgeOnLanes: (flow, answers) => team.purge(flow, answers),
     announce,
     assertNoLiveRun: flow => {
-      if (coordinator.hasLive(flow)) throw new ServiceError('flow_has_live_run', `Runs of "${flow}" wait or run.`)
+      if (coordinator.hasLive(flow))
+        throw new ServiceError('flow_has_live_run', `Flow "${flow}" has queued or running runs.`)
     },
     renamed: (from, to) => coordinator.renamed(from, to),
     changed: (flow, removed) => fanout.flowChanged(flow, removed),

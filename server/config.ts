@@ -100,7 +100,7 @@ export function readConfig(source: ConfigSource): Config {
   const global = flags.get('global') === true
   const data_dir = given('data_dir')
   if (global && data_dir?.name === '--data-dir') {
-    refuse(data_dir, '--global names the installation already, give one of the two')
+    refuse(data_dir, '--global already names the installation; give only one of the two')
   }
   const gpus = integer('gpus', 0, limits.MACHINE_CARDS, 0)
   return {

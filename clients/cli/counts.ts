@@ -10,6 +10,6 @@ export const wholeOf = (flag: string): ((text: string) => number) => checked(fla
 export const numberOf = (flag: string): ((text: string) => number) => checked(flag, /^\d+(\.\d+)?$/, 'a number')
 
 const checked = (flag: string, shape: RegExp, what: string) => (text: string) => {
-  if (!shape.test(text)) throw usage(`${flag} is ${JSON.stringify(text)}: ${what} is needed.`)
+  if (!shape.test(text)) throw usage(`${flag} is ${JSON.stringify(text)}; expected ${what}.`)
   return Number(text)
 }

@@ -44,7 +44,7 @@ export function findEngine(search: Search): FoundEngine {
   }
   if (isAnothers(placeOf(search)))
     throw usage(
-      `${placeOf(search).data_dir} was found upward and belongs to another user. Name it with --data-dir if it is meant.`,
+      `${placeOf(search).data_dir} was found in a parent directory and belongs to another user. To use it all the same, name it with --data-dir.`,
     )
   if (installation !== null) {
     const { url, pid, data_dir } = installation
@@ -69,7 +69,7 @@ export function engineAddress(text: string, source: string): string {
   const url = URL.parse(text)
   const isPlain = url !== null && url.search === '' && url.hash === '' && url.username === '' && url.pathname === '/'
   if (!isPlain || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
-    throw usage(`${source} is ${JSON.stringify(text)}: an address such as http://127.0.0.1:8700 is needed.`)
+    throw usage(`${source} is ${JSON.stringify(text)}; expected an address such as http://127.0.0.1:8700.`)
   }
   return url.origin
 }

@@ -36,7 +36,7 @@ function parsed(path: string): unknown {
   try {
     return JSON.parse(textOf(path))
   } catch (error) {
-    if (error instanceof SyntaxError) throw usage(`${path} is no JSON (${error.message}).`)
+    if (error instanceof SyntaxError) throw usage(`${path} is not valid JSON (${error.message}).`)
     throw error
   }
 }

@@ -16,7 +16,7 @@ export function givenInput(text: string, before: Record<string, unknown> = {}): 
 /** The same for lists: `--param window=6,12,24`. A comma within brackets or quotes belongs to the value. */
 export function givenList(text: string, before: Record<string, unknown[]> = {}): Record<string, unknown[]> {
   const [name, values] = split(text, '--param')
-  if (Object.hasOwn(before, name)) throw usage(`--param gives ${name} twice; give all its values at once.`)
+  if (Object.hasOwn(before, name)) throw usage(`--param gives ${name} twice; give all its values in one --param.`)
   return { ...before, [name]: parts(values).map(givenValue) }
 }
 
@@ -33,7 +33,7 @@ export function product(lists: Readonly<Record<string, readonly unknown[]>>): Re
 function split(text: string, flag: string): [name: string, value: string] {
   const at = text.indexOf('=')
   const name = text.slice(0, at)
-  if (at < 1 || !NAME.test(name)) throw usage(`${flag} is ${JSON.stringify(text)}: <name>=<value> is needed.`)
+  if (at < 1 || !NAME.test(name)) throw usage(`${flag} is ${JSON.stringify(text)}; expected <name>=<value>.`)
   return [name, text.slice(at + 1)]
 }
 

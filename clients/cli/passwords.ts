@@ -26,7 +26,8 @@ export async function newPasswordOf(context: Context, flag: string, path: string
 }
 
 async function askFor(context: Context, flag: string, question: string, prompt: typeof ask): Promise<string> {
-  if (!context.stdin.isTTY) throw usage(`Standard input is no terminal to ask on; give ${flag}.`)
+  if (!context.stdin.isTTY)
+    throw usage(`Standard input is not a terminal, so the password cannot be asked for; give ${flag}.`)
   return prompt(context.stdin, question)
 }
 

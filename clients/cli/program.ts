@@ -73,13 +73,13 @@ const COMMANDS = [
 /** The whole command line as a tree of commands; nothing runs yet. */
 export function createProgram(context: Context): Command {
   const program = new Command('svc')
-    .description('Flows of wired nodes that run live, and as recorded batch runs.')
+    .description('Run flows of connected nodes: live, and as recorded batch runs.')
     .version(VERSION, '-v, --version', 'print the release number')
     .helpOption('-h, --help', 'print this help')
     .helpCommand(false)
     .option('--url <address>', 'the engine to talk to, such as http://127.0.0.1:8700')
-    .option('--data-dir <path>', 'the installation whose engine to talk to')
-    .option('--global', "this user's installation instead of the one beside the code")
+    .option('--data-dir <path>', 'the directory of the installation to use')
+    .option('--global', 'use the installation of this user instead of the one beside the code')
     .configureHelp({ showGlobalOptions: true })
     .exitOverride()
   for (const add of COMMANDS) add(program, context)

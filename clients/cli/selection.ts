@@ -17,10 +17,10 @@ export const addSelection = (command: Command): Command =>
   command
     .argument('[flow]', 'only runs of this flow')
     .option('--group <name>', 'only runs of this group')
-    .option('--tag <name>', 'only runs with this tag; may be given again: with all of them', collected)
-    .option('--status <status>', 'only queued, running, succeeded, failed or cancelled ones')
-    .option('--since <time>', 'only those created at this time or later, RFC 3339 with an offset')
-    .option('--before <time>', 'only those created before this time')
+    .option('--tag <name>', 'only runs with this tag; repeat it for runs that have all of the tags', collected)
+    .option('--status <status>', 'only runs of this status: queued, running, succeeded, failed or cancelled')
+    .option('--since <time>', 'only runs created at this time or later; RFC 3339 with an offset')
+    .option('--before <time>', 'only runs created before this time')
 
 export const selectionOf = (flow: string | undefined, options: SelectionOptions): RunSelection => {
   const { group, tag, status, since, before } = options

@@ -158,7 +158,7 @@ function decode<T>(text: string, url: string): T {
   try {
     return (text === '' ? null : JSON.parse(text)) as T
   } catch {
-    throw new ClientError('not_an_engine', `What answers at ${url} is no engine. Check the address.`)
+    throw new ClientError('not_an_engine', `The server at ${url} is not an engine. Check the address.`)
   }
 }
 

@@ -162,9 +162,9 @@ export class LiveSocket {
   }
 
   #refused(status: number, { url }: Address): void {
-    if (status === 401) return this.#fail(new ClientError('refused', `${url} does not know the token.`, { status }))
+    if (status === 401) return this.#fail(new ClientError('refused', `${url} does not accept the token.`, { status }))
     if (status === 403)
-      return this.#fail(new ClientError('refused', `${url} does not allow this user to follow.`, { status }))
+      return this.#fail(new ClientError('refused', `${url} does not allow this user to open a websocket.`, { status }))
     if (this.#wasLive) return
     const text = `${url} answered ${status} to a websocket. Is it an engine?`
     this.#fail(new ClientError('not_an_engine', text, { status }))

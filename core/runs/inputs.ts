@@ -70,17 +70,17 @@ export function checkInputs(
   }
   const known = new Set(inputs.map(input => input.name))
   for (const name of Object.keys(given))
-    if (!known.has(name)) refuse(name, `is no input of the flow; ${listed([...known])}`)
+    if (!known.has(name)) refuse(name, `is not an input of the flow; ${listed([...known])}`)
   for (const input of inputs) {
     const { name } = input
     const seeded = name === 'seed' && seed !== null
     const own = Object.hasOwn(given, name)
     if (own && seeded && given[name] !== seed) {
-      refuse(name, `is ${describe(given[name])}, and the seed of the run is ${seed}; give one of them`)
+      refuse(name, `is ${describe(given[name])}, but the seed of the run is ${seed}; give only one of them`)
       continue
     }
     if (!own && !seeded && input.default === undefined) {
-      refuse(name, `has neither a value nor a default (${input.dtype})`)
+      refuse(name, `needs a value: it has no default (${input.dtype})`)
       continue
     }
     const value = own ? given[name] : seeded ? seed : input.default
@@ -100,7 +100,7 @@ export function unknownInputs(inputs: readonly RunInput[], given: Readonly<Recor
     if (unknown.length >= limits.ERROR_PLACES) break
   }
   if (unknown.length < limits.ERROR_PLACES) return []
-  return unknown.map(name => ({ loc: placeOf(name), msg: `is no input of the flow; ${listed([...known])}` }))
+  return unknown.map(name => ({ loc: placeOf(name), msg: `is not an input of the flow; ${listed([...known])}` }))
 }
 
 const listed = (names: readonly string[]): string =>

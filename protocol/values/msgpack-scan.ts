@@ -30,7 +30,7 @@ class Scan {
 
   value(depth: number): boolean {
     const { at } = this
-    if (at >= this.#bytes.length) return this.#refuse('it ends within a value')
+    if (at >= this.#bytes.length) return this.#refuse('the frame ends inside a value')
     if (++this.#items > limits.WORKER_FRAME_ITEMS) return this.#refuse(`more than ${limits.WORKER_FRAME_ITEMS} items`)
     const head = this.#bytes[at]!
     this.at++
@@ -73,7 +73,7 @@ class Scan {
       case 0xdf:
         return this.#sized(head - 0xde + 1, length => this.#map(length, depth))
       default:
-        return this.#refuse(`the type 0x${head.toString(16)}, which JSON has not`)
+        return this.#refuse(`the type 0x${head.toString(16)}, which JSON does not have`)
     }
   }
 
@@ -106,7 +106,7 @@ class Scan {
     const { at } = this
     const head = this.#bytes[at] ?? 0
     const isText = (head >= 0xa0 && head <= 0xbf) || (head >= 0xd9 && head <= 0xdb)
-    if (!isText) return this.#refuse('a key that is no text')
+    if (!isText) return this.#refuse('a key that is not a string')
     if (!this.value(0)) return false
     const begin = at + (head <= 0xbf ? 1 : 1 + (1 << (head - 0xd9)))
     if (this.at - begin !== PROTO.length || PROTO.some((byte, index) => this.#bytes[begin + index] !== byte))
@@ -116,7 +116,7 @@ class Scan {
 
   #skip(bytes: number): boolean {
     this.at += bytes
-    return this.at <= this.#bytes.length || this.#refuse('it ends within a value')
+    return this.at <= this.#bytes.length || this.#refuse('the frame ends inside a value')
   }
 
   #refuse(found: string): false {

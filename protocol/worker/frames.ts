@@ -217,7 +217,8 @@ const checkers = new Map<unknown, Checker>(
 export function decodeWorkerFrame(bytes: Uint8Array): WorkerFrame {
   const frame = readFrame(bytes)
   const checker = checkers.get(frame.t)
-  if (checker === undefined) throw new ServiceError('bad_worker_frame', `Its type is ${describe(frame.t)}.`)
+  if (checker === undefined)
+    throw new ServiceError('bad_worker_frame', `The type of the frame is ${describe(frame.t)}.`)
   const [first] = checker.refusals(frame, `${frame.t}`)
   if (first !== undefined) throw new ServiceError('bad_worker_frame', `${first.loc} ${first.msg}.`)
   return frame as WorkerFrame

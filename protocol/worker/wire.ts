@@ -21,8 +21,8 @@ export function readFrame(bytes: Uint8Array): { readonly t: unknown } {
   if (bytes.length > limits.WORKER_FRAME_BYTES)
     throw new ServiceError('too_large', `A worker frame has at most ${limits.WORKER_FRAME_BYTES} bytes.`)
   const found = refuseUnlessPlain(bytes, limits.WORKER_FRAME_DEPTH)
-  if (found !== null) throw new ServiceError('bad_worker_frame', `It is no plain msgpack value: ${found}.`)
+  if (found !== null) throw new ServiceError('bad_worker_frame', `The frame is not a plain msgpack value: ${found}.`)
   const frame: unknown = unpackr.unpack(bytes)
   if (typeof frame === 'object' && frame !== null && Object.hasOwn(frame, 't')) return frame as { t: unknown }
-  throw new ServiceError('bad_worker_frame', 'It is no map with a type "t".')
+  throw new ServiceError('bad_worker_frame', 'The frame is not a map with a type "t".')
 }

@@ -129,15 +129,15 @@ export class Accounts {
   }
 
   #mayCreate(name: string): void {
-    if (this.#held.has(name)) throw new ServiceError('user_exists', `There is a user ${name} already.`)
+    if (this.#held.has(name)) throw new ServiceError('user_exists', `User "${name}" exists already.`)
     if (this.#held.size >= limits.USERS)
-      throw new ServiceError('too_many_users', `There are ${limits.USERS} users, which is the bound.`)
+      throw new ServiceError('too_many_users', `There are ${limits.USERS} users; no more are allowed.`)
   }
 
   #mustBe(name: string, digest: string): Account {
     const found = this.find(name)
     if (found?.digest !== digest)
-      throw new ServiceError('reset_refused', 'The link was used, or the password changed since.')
+      throw new ServiceError('reset_refused', 'The link was used already, or the password has changed since.')
     return found
   }
 

@@ -60,7 +60,7 @@ export class TrustedProxies {
     if (wrong)
       throw new ServiceError(
         'bad_setting',
-        `TRUSTED_PROXIES holds ${JSON.stringify(entry)}, which is no address and no CIDR.`,
+        `TRUSTED_PROXIES holds ${JSON.stringify(entry)}, which is neither an address nor a CIDR network.`,
       )
     const type = family === 4 ? 'ipv4' : 'ipv6'
     if (prefix === undefined) this.#list.addAddress(text, type)

@@ -75,7 +75,7 @@ export class Gatekeeper implements Admissions {
     const claims = await this.#tokens.verify('access', token)
     const account = this.#accounts.find(claims.subject)
     if (account === null || account.digest !== claims.password_digest)
-      throw new ServiceError('unauthenticated', 'The user is gone, or the password has changed since.')
+      throw new ServiceError('unauthenticated', 'The user was removed, or the password has changed since.')
     if (this.#revocations.isRevoked(claims)) throw new ServiceError('unauthenticated', 'The token was signed out.')
     if (this.#remembered.size >= limits.TOKENS_REMEMBERED)
       for (const oldest of this.#remembered.keys()) {

@@ -96,7 +96,7 @@ export class LastingTokens implements Admissions<TokenPrincipal> {
   /** Never null: nothing has to be waited for. */
   known(token: string): Admission<TokenPrincipal> {
     const found = this.#find(token)
-    if (found === null) throw new ServiceError('unauthenticated', 'The token does not verify.')
+    if (found === null) throw new ServiceError('unauthenticated', 'The token is not valid.')
     if (this.#now() >= found.expires_ms) throw new ServiceError('token_expired')
     const { name, rights, expires_ms } = found
     return {

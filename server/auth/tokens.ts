@@ -68,6 +68,6 @@ export class Tokens {
       if (error instanceof errors.JWTExpired) throw new ServiceError('token_expired')
       if (!(error instanceof errors.JOSEError)) throw error
     }
-    throw new ServiceError('unauthenticated', 'The token does not verify.')
+    throw new ServiceError('unauthenticated', 'The token is not valid.')
   }
 }

@@ -136,7 +136,7 @@ export class CallDesk {
 
   async close(): Promise<void> {
     this.#closing = true
-    for (const call of [...this.#calls]) call.kill('interrupted', 'The engine ends.')
+    for (const call of [...this.#calls]) call.kill('interrupted', 'The engine is stopping.')
     await Promise.all([this.#slots.close(), this.#processes.close()])
   }
 }

@@ -173,7 +173,7 @@ export class ResourceDesk implements Workers {
 
   /** Nobody is granted anything any more. */
   close(): void {
-    const error = new ServiceError('interrupted', 'The engine ends.')
+    const error = new ServiceError('interrupted', 'The engine is stopping.')
     for (const entry of [...this.#waiting.values()]) if (this.#leave(entry)) entry.reject(error)
     for (const entry of [...this.#beyond.splice(0), ...this.#labelled]) entry.reject(error)
     this.#labelled.clear()
@@ -225,7 +225,7 @@ export class ResourceDesk implements Workers {
     } else if (beyond >= 0) this.#beyond.splice(beyond, 1)
     else this.#leave(entry)
     entry.waits = false
-    entry.reject(new ServiceError('cancelled', `${entry.node} waits for resources no more.`))
+    entry.reject(new ServiceError('cancelled', `${entry.node} stopped waiting for resources.`))
     this.#settle()
     return true
   }

@@ -58,8 +58,8 @@ export class LiveFlavors implements Flavors {
     if (refusal !== null)
       throw new ServiceError('bad_resources', `ram: ${refusal}.`, { errors: [{ loc: 'body.ram', msg: refusal }] })
     if (!isName(name))
-      throw new ServiceError('validation', `"${name}" is no flavor name.`, {
-        errors: [{ loc: 'path.name', msg: 'is no flavor name' }],
+      throw new ServiceError('validation', `"${name}" is not a valid flavor name.`, {
+        errors: [{ loc: 'path.name', msg: 'is not a valid flavor name' }],
       })
     const flavor = {
       name,

@@ -176,7 +176,7 @@ export class LiveFlows implements Flows {
   create(request: CreateFlow, author: string): Promise<SavedFlow> {
     const { name, ...rest } = request
     return this.inTurn(() => {
-      if (this.#catalog.find(name)) throw new ServiceError('flow_exists', `There is a flow "${name}" already.`)
+      if (this.#catalog.find(name)) throw new ServiceError('flow_exists', `Flow "${name}" exists already.`)
       return save(this.#parts, name, rest, author, 'save')
     })
   }
@@ -213,8 +213,7 @@ export class LiveFlows implements Flows {
 
   async #committed(name: string, commit: string) {
     const { document, origin } = await this.#parts.store.commit(name, commit)
-    if (document === null)
-      throw new ServiceError('commit_not_found', `Commit ${commit} of "${name}" holds no document.`)
+    if (document === null) throw new ServiceError('commit_not_found', `Commit ${commit} of "${name}" has no document.`)
     return { document: await inSlices(documentOfPieces(document)), origin }
   }
 

@@ -140,7 +140,7 @@ export class LiveMessages implements Messages {
     if (code === REFUSED.backlogged) {
       const full = message.route.downstream.find(flow => this.#front.flows.share(flow) >= 1)
       const name = (full === undefined ? null : this.#names.flowName(full)) ?? message.flow
-      return new ServiceError('backlogged', `Flow "${name}" has as much waiting as it may hold.`, options)
+      return new ServiceError('backlogged', `The queue of flow "${name}" is full.`, options)
     }
     const why = {
       [REFUSED.arena_full]: 'The memory for values is used up.',
@@ -149,7 +149,7 @@ export class LiveMessages implements Messages {
       [REFUSED.held]:
         'A thread has held this flow for too long: it died and is being replaced, or the machine is overloaded.',
     }[code]
-    return new ServiceError('backlogged', why ?? 'It cannot be taken now.', options)
+    return new ServiceError('backlogged', why ?? 'The value cannot be accepted now.', options)
   }
 
   #find(name: string): LiveMessage {
@@ -188,5 +188,5 @@ export class LiveMessages implements Messages {
 
 function assertEnabled(message: LiveMessage): void {
   if (!message.enabled)
-    throw new ServiceError('flow_disabled', `Flow "${message.flow}" is disabled and takes no values.`)
+    throw new ServiceError('flow_disabled', `Flow "${message.flow}" is disabled and accepts no values.`)
 }

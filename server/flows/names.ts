@@ -23,7 +23,7 @@ class Rows {
     if (index >= this.#rows) {
       throw new ServiceError(
         this.#full,
-        `This engine has used all ${this.#rows} rows since it started; a restart frees those of deleted names.`,
+        `This engine has used all ${this.#rows} rows since it started; a restart frees the rows of deleted names.`,
       )
     }
     this.#index.set(name, index)
@@ -127,7 +127,7 @@ export class Names implements Indexer {
   /** A flow of these sizes can be taken; throws what is full otherwise. */
   assertRoom(messages: number, nodes: number): void {
     const full = (code: ErrorCode, what: string): ServiceError =>
-      new ServiceError(code, `No rows are left for ${what} of this flow; a restart frees those of deleted names.`)
+      new ServiceError(code, `No rows are left for ${what} of this flow; a restart frees the rows of deleted names.`)
     if (this.#flows.room < 1) throw full('too_many_flows', 'the name')
     if (this.#messages.room < messages) throw full('too_many_messages', 'the messages')
     if (this.#nodes.room < nodes) throw full('too_many_nodes', 'the nodes')

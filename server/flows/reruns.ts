@@ -67,7 +67,7 @@ export class LiveCascades implements Cascades {
     const message = this.#parts.map.get(cascade.root)
     const read = flow.plan.messages.find(one => one.name === cascade.root)
     if (message === undefined || read === undefined || read.readers.length === 0)
-      throw gone(cascade, `no node of flow "${cascade.flow}" wakes for it any more`)
+      throw gone(cascade, `no node of flow "${cascade.flow}" is triggered by it any more`)
     if (!agrees(message.dtype, read.dtype)) throw gone(cascade, 'its dtype has changed')
     return { message, flow_index: flow.index }
   }

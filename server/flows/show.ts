@@ -152,7 +152,7 @@ export class Show {
   async history(name: string, page: Page): Promise<List<FlowCommit>> {
     const commits = await this.#parts.store.commits(name, page)
     if (commits.count === 0)
-      throw new ServiceError('flow_not_found', `There is no flow "${name}", and there never was one.`)
+      throw new ServiceError('flow_not_found', `There is no flow "${name}", and it never existed.`)
     return commits
   }
 }

@@ -160,7 +160,7 @@ export class Exchange {
     const { has_body, content_length, served } = this.#opening
     const { budget } = this.#services
     if (budget.uploads >= limits.UPLOADS_AT_ONCE)
-      throw new ServiceError('too_many_connections', 'Too many uploads are under way.', { retry_after_s: 5 })
+      throw new ServiceError('too_many_connections', 'Too many uploads are in progress.', { retry_after_s: 5 })
     budget.uploads++
     this.#is_uploading = true
     const length = !has_body ? 0 : content_length < 0 ? null : content_length
@@ -370,6 +370,9 @@ export class Exchange {
   }
 
   #tooLarge(): ServiceError {
-    return new ServiceError('too_large', `The body passes the ${this.#opening.served.body_limit} bytes allowed here.`)
+    return new ServiceError(
+      'too_large',
+      `The body is larger than the ${this.#opening.served.body_limit} bytes allowed here.`,
+    )
   }
 }

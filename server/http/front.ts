@@ -197,7 +197,7 @@ export class Front implements Publisher {
     const { headers } = served.route
     const carried = headers.length === 0 ? NO_HEADERS : headersOf(req, headers)
     if (carried === null) {
-      refuse(res, new ServiceError('malformed_request', 'A header field stands there twice.'), path, head, true)
+      refuse(res, new ServiceError('malformed_request', 'A header field is given twice.'), path, head, true)
       return
     }
     const exchange = new Exchange(
@@ -344,7 +344,7 @@ export class Front implements Publisher {
     const { principal } = admission
     if (!mayOpen(handlers.who, principal)) throw new ServiceError('forbidden')
     if (this.#sockets.size >= (this.#options.most_sockets ?? limits.SOCKETS))
-      throw new ServiceError('too_many_connections', 'Every place for a websocket is taken.', { retry_after_s: 5 })
+      throw new ServiceError('too_many_connections', 'All places for websockets are taken.', { retry_after_s: 5 })
     const live = new LiveSocket(++this.#socket_ids, { ...admission, principal })
     // Opens the socket before it returns.
     res.upgrade<Attached>({ live }, asked.key, asked.protocol, asked.extensions, context)

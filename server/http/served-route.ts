@@ -50,7 +50,7 @@ export class ServedRoute implements Watched {
     for (const { name, loc, checker, missing } of this.#params) {
       const errors = checker.refusals(params[name], loc)
       if (errors.length === 0) continue
-      if (missing !== null) throw new ServiceError(missing, `${JSON.stringify(params[name])} is no such name.`)
+      if (missing !== null) throw new ServiceError(missing, `${JSON.stringify(params[name])} is not a valid name.`)
       throw new ServiceError('validation', 'The path was refused.', { errors })
     }
   }
@@ -61,7 +61,7 @@ export class ServedRoute implements Watched {
     if (text === '') return NO_QUERY
     const name = text.slice(0, 64).split(/[=&]/, 1)[0]!
     throw new ServiceError('validation', 'This route takes no query.', {
-      errors: [{ loc: `query.${name}`, msg: 'is not known here' }],
+      errors: [{ loc: `query.${name}`, msg: 'is not known to this route' }],
     })
   }
 

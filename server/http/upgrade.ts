@@ -24,9 +24,13 @@ export function readUpgrade(gate: Gate, query: string): UpgradeRequest {
     throw new ServiceError('upgrade_required')
   if (query !== '') {
     const name = query.slice(0, 64).split(/[=&]/, 1)[0]!
-    throw new ServiceError('validation', 'A websocket takes no query; the token never goes into the address.', {
-      errors: [{ loc: `query.${name}`, msg: 'is not known here' }],
-    })
+    throw new ServiceError(
+      'validation',
+      'A websocket takes no query parameters; never put the token into the address.',
+      {
+        errors: [{ loc: `query.${name}`, msg: 'is not known to this route' }],
+      },
+    )
   }
   const offered = gate.socket_protocols.split(',').map(text => text.trim())
   const protocol = offered.includes(SUBPROTOCOL) ? SUBPROTOCOL : ''

@@ -57,12 +57,12 @@ export class Upload implements AsyncIterableIterator<Uint8Array> {
     if (this.#tap === null) return
     this.#received += chunk.byteLength
     if (this.#received > this.#most) {
-      const error = new ServiceError('too_large', `The body passes the ${this.#most} bytes allowed here.`)
+      const error = new ServiceError('too_large', `The body is larger than the ${this.#most} bytes allowed here.`)
       this.fail(error)
       throw error
     }
     if (this.#waiting_bytes > limits.BODIES_BYTES) {
-      const error = new ServiceError('too_many_connections', 'It is uploaded faster than it can be stored.', {
+      const error = new ServiceError('too_many_connections', 'The upload is faster than the engine can store it.', {
         retry_after_s: 5,
       })
       this.fail(error)
@@ -96,7 +96,7 @@ export class Upload implements AsyncIterableIterator<Uint8Array> {
   /** As `fail`, of a socket that is gone. */
   abort(): void {
     this.#paused = false
-    this.fail(new ServiceError('upload_incomplete', `The client went away after ${this.#received} bytes.`))
+    this.fail(new ServiceError('upload_incomplete', `The client disconnected after ${this.#received} bytes.`))
   }
 
   [Symbol.asyncIterator](): this {

@@ -40,7 +40,7 @@ const REASONS: Readonly<Record<string, string>> = {
 export function startRefusal(error: unknown, data_dir: string): unknown {
   if (!(error instanceof Error) || error instanceof ServiceError) return error
   const { code = '', path } = error as NodeJS.ErrnoException
-  if (code === 'ENOSPC' || code === 'EDQUOT') return new ServiceError('disk_full', `${data_dir} has no room left.`)
+  if (code === 'ENOSPC' || code === 'EDQUOT') return new ServiceError('disk_full', `No space is left for ${data_dir}.`)
   const known = REASONS[code.replace('ERR_FS_', '')]
   if (known === undefined) return error
   return new ServiceError('bad_installation', `${path ?? data_dir} cannot be used: ${known} (${code}).`)
@@ -62,11 +62,11 @@ export function checkFiles(data_dir: string, names: readonly string[] = [...FILE
     // A key that another user laid there is a key that they know, and a link leads where they want.
     if (!owners.has(entry.uid)) refuse('belongs to another user')
     const found = statSync(path, { throwIfNoEntry: false })
-    if (found === undefined) refuse('is a link that leads nowhere')
+    if (found === undefined) refuse('is a broken link')
     const isFolder = FOLDERS.includes(name)
     if (isFolder && !found!.isDirectory()) refuse('is a file where a directory is expected')
     if (!isFolder && !found!.isFile())
-      refuse(`is ${found!.isDirectory() ? 'a directory' : 'no file'} where a file is expected`)
+      refuse(`is ${found!.isDirectory() ? 'a directory' : 'not a regular file'} where a file is expected`)
     try {
       accessSync(path, constants.R_OK | constants.W_OK | (isFolder ? constants.X_OK : 0))
     } catch (error) {

@@ -232,7 +232,10 @@ function prepareDirectory(place: Place): void {
     const { uid } = statSync(data_dir)
     const isOwn = process.getuid === undefined || uid === process.getuid()
     if (place.by === 'found' && !isOwn) {
-      throw new ServiceError('bad_installation', `${data_dir} was found upward and belongs to another user.`)
+      throw new ServiceError(
+        'bad_installation',
+        `${data_dir} was found in a parent directory and belongs to another user.`,
+      )
     }
     const entries = readdirSync(data_dir).filter(name => name !== 'lost+found')
     const isOurs = place.by === 'found' || entries.length === 0 || entries.includes(KEY_FILE)
@@ -271,7 +274,7 @@ function prepareDatabase(data_dir: string, isNew: boolean): void {
     const what = size === null ? 'is not there' : 'is empty'
     throw new ServiceError(
       'database_missing',
-      `${path} ${what}, but ${KEY_FILE} beside it says that there was a database.`,
+      `${path} ${what}, but ${KEY_FILE} beside it shows that there was a database.`,
     )
   }
   // An engine that answered has committed, and only one that ended in order takes SQLite's log away.
@@ -279,7 +282,7 @@ function prepareDatabase(data_dir: string, isNew: boolean): void {
   if (!wasKilled || existsSync(join(data_dir, WAL_FILE))) return
   throw new ServiceError(
     'bad_database',
-    `${join(data_dir, WAL_FILE)} is missing, and the engine before did not end in order: its last commits are in that file. Put it back; or, to go on without them, remove ${ENGINE_FILE}.`,
+    `${join(data_dir, WAL_FILE)} is missing, and the engine did not stop cleanly, so its last commits are in that file. Put the file back. To continue without those commits, remove ${ENGINE_FILE}.`,
   )
 }
 
@@ -287,8 +290,8 @@ function prepareDatabase(data_dir: string, isNew: boolean): void {
 const keyMissing = (path: string): ServiceError =>
   new ServiceError(
     'bad_installation',
-    `The signing key ${path} is missing, and the database beside it holds users. Put the key back from a backup; without one, ` +
-      `"openssl genpkey -algorithm ed25519 -out ${path}" makes another, and every token and reset link ends.`,
+    `The signing key ${path} is missing, and the database beside it holds users. Put the key back from a backup. Without a backup, ` +
+      `"openssl genpkey -algorithm ed25519 -out ${path}" creates a new key; all tokens and reset links then end.`,
   )
 
 function readEngineFile(data_dir: string): EngineFile | null {
@@ -302,6 +305,6 @@ function readEngineFile(data_dir: string): EngineFile | null {
 export function secondEngine(data_dir: string): ServiceError {
   const first = readEngineFile(data_dir)
   if (first === null) return new ServiceError('second_engine', `Another process holds ${data_dir}.`)
-  const where = first.url === null ? 'is starting or ending on' : `answers at ${first.url} for`
+  const where = first.url === null ? 'is starting or stopping on' : `answers at ${first.url} for`
   return new ServiceError('second_engine', `Process ${first.pid} ${where} ${data_dir}.`)
 }

@@ -94,7 +94,8 @@ export class TimerThread implements WatchedThread {
     if (owner !== 0) front.recover(owner)
     announce('thread_replaced', null, { thread: 'timer' })
     const pause_ms = this.#pace.died(performance.now())
-    if (pause_ms === null) return onFatal(new ServiceError('thread_lost', 'The timer thread ends again and again.'))
+    if (pause_ms === null)
+      return onFatal(new ServiceError('thread_lost', 'The timer thread ended several times in a row.'))
     setTimeout(() => this.#restart(), pause_ms).unref()
   }
 

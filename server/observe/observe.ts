@@ -227,7 +227,7 @@ export class LiveObserve implements Observe {
     const late = new Promise<'late'>(resolve => setTimeout(resolve, limits.STORE_ANSWER_MS, 'late').unref())
     if ((await Promise.race([store.flush(), late])) === 'late')
       throw new ServiceError('store_failed', `The store did not answer for ${limits.STORE_ANSWER_MS / 1000} s.`)
-    if (team.size === 0) throw new ServiceError('starting', 'No lane runs.')
+    if (team.size === 0) throw new ServiceError('starting', 'No lane runs yet.')
     return { status: this.#isDegraded ? 'degraded' : 'ok' }
   }
 

@@ -101,7 +101,7 @@ export function artifactRoutes({ engine: { artifacts } }: { readonly engine: Eng
 
 function mediaTypeOf(text = UNTYPED): string {
   if (isMediaType(text)) return text
-  throw new ServiceError('bad_media_type', `${JSON.stringify(text.slice(0, 80))} is none.`)
+  throw new ServiceError('bad_media_type', `${JSON.stringify(text.slice(0, 80))} is not a media type.`)
 }
 
 function metaOf(text: string): Record<string, unknown> {

@@ -28,7 +28,7 @@ export function eventRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): Ro
       refuses: ['forbidden'],
       handle: async ({ query, user }) => {
         if (query.type === 'audit' && !user.superuser)
-          throw new ServiceError('forbidden', 'Events of type "audit" are for a superuser.')
+          throw new ServiceError('forbidden', 'Only a superuser may read events of type "audit".')
         return okPage(
           await engine.observe.events({
             limit: query.limit,

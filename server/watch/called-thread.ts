@@ -52,7 +52,7 @@ export class CalledThread<Request> implements WatchedThread {
 
   /** `given` goes to the thread and is gone here. */
   async call<Result>(request: Request, given: readonly ArrayBuffer[] = []): Promise<Result> {
-    if (this.#closed) throw new ServiceError('store_failed', 'The engine ends.')
+    if (this.#closed) throw new ServiceError('store_failed', 'The engine is stopping.')
     const { worker, calls } = (this.#running ??= this.#start())
     return calls.open(id =>
       worker.postMessage({ type: 'call', id, request } satisfies ToCalledThread<Request>, [...given]),

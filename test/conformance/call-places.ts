@@ -146,7 +146,7 @@ export function callPlaceStories(
     await deaf.began
     deaf.call.end('cancelled', 'Cancelled by ann.')
     deaf.call.end('timeout', 'Too late.')
-    deaf.call.kill('interrupted', 'The engine ends.')
+    deaf.call.kill('interrupted', 'The engine is stopping.')
     assert.equal(await codeOf(deaf), 'cancelled')
     deaf.call.kill('interrupted', 'It has ended.')
     assert.equal(deaf.call.mode, 'ended')
@@ -175,7 +175,7 @@ export function callPlaceStories(
     const { run, calls, close } = await opened(t, 2)
     const all = [run('deaf', 1), run('until_told', 2), run('same', 3)]
     await Promise.all([all[0]!.began, all[1]!.began])
-    for (const call of [...calls]) call.kill('interrupted', 'The engine ends.')
+    for (const call of [...calls]) call.kill('interrupted', 'The engine is stopping.')
     await close()
     assert.deepEqual(await Promise.all(all.map(codeOf)), ['interrupted', 'interrupted', 'interrupted'])
     assert.equal(calls.size, 0)

@@ -74,7 +74,7 @@ test('whatever a body throws is on its node, in words, with what it failed on', 
       const { code, message, inputs } = await said(`throws.${name}_${place}`)
       assert.deepEqual([name, code, inputs], [name, 'node_error', { x: 1 }])
       assert.match(message, words)
-      assert.match(message, /Correct the body; the inputs that failed are kept\.$/)
+      assert.match(message, /Correct the body; the inputs of the failed execution are kept\.$/)
       assert.ok(message.length < 3000)
     }
   }
@@ -246,7 +246,7 @@ async function neverReturns(where: keyof typeof NEVER): Promise<void> {
   await goesOn()
   const { code, message } = await said(`${bad}.bad`)
   assert.equal(code, 'node_silent')
-  assert.match(message, /make the body yield or return/)
+  assert.match(message, /Change the body so that it returns/)
   story.publish(`${bad}.x`, 2)
   await story.becomes(`${bad}.y`, 2)
   assert.equal(story.node(bad, 'bad').placement, 'dispatch')

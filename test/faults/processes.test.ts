@@ -21,7 +21,7 @@ const one = (source: string, more: Partial<FlowNode> = {}) =>
 const HOSTILE = {
   exits: ['process.exit(7)', 'worker_lost', /ended its process with code 7/],
   killed: ["process.kill(process.pid, 'SIGKILL')", 'worker_lost', /was ended by SIGKILL/],
-  stops: ["process.kill(process.pid, 'SIGSTOP')", 'node_silent', /no sign of life/],
+  stops: ["process.kill(process.pid, 'SIGSTOP')", 'node_silent', /sent nothing for/],
   buffers: ['const a = []; for (;;) a.push(Buffer.alloc(8 * 2 ** 20, 1))', 'out_of_memory', /took more than 320 MiB/],
 } as const
 const hostile = (statement: string): string =>

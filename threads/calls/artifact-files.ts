@@ -152,7 +152,7 @@ function openIfThere(path: string): number | null {
 /** What the disk refuses, as a user hears of it; everything else as it is. */
 export function diskErrorOf(error: unknown): unknown {
   const fault = diskFault(errorName(error))
-  return fault === null ? error : new ServiceError(fault.code, `${fault.reason}. Nothing is left of the artifact.`)
+  return fault === null ? error : new ServiceError(fault.code, `${fault.reason}. The artifact was not stored.`)
 }
 
 export const tooLarge = (max_bytes: number): ServiceError =>

@@ -8,7 +8,7 @@ export interface CallLine {
 
 export interface CallListener {
   receive(message: ToCall): void
-  /** Nobody waits for the call any more. */
+  /** The call was withdrawn: its flow or its run has ended. */
   closed(): void
 }
 

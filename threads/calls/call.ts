@@ -321,7 +321,7 @@ export class NodeCallTask implements ContextHost, CallListener, PrintTarget {
   /** The lane has given the call up, or is gone: what the body still emits goes nowhere, and it is not to wait there. */
   closed(): void {
     this.#given_up = true
-    this.#abort(new ServiceError('interrupted', 'Nobody waits for the call any more.'))
+    this.#abort(new ServiceError('interrupted', 'The call was withdrawn before it had ended.'))
     for (const goOn of this.#goOn.splice(0)) goOn()
   }
 

@@ -84,7 +84,7 @@ export class NodeContext {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       throw new ServiceError(
         'bad_state',
-        `ctx.state of ${this.#qualified} was set to something that is no plain object.`,
+        `ctx.state of ${this.#qualified} was set to a value that is not a plain object.`,
       )
     }
     this.#state.touched = true

@@ -27,14 +27,14 @@ export class OutputCheck {
     if (typeof outputs !== 'object' || outputs === null) {
       throw new ServiceError(
         'bad_output',
-        `${qualified} answered ${outputs === null ? 'null' : typeof outputs}, not an object of outputs.`,
+        `${qualified} returned ${outputs === null ? 'null' : typeof outputs}, not an object of outputs.`,
       )
     }
     const undeclared = this.#read(outputs as Record<string, unknown>, this.#out)
     if (undeclared !== null) {
       throw new ServiceError(
         'undeclared_key',
-        `${qualified} answered the key "${undeclared}", which none of its output ports declares.`,
+        `${qualified} returned the key "${undeclared}", but it has no output port of that name.`,
       )
     }
     for (const [at, port] of this.#node.outputs.entries()) {

@@ -55,7 +55,7 @@ export interface PurgeRequest {
 export type FromLane =
   | { readonly type: 'entered'; readonly owner: number }
   | { readonly type: 'dispatch'; readonly request: CallRequest }
-  /** Nobody waits for the call any more. */
+  /** The call was withdrawn: its flow or its run has ended. */
   | { readonly type: 'withdrawn'; readonly call: number }
   /** By every lane, once for each request; null: it does not own the flow. */
   | { readonly type: 'purged'; readonly request: number; readonly count: number | null }

@@ -25,7 +25,7 @@ export function codeType(check: CheckSource = checkedSource): NodeType {
     check(node, refuse) {
       const { language, source } = node
       if (language === 'python') {
-        refuse('language_unavailable', 'language', 'Python bodies cannot run on this engine')
+        refuse('language_unavailable', 'language', 'this engine cannot run Python bodies')
         return null
       }
       if (source === null) {

@@ -48,7 +48,7 @@ export function injectType(timezone: string, fits: Rules['fits']): NodeType {
   return {
     check(node, refuse) {
       const { inputs, outputs } = node.ports
-      if (inputs.length > 0) refuse('validation', 'ports.inputs', 'an inject node reads nothing')
+      if (inputs.length > 0) refuse('validation', 'ports.inputs', 'an inject node has no input ports')
       if (outputs.length !== 1) refuse('validation', 'ports.outputs', 'an inject node has exactly one output port')
       if (node.source !== null) refuse('validation', 'source', 'an inject node has no source')
       const places = checker.refusals(node.settings, 'settings')

@@ -29,13 +29,13 @@ complete -c svc -f -a '(__svc_complete)'`,
 export function addCompletion(program: Command, context: Context): void {
   program
     .command('completion')
-    .description('print what makes a shell complete commands, options and names of the engine')
+    .description('print a script that makes a shell complete commands, options and names')
     .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(SCRIPTS)))
     .action((shell: string) => context.output.lines([SCRIPTS[shell]!]))
   program
     .command('complete', { hidden: true })
-    .description('what may stand in place of the last word; the completion of a shell asks it')
-    .argument('[words...]', 'the words after svc, the last one as far as it is typed')
+    .description('print completions of the last word; used by the completion scripts')
+    .argument('[words...]', 'the words after svc; the last one may be incomplete')
     .action(async (words: string[], _options: object, command: Command) => {
       const found = await candidates(program, words, () => connect(context, command))
       context.output.lines(found.slice(0, MOST))

@@ -17,13 +17,13 @@ export function addFlavors(program: Command, context: Context): void {
 function addFlavorsList(flavors: Command, context: Context): void {
   flavors
     .command('list', { isDefault: true })
-    .description('the flavors, by name')
+    .description('list the flavors by name')
     .option('--json', 'print JSON')
     .action(async (options: { json?: boolean }, command: Command) => {
       const { output } = context
       const list = await connect(context, command).flavors.list()
       if (options.json) return output.json(list)
-      if (list.items.length === 0) return output.note('there are no flavors; make one with "svc flavors put <name>"')
+      if (list.items.length === 0) return output.note('there are no flavors; create one with "svc flavors put <name>"')
       output.table(flavorsTable(list.items, output.width))
     })
 }
@@ -39,12 +39,12 @@ interface PutOptions {
 function addFlavorsPut(flavors: Command, context: Context): void {
   flavors
     .command('put')
-    .description('make a flavor, or replace it; what is not given is not asked for')
+    .description('create or replace a flavor; a resource that is not given is not requested')
     .argument('<name>', 'the flavor')
     .option('--cpus <count>', 'cores', numberOf('--cpus'))
     .option('--gpus <count>', 'cards', wholeOf('--gpus'))
-    .option('--ram <size>', 'memory: MB, or such as 2G')
-    .option('--duration <seconds>', 'how long it is expected to take; no limit', numberOf('--duration'))
+    .option('--ram <size>', 'memory: a number of MB, or a size such as 2G')
+    .option('--duration <seconds>', 'the expected time; not a limit', numberOf('--duration'))
     .option('--json', 'print JSON')
     .action(async (name: string, { json, cpus, gpus, ram, duration }: PutOptions, command: Command) => {
       const { output } = context
@@ -62,7 +62,7 @@ function addFlavorsPut(flavors: Command, context: Context): void {
 function addFlavorsDelete(flavors: Command, context: Context): void {
   flavors
     .command('delete')
-    .description('remove a flavor that no node asks for')
+    .description('remove a flavor that no node uses')
     .argument('<name>', 'the flavor')
     .action(async (name: string, _options: object, command: Command) => {
       await connect(context, command).flavors.delete(name)

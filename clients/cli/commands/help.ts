@@ -5,7 +5,7 @@ import { usage } from '../failure.ts'
 export function addHelp(program: Command): void {
   program
     .command('help')
-    .description('print the help of svc, or of a command')
+    .description('print the help of svc or of a command')
     .argument('[command...]', 'such as flows put')
     .action((words: string[]) => {
       let command = program

@@ -23,7 +23,7 @@ export function addTokens(program: Command, context: Context): void {
 function addTokensList(tokens: Command, context: Context): void {
   tokens
     .command('list', { isDefault: true })
-    .description('the tokens, by name, without their secrets')
+    .description('list the tokens by name, without their secrets')
     .option('--json', 'print JSON')
     .action(async (options: { json?: boolean }, command: Command) => {
       const list = await connect(context, command).tokens.list()
@@ -35,10 +35,10 @@ function addTokensList(tokens: Command, context: Context): void {
 function addTokensCreate(tokens: Command, context: Context): void {
   tokens
     .command('create')
-    .description('make a token and print it; it is shown this once, and only its hash is kept')
+    .description('create a token and print it; it is shown only once, because only its hash is stored')
     .argument('<name>', 'letters, digits and _ . -')
     .addOption(new Option('--rights <right...>', 'what it may do').choices(RIGHTS).makeOptionMandatory())
-    .option('--expires <time>', 'how long it lasts: a number and h, d, w or y; at most 10y', '1y')
+    .option('--expires <time>', 'how long it is valid: a number and h, d, w or y; at most 10y', '1y')
     .option('--json', 'print JSON')
     .action(async (name: string, options: { rights: Right[]; expires: string; json?: boolean }, command: Command) => {
       const expires_s = secondsOf(options.expires)

@@ -22,7 +22,7 @@ export function addUsers(program: Command, context: Context): void {
 function addUsersList(users: Command, context: Context): void {
   users
     .command('list', { isDefault: true })
-    .description('the users, by name')
+    .description('list the users by name')
     .option('--json', 'print JSON')
     .action(async (options: { json?: boolean }, command: Command) => {
       const list = await connect(context, command).users.list()
@@ -57,7 +57,7 @@ function addUsersAdd(users: Command, context: Context): void {
 function addUsersRemove(users: Command, context: Context): void {
   users
     .command('remove')
-    .description('remove a user; every token of theirs ends at once')
+    .description('remove a user; all tokens of the user end at once')
     .argument('<name>', 'the user')
     .action(async (name: string, _options: object, command: Command) => {
       await connect(context, command).users.remove(name)
@@ -68,9 +68,9 @@ function addUsersRemove(users: Command, context: Context): void {
 function addUsersPasswd(users: Command, context: Context): void {
   users
     .command('passwd')
-    .description('change your password; every other token of yours ends')
+    .description('change your password; all your other tokens end')
     .option('--old-password-file <path>', 'the file that holds the old password; asked for on a terminal')
-    .option(PASSWORD_FILE, 'the file that holds the new one, - for standard input; asked for on a terminal')
+    .option(PASSWORD_FILE, 'the file with the new password, - for standard input; asked for on a terminal')
     .action(async (options: { oldPasswordFile?: string; passwordFile?: string }, command: Command) => {
       const { output, environment } = context
       const engine = engineOf(context, command)

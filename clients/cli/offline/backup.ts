@@ -7,14 +7,14 @@ import { type BackedUp, withStopped } from './stopped-installation.ts'
 export function addBackup(program: Command, context: Context): void {
   program
     .command('backup')
-    .description('write an installation of this machine into one file; its engine may run')
-    .argument('<file>', 'the file to write; it has its name when it was read back and found whole')
+    .description('back up an installation of this machine into one file; its engine may run')
+    .argument('<file>', 'the file to write; it gets this name only after it was verified')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
-Holds the database as of one commit and all artifacts. The signing key stays out: keep the file private all the same, since
-it holds flows, values and the hashes of passwords.
+The file holds the database as of one commit, and all artifacts. It does not hold the signing key. Keep it private all the
+same: it contains flows, values and password hashes.
 
 Examples:
   svc backup engine.tar
@@ -31,14 +31,14 @@ Examples:
 export function addRestore(program: Command, context: Context): void {
   program
     .command('restore')
-    .description('put a backup where there is no database yet; nothing is written over')
-    .argument('<file>', 'what svc backup wrote')
+    .description('restore a backup into an installation without a database; nothing is overwritten')
+    .argument('<file>', 'the file that svc backup wrote')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
-All of the file is checked before anything is written. A key.pem that is there stays, and the tokens that it signed go on;
-without one everybody signs in again.
+The whole file is checked before anything is written. A key.pem in the directory is kept, and its tokens stay valid. Without
+one, all users must sign in again.
 
 Examples:
   svc restore engine.tar --data-dir /srv/restored

@@ -12,14 +12,14 @@ const HISTORY = 'history/'
 export function addRepair(program: Command, context: Context): void {
   program
     .command('repair')
-    .description('export what can be read of the database of a stopped engine into a new directory')
-    .argument('<out-dir>', 'a directory that is new or empty')
+    .description('export all readable data of a stopped engine into a new directory')
+    .argument('<out-dir>', 'a new or an empty directory')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
-The database is left as it is. Ends with 0 when everything could be read, 1 when something could not (unreadable.jsonl names
-it), 3 when an engine runs, there is no database, or the directory holds files.
+The database is not changed. Exit codes: 0 when everything could be read; 1 when something could not (see unreadable.jsonl);
+3 when an engine runs, there is no database, or the directory is not empty.
 
 Examples:
   svc repair /tmp/rescued

@@ -8,12 +8,12 @@ import { type Finding, withStopped } from './stopped-installation.ts'
 export function addVerify(program: Command, context: Context): void {
   program
     .command('verify')
-    .description('read everything in the database of a stopped engine, and say what is damaged')
+    .description('check the whole database of a stopped engine, and print what is damaged')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
-Changes nothing. Ends with 0 when all is whole, 1 when something is damaged, 3 when an engine runs or there is no database.
+Changes nothing. Exit codes: 0 when nothing is damaged, 1 when something is, 3 when an engine runs or there is no database.
 
 Examples:
   svc verify                          # the installation beside the code
@@ -28,8 +28,8 @@ Examples:
       else if (found > 0) output.table(findingsTable(findings, output.width))
       const count = Object.values(rows).reduce((sum, each) => sum + each, 0)
       const aside = quarantined === 0 ? '' : `; ${quarantined} rows were put aside earlier, see quarantine.jsonl`
-      output.note(`${verified.data_dir}: ${count} rows, ${found === 0 ? 'all whole' : `${found} findings`}${aside}`)
-      if (found > 0) throw new Failure(EXIT.failed, 'Restore a backup, or export what can be read with "svc repair".')
+      output.note(`${verified.data_dir}: ${count} rows, ${found === 0 ? 'no damage' : `${found} findings`}${aside}`)
+      if (found > 0) throw new Failure(EXIT.failed, 'Restore a backup, or export the readable data with "svc repair".')
     })
 }
 

@@ -21,7 +21,7 @@ export class LocalEngine {
   static async start(context: Context, command: Command): Promise<LocalEngine> {
     const { output, interrupts, cwd } = context
     const { url, dataDir, global } = command.optsWithGlobals<EngineOptions>()
-    if (url !== undefined) throw usage('--local runs an engine of its own: leave --url out.')
+    if (url !== undefined) throw usage('--local starts its own engine: leave --url out.')
     const place = { ...(dataDir === undefined ? {} : { dataDir }), ...(global === undefined ? {} : { global }) }
     // What the engine writes is for this user alone, also where the folder is not.
     process.umask(0o077)

@@ -68,7 +68,7 @@ export class Supervisor {
     })
     this.#engine = engine
     engine.on('message', message => this.#hear(message as FromEngine))
-    engine.on('error', error => this.#note(`the engine process could not be used: ${error.message}`))
+    engine.on('error', error => this.#note(`the engine process failed: ${error.message}`))
     engine.on('exit', (code, signal) => this.#ended(code, signal))
   }
 
@@ -108,7 +108,7 @@ export class Supervisor {
     const crashes = this.#crashes_ms.length
     if (crashes > this.#restarts_per_minute) {
       this.#note(
-        `the engine ended (${how}) for the ${crashes}th time within a minute and is not started again. Look into serve.log in the data directory.`,
+        `the engine ended (${how}) for the ${crashes}th time within a minute; it is not started again. Look into serve.log in the data directory.`,
       )
       return this.#end(EXIT.failed)
     }

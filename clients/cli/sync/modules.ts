@@ -30,7 +30,7 @@ export interface ReadAnswer {
 export function modulesToRead(named: readonly string[], cwd: string, root: string): string[] {
   const files = named.length > 0 ? named.map(name => resolve(cwd, name)) : modulesUnder(flowsFolder(cwd, root))
   for (const file of files) {
-    if (!statSync(file, { throwIfNoEntry: false })?.isFile()) throw usage(`${file} is no file.`)
+    if (!statSync(file, { throwIfNoEntry: false })?.isFile()) throw usage(`${file} is not a file.`)
     if (relative(root, file).startsWith(`..${sep}`)) throw usage(`${file} is not in the repository ${root}.`)
   }
   return files
@@ -41,7 +41,9 @@ function flowsFolder(cwd: string, root: string): string {
     const folder = join(at, FOLDER)
     if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return folder
     if (at === root || dirname(at) === at)
-      throw usage(`There is no folder "${FOLDER}" from here up to ${root}. Name the modules that export flows.`)
+      throw usage(
+        `There is no folder "${FOLDER}" in this directory or its parents up to ${root}. Name the modules that export flows.`,
+      )
   }
 }
 

@@ -17,10 +17,10 @@ export function repositoryAt(folder: string): Repository {
   const root = git(folder, 'rev-parse', '--show-toplevel')
   if (root === null)
     throw usage(
-      `${folder} is in no git repository. A run records the commit that it ran, and the stage cache tells versions of code apart by what git tracks: make one with "git init".`,
+      `${folder} is not in a git repository. Runs record a commit, and the stage cache finds changed code with git. Create a repository with "git init".`,
     )
   const commit = git(root, 'rev-parse', '--verify', 'HEAD')
-  if (commit === null) throw usage(`The repository ${root} has no commit yet: make the first one with "git commit".`)
+  if (commit === null) throw usage(`The repository ${root} has no commit yet: create the first one with "git commit".`)
   return {
     root,
     address: withoutSecrets(git(root, 'config', '--get', 'remote.origin.url') ?? root),

@@ -111,9 +111,9 @@ export class AttachedWorker {
   watch(now_ms: number, silent_ms: number): void {
     const quiet_ms = now_ms - this.#since_ms
     if (this.#mode === 'greeting' && quiet_ms > limits.WORKER_HELLO_MS)
-      this.#refuse('bad_worker_frame', 'It did not say hello.')
+      this.#refuse('bad_worker_frame', 'The worker did not send "hello".')
     else if (quiet_ms > silent_ms)
-      this.#refuse('node_silent', `Its worker gave no sign of life for ${Math.round(quiet_ms / 1000)} s.`)
+      this.#refuse('node_silent', `The worker sent nothing for ${Math.round(quiet_ms / 1000)} s.`)
   }
 
   receive(bytes: Uint8Array): void {
@@ -142,7 +142,7 @@ export class AttachedWorker {
   }
 
   #greet(hello: HelloFrame): void {
-    if (this.#mode !== 'greeting') return this.#refuse('bad_worker_frame', 'It said hello twice.')
+    if (this.#mode !== 'greeting') return this.#refuse('bad_worker_frame', 'The worker sent "hello" twice.')
     const { protocol = WORKER_PROTOCOL } = hello
     if (protocol !== WORKER_PROTOCOL)
       return this.#refuse('worker_protocol', `The engine speaks ${WORKER_PROTOCOL}, this worker ${protocol}.`)
@@ -155,7 +155,7 @@ export class AttachedWorker {
 
   #hear(frame: CallFrame, bytes: number): void {
     if (this.#mode !== 'busy' || frame.call !== this.#calls)
-      return this.#refuse('bad_worker_frame', `It has no call ${frame.call}.`)
+      return this.#refuse('bad_worker_frame', `The worker has no call ${frame.call}.`)
     const listener = this.#listener!
     if (frame.t === 'emit') {
       this.#unprocessed.push(bytes)
@@ -164,15 +164,15 @@ export class AttachedWorker {
         this.#unprocessed.length > 2 * limits.UNAWAITED_EMITS ||
         this.#unprocessed_bytes > limits.WORKER_UNPROCESSED_BYTES
       )
-        return this.#refuse('emit_overflow', 'It emitted far more than has run.')
+        return this.#refuse('emit_overflow', 'The worker emitted far more than the engine had taken.')
     } else if (frame.t === 'metric') {
       if (this.#is_batch) this.#untaken.points += frame.points.length
       if (this.#untaken.points > 2 * limits.METRIC_POINTS_AWAY)
-        return this.#refuse('bad_worker_frame', 'It sent far more points than were taken.')
+        return this.#refuse('bad_worker_frame', 'The worker sent far more points than the engine had taken.')
     } else if (frame.t === 'lines') {
       for (const { text } of frame.lines) this.#untaken.lines += sizeOfLine(text)
       if (!this.#is_batch || this.#untaken.lines > 2 * limits.RUN_LOG_AWAY)
-        return this.#refuse('bad_worker_frame', 'It sent far more lines than were taken.')
+        return this.#refuse('bad_worker_frame', 'The worker sent far more lines than the engine had taken.')
     } else if (frame.t === 'log') {
       const missed = this.#lines.take(this.#parts.now_ms() * 1000)
       if (missed < 0) return

@@ -38,7 +38,7 @@ interface Waiting {
   readonly seeker: ProcessSeeker
 }
 
-const ENGINE_ENDS: Loss = { code: 'interrupted', message: 'The engine ends.' }
+const ENGINE_ENDS: Loss = { code: 'interrupted', message: 'The engine is stopping.' }
 
 /** Two flows never meet in a process: a body may write over whatever the bodies of a process share. */
 const keyOf = (flow: string, environment: Environment): string =>

@@ -97,7 +97,7 @@ export class WorkerProcess {
   /** It did not start, or is not to. */
   refuse(error: unknown): void {
     const reason = error instanceof Error ? error.message : String(error)
-    this.#over({ code: 'worker_lost', message: `It could not start: ${reason}.` })
+    this.#over({ code: 'worker_lost', message: `The worker could not start: ${reason}.` })
   }
 
   attached(worker: AttachedWorker): void {

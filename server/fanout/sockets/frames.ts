@@ -53,9 +53,9 @@ export function readFrame(text: string): Frame {
     case 'unfollow_logs':
       return checked(frame, unfollowLogs)
     case 'media':
-      throw new ServiceError('malformed_frame', 'This release takes no "media" frames.')
+      throw new ServiceError('malformed_frame', 'This release does not support "media" frames.')
     default:
-      throw new ServiceError('malformed_frame', `The type ${shown(type)} is not known.`)
+      throw new ServiceError('malformed_frame', `The frame type ${shown(type)} is not known.`)
   }
 }
 

@@ -36,10 +36,10 @@ export async function rename(parts: RenameParts, from: string, to: string, autho
   const { catalog, deploy } = parts
   const flow = catalog.existing(from)
   if (!isName(to))
-    throw new ServiceError('validation', `"${to}" is no flow name.`, {
-      errors: [{ loc: 'body.to', msg: 'is no flow name' }],
+    throw new ServiceError('validation', `"${to}" is not a valid flow name.`, {
+      errors: [{ loc: 'body.to', msg: 'is not a valid flow name' }],
     })
-  if (catalog.find(to) !== undefined) throw new ServiceError('flow_exists', `There is a flow "${to}" already.`)
+  if (catalog.find(to) !== undefined) throw new ServiceError('flow_exists', `Flow "${to}" exists already.`)
   const rewritten: { name: string; document: NormalDocument }[] = []
   for (const name of catalog.wiring.referencing(from)) {
     const other = catalog.find(name)

@@ -59,15 +59,15 @@ export async function save(
 ): Promise<SavedFlow> {
   const { catalog, store, names, bodies, rules } = parts
   if (!isName(name)) {
-    throw new ServiceError('validation', `"${name}" is no flow name.`, {
-      errors: [{ loc: 'path.name', msg: 'is no flow name' }],
+    throw new ServiceError('validation', `"${name}" is not a valid flow name.`, {
+      errors: [{ loc: 'path.name', msg: 'is not a valid flow name' }],
     })
   }
   const before = catalog.find(name)
   // Who edits a flow by hand says nothing of where it came from, and it came from there all the same.
   const origin = request.origin === undefined ? (before?.origin ?? null) : request.origin
   if (before === undefined && catalog.size >= limits.FLOWS)
-    throw new ServiceError('too_many_flows', `There are ${catalog.size} flows.`)
+    throw new ServiceError('too_many_flows', `There are ${catalog.size} flows; no more are allowed.`)
   const checked = await inSlices(checkSteps(name, request.document, catalog.wiring, rules))
   const { document } = checked
   if (before !== undefined && (await isSame(before, document, origin))) {

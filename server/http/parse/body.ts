@@ -64,7 +64,7 @@ export function parseForm(bytes: Uint8Array): Record<string, string> {
     const name = decodeForm(equals < 0 ? pair : pair.slice(0, equals))
     const value = equals < 0 ? '' : decodeForm(pair.slice(equals + 1))
     if (name === null || value === null) return refuse('body', 'is not percent-encoded UTF-8')
-    if (name in values) refuse(`body.${name}`, 'stands there twice')
+    if (name in values) refuse(`body.${name}`, 'is given twice')
     values[name] = value
   }
   return { ...values }

@@ -70,13 +70,13 @@ function* scan(bytes: Uint8Array, most_parts: number): Steps<Map<number, number>
         throw new ServiceError('too_deep', `The body is nested deeper than ${limits.JSON_DEPTH} levels.`)
     } else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) {
       const from = open.pop()
-      if (from === undefined) throw notJson('a bracket is closed that was not opened')
+      if (from === undefined) throw notJson('a closing bracket has no opening bracket')
       if (at - from > RUN_BYTES) ends.set(from, at)
     }
     if (parts > most_parts)
       throw new ServiceError('too_large', `The body holds more than ${most_parts} members, objects and lists.`)
   }
-  if (inString || open.length > 0) throw notJson('the document is cut short')
+  if (inString || open.length > 0) throw notJson('the document ends too early')
   return ends
 }
 

@@ -37,9 +37,9 @@ export class QueryReader {
         const raw = equals < 0 ? '' : decodeForm(pair.slice(equals + 1))
         if (name === null || raw === null) refused.push({ loc: 'query', msg: 'is not percent-encoded UTF-8' })
         else if (!Object.hasOwn(this.#schema.properties, name))
-          refused.push({ loc: `query.${name}`, msg: 'is not known here' })
+          refused.push({ loc: `query.${name}`, msg: 'is not known to this route' })
         else if (this.#lists.has(name)) values[name] = [...((values[name] as string[] | undefined) ?? []), raw]
-        else if (seen.has(name)) refused.push({ loc: `query.${name}`, msg: 'stands there twice' })
+        else if (seen.has(name)) refused.push({ loc: `query.${name}`, msg: 'is given twice' })
         else {
           seen.add(name)
           values[name] = convert((this.#schema.properties[name] as { type?: string }).type, raw)

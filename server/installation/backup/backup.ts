@@ -49,7 +49,7 @@ interface Manifest extends Omit<BackedUp, 'file'> {
  */
 export async function backup(data_dir: string, file: string): Promise<BackedUp> {
   const database = join(data_dir, DATABASE_FILE)
-  if (!existsSync(database)) throw new ServiceError('database_missing', `${data_dir} holds no ${DATABASE_FILE}.`)
+  if (!existsSync(database)) throw new ServiceError('database_missing', `${data_dir} has no ${DATABASE_FILE}.`)
   const part = `${file}.part`
   const copy = `${file}.db-part`
   const taken_at = new Date().toISOString()
@@ -81,7 +81,7 @@ export async function backup(data_dir: string, file: string): Promise<BackedUp> 
     if (errorName(error) === 'EEXIST')
       throw new ServiceError(
         'bad_installation',
-        `${part} is there: another backup writes it, or one was cut short. Remove it.`,
+        `${part} exists: another backup is being written, or was interrupted. If none is running, remove the file.`,
       )
     rmSync(part, { force: true })
     throw refused('backup_failed', error)

@@ -22,7 +22,7 @@ import { type BackedUp, checked, readBackup, refused, syncFolder } from './backu
 export function restore(data_dir: string, file: string): Omit<BackedUp, 'file'> {
   const database = join(data_dir, DATABASE_FILE)
   if (existsSync(database))
-    throw new ServiceError('bad_installation', `${data_dir} holds a database already: nothing is written over.`)
+    throw new ServiceError('bad_installation', `${data_dir} has a database already, and a restore overwrites nothing.`)
   const found = readBackup(file)
   const made = new Made()
   try {

@@ -71,7 +71,7 @@ export class CascadeReader {
     // One snapshot: a cascade may end, and go from `running` into a chunk, between the looks at the two.
     const found = key === null ? null : this.#db.transaction(() => this.#find(key)).deferred()
     if (found === null || key === null) {
-      throw new ServiceError('cascade_not_found', `There is no cascade "${id}", or its time is over.`)
+      throw new ServiceError('cascade_not_found', `There is no cascade "${id}", or its record was removed by age.`)
     }
     return this.#cascade(found, 0, key.engine_epoch, now_us, new Map())
   }

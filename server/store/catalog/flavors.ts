@@ -43,7 +43,7 @@ export class Flavors {
 
   put(flavor: Flavor): Flavor {
     if (this.#exists.get(flavor.name) === undefined && this.#count.get()! >= limits.FLAVORS)
-      throw new ServiceError('too_many_flavors', `There are ${limits.FLAVORS} flavors.`)
+      throw new ServiceError('too_many_flavors', `There are ${limits.FLAVORS} flavors; no more are allowed.`)
     this.#put.run(flavor)
     return flavor
   }

@@ -102,7 +102,7 @@ export class FlowReader {
   #document(digest: string | null): NormalDocument | null {
     if (digest === null) return null
     if (!this.#blobs.has(digest))
-      throw new ServiceError('database_damaged', `The document ${digest} of the commit is gone.`)
+      throw new ServiceError('database_damaged', `The document ${digest} of the commit is missing.`)
     return readable('blobs', { digest }, () => JSON.parse(this.#blobs.text(digest)) as NormalDocument)
   }
 }

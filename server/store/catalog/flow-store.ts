@@ -101,7 +101,7 @@ export class FlowStore {
   save(save: SaveFlow): FlowWritten {
     const found = this.#find.get(save.name)
     const current = found && found.deleted === 0 ? found.version : 0
-    if (save.create && current > 0) throw new ServiceError('flow_exists', `There is a flow "${save.name}".`)
+    if (save.create && current > 0) throw new ServiceError('flow_exists', `Flow "${save.name}" exists already.`)
     if (save.base_version !== null && save.base_version !== current) {
       throw new ServiceError(
         'stale_version',
@@ -109,7 +109,7 @@ export class FlowStore {
       )
     }
     if (current === 0 && this.#count.get()!.count >= limits.FLOWS) {
-      throw new ServiceError('too_many_flows', `There are ${limits.FLOWS} flows.`)
+      throw new ServiceError('too_many_flows', `There are ${limits.FLOWS} flows; no more are allowed.`)
     }
     const row = found ?? this.#create(save.name)
     return this.#write(row, {
@@ -156,7 +156,7 @@ export class FlowStore {
   rename(rename: RenameFlow): FlowRenamed {
     const row = this.#live(rename.from)
     const target = this.#find.get(rename.to)
-    if (target && target.deleted === 0) throw new ServiceError('flow_exists', `There is a flow "${rename.to}".`)
+    if (target && target.deleted === 0) throw new ServiceError('flow_exists', `Flow "${rename.to}" exists already.`)
     // A deleted flow of that name steps aside: its commits stay, under a name that nobody can ask for.
     if (target) this.#setName.run(`~${target.id}.${target.name}`, target.id)
     this.#setName.run(rename.to, row.id)

@@ -43,9 +43,9 @@ export class Users {
 
   put(user: PutUser): StoredUser {
     const exists = this.#get.get(user.name) !== undefined
-    if (exists && user.create) throw new ServiceError('user_exists', `There is a user "${user.name}".`)
+    if (exists && user.create) throw new ServiceError('user_exists', `User "${user.name}" exists already.`)
     if (!exists && this.count() >= limits.USERS)
-      throw new ServiceError('too_many_users', `There are ${limits.USERS} users.`)
+      throw new ServiceError('too_many_users', `There are ${limits.USERS} users; no more are allowed.`)
     const now = this.#clock()
     this.#put.run(user.name, user.password_hash, user.superuser ? 1 : 0, now, now)
     return this.get(user.name)!

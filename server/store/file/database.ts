@@ -17,7 +17,7 @@ function expectPragma(db: Connection, name: string, want: unknown): void {
   if (got === want) return
   throw new ServiceError(
     'bad_database',
-    `${db.name} has ${name} ${String(got)}, and this engine needs ${String(want)}: another program made it.`,
+    `${db.name} has ${name} ${String(got)}, and this engine needs ${String(want)}; another program may have written it.`,
   )
 }
 

@@ -66,7 +66,7 @@ export function refusalOf(error: unknown, data_dir: string, fault = faultOf(erro
   if (error instanceof ServiceError) return error
   if (fault !== null) return new ServiceError(fault.code, `${fault.reason}. Nothing was changed.`)
   if (errorName(error).startsWith('SQLITE_BUSY'))
-    return new ServiceError('store_failed', 'Another program holds engine.db (SQLITE_BUSY).')
+    return new ServiceError('store_failed', 'Another program has locked engine.db (SQLITE_BUSY).')
   const text = error instanceof Error ? `${error.message}.` : String(error)
   return new ServiceError(isDamage(error) ? 'database_damaged' : 'store_failed', text)
 }

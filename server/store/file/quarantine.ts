@@ -19,7 +19,7 @@ export interface Damage {
 export const damageText = ({ file, table, row, reason, run_writes }: Damage): string =>
   table === null
     ? `${file}: ${reason}${run_writes === 0 ? '' : `; ${run_writes} answered writes of runs are gone`}. Look into the events of type data_damaged.`
-    : `The row ${row} of the table "${table}" in ${file} could not be read (${reason}); it is in quarantine.jsonl now, and docs/repair.md says how to go on.`
+    : `The row ${row} of the table "${table}" in ${file} could not be read (${reason}); it is in quarantine.jsonl now, and docs/repair.md describes the next steps.`
 
 /** A long value of a run stands in `run_documents`; its column is empty. */
 const isThere = (part: string): string =>

@@ -38,13 +38,13 @@ function whyNot(path: string, stat: Stats, hasLog: boolean): string | null {
     return `${path} is not an SQLite database: it does not begin as one does.`
   const page_bytes = header.readUInt16BE(HEADER.page_bytes)
   if (page_bytes !== PAGE_BYTES)
-    return `${path} has pages of ${page_bytes} bytes, and this engine makes pages of ${PAGE_BYTES}: another program made it.`
+    return `${path} has pages of ${page_bytes} bytes, and this engine makes pages of ${PAGE_BYTES}; another program may have written it.`
   // While commits wait in SQLite's log, the header may be ahead of the file.
   const bytes = header.readUInt32BE(HEADER.pages) * PAGE_BYTES
   if (!hasLog && bytes > stat.size)
     return `${path} is cut short: it has ${stat.size} bytes, and its header speaks of ${bytes}.`
   if (header.readUInt32BE(HEADER.schema) === 0 && hasStrangeTables(path))
-    return `${path} has tables that are not the engine's: another program made it.`
+    return `${path} has tables that are not the engine's; another program may have written it.`
   return null
 }
 

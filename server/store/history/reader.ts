@@ -74,7 +74,7 @@ export class HistoryReader {
   read(query: HistoryRequest, now_us: number): MessageHistory {
     const snapshot = this.#db.transaction(() => {
       const message = this.#message.get(query.name)
-      if (!message) throw new ServiceError('message_not_found', `Nothing is recorded of "${query.name}".`)
+      if (!message) throw new ServiceError('message_not_found', `No history is recorded for message "${query.name}".`)
       const shape = { name: query.name, dtype: message.dtype, bucket_s: query.bucket_s }
       if (query.bucket_s === null) return { ...shape, ...this.#points(message.id, message.dtype, query, now_us) }
       return { ...shape, ...this.#bins(message.id, message.dtype, query, query.bucket_s, now_us) }

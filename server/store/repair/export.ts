@@ -228,5 +228,5 @@ class Export {
 function makeEmpty(out_dir: string): void {
   mkdirSync(out_dir, { recursive: true, mode: 0o700 })
   if (readdirSync(out_dir).length === 0) return
-  throw new ServiceError('bad_setting', `${out_dir} holds files already; name a directory that is new or empty.`)
+  throw new ServiceError('bad_setting', `${out_dir} is not empty; name a new or an empty directory.`)
 }

@@ -68,7 +68,7 @@ describe('svc run', () => {
     const given = ['run', 'boiler', '--key', 'k', '--group', 'g', '--no-cache', '--no-wait']
     const plain = await against(t, { 'POST /runs/flows/boiler': replayed }, given)
     assert.deepEqual([plain.code, plain.stdout], [0, `${runId(1)}\n`])
-    assert.match(plain.stderr, /the key names run .* which is succeeded/)
+    assert.match(plain.stderr, /a run with this key exists: .*, succeeded/)
     assert.deepEqual(plain.requests[0]!.body, { cause: 'cli', idempotency_key: 'k', group: 'g', no_cache: true })
     const json = await against(t, { 'POST /runs/flows/boiler': replayed }, [...given, '--json'])
     assert.deepEqual(JSON.parse(json.stdout), runOf(1))
@@ -145,7 +145,7 @@ describe('svc run', () => {
   test('names the inputs that the engine refused', async t => {
     const { code, stderr } = await against(t, { 'POST /runs/flows/boiler': { refuse: 'bad_input' } }, ['run', 'boiler'])
     assert.equal(code, 3)
-    assert.match(stderr, /Bad input of a run.*\n.*body\.document: is odd/)
+    assert.match(stderr, /Wrong inputs for a run.*\n.*body\.document: is odd/)
   })
 })
 
@@ -208,7 +208,7 @@ describe('svc runs', () => {
     const text = await against(t, script, ['runs', 'diff', runId(1), runId(2)])
     assert.match(text.stdout, /^inputs\.model\.kind +a +b$/m)
     const same = await against(t, script, ['runs', 'diff', runId(1), runId(1)])
-    assert.match(same.stderr, /differ in nothing but their times/)
+    assert.match(same.stderr, /differ only in their times/)
   })
 })
 
@@ -297,7 +297,7 @@ describe('svc export', () => {
     const { code, stdout, stderr, requests } = await against(t, script, argv)
     assert.equal(code, 0, stderr)
     assert.ok(stdout === rows)
-    assert.match(stderr, /cut: the newest 10000 runs/)
+    assert.match(stderr, /incomplete: the newest 10000 runs/)
     assert.deepEqual(requests[0]!.query, {
       flow: 'boiler',
       format: 'jsonl',
@@ -334,7 +334,7 @@ describe('svc export', () => {
     const api = await ApiDouble.start(t, script)
     const { code, stderr } = await ended(svc(t, api, ['export', 'runs']))
     assert.equal(code, 1)
-    assert.match(stderr, /what came is not the whole/)
+    assert.match(stderr, /the file is incomplete/)
   })
 
   test('takes csv, jsonl and parquet and nothing else', async t => {
@@ -387,7 +387,7 @@ describe('svc flavors', () => {
     assert.deepEqual(put.requests[0]!.body, { cpus: 1.5, gpus: 0, ram: '2G' })
     const removed = await against(t, script, ['flavors', 'delete', 'gpu-small'])
     assert.equal(removed.code, 3)
-    assert.match(removed.stderr, /A node asks for the flavor/)
+    assert.match(removed.stderr, /The flavor is in use/)
   })
 })
 
@@ -439,6 +439,6 @@ test('svc status tells of runs, machines and nodes that wait', async t => {
   )
   assert.equal(code, 0)
   assert.match(stdout, /^runs +7, 3 queued or running$/m)
-  assert.match(stdout, /^machine +local: 1\.5 of 6 cores free, 1 of 2 cards, 8000 of 16000 MB; 1 hold$/m)
+  assert.match(stdout, /^machine +local: 1\.5 of 6 cores free, 1 of 2 cards, 8000 of 16000 MB; 1 claim$/m)
   assert.match(stdout, /^boiler\.train +1 +2026-01-02 00:00:05 +\S+ +8 cores 2 cards \(gpu-large\)$/m)
 })

@@ -151,7 +151,7 @@ describe('finding the engine', () => {
     mkdirSync(join(cwd, 'deep'))
     const { code, stderr } = await run(t, FIND, { cwd: join(cwd, 'deep'), environment: { SVC_TOKEN: 'mine' } })
     assert.equal(code, 2)
-    assert.match(stderr, /\.svc was found upward and belongs to another user/)
+    assert.match(stderr, /\.svc was found in a parent directory and belongs to another user/)
     assert.equal(api.requests.length, 0)
     assert.equal((await run(t, ['--data-dir', join(cwd, '.svc'), ...FIND], { cwd })).code, 0)
     assert.equal((await run(t, [...FIND, '--url', api.url], { cwd })).code, 0)
@@ -227,7 +227,7 @@ describe('an engine that is busy or breaks off', () => {
     })
     const { code, stderr } = await run(t, ['flows', 'list', '--url', api.url])
     assert.equal(code, 1)
-    assert.ok(stderr.includes(api.url) && stderr.includes('no engine'), stderr)
+    assert.ok(stderr.includes(api.url) && stderr.includes('not an engine'), stderr)
   })
 })
 

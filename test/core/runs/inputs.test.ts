@@ -103,8 +103,8 @@ describe('the values of a run', () => {
   test('each input without value or default is named', () => {
     const needed: RunInput[] = [...inputs, { name: 'there.x', dtype: 'image' }]
     assert.deepEqual(checkInputs(needed, {}, null, fits).errors, [
-      { loc: 'body.inputs.raw', msg: 'has neither a value nor a default (float)' },
-      { loc: 'body.inputs["there.x"]', msg: 'has neither a value nor a default (image)' },
+      { loc: 'body.inputs.raw', msg: 'needs a value: it has no default (float)' },
+      { loc: 'body.inputs["there.x"]', msg: 'needs a value: it has no default (image)' },
     ])
   })
 
@@ -200,5 +200,5 @@ test('of a request with very many inputs that the flow does not have the first h
   assert.deepEqual(unknownInputs(inputs, { x: 1, ...given(limits.ERROR_PLACES - 1) }), [])
   const errors = unknownInputs(inputs, { x: 1, ...given(1_000) })
   assert.equal(errors.length, limits.ERROR_PLACES)
-  assert.deepEqual(errors[0], { loc: 'body.inputs.k0', msg: 'is no input of the flow; it has x' })
+  assert.deepEqual(errors[0], { loc: 'body.inputs.k0', msg: 'is not an input of the flow; it has x' })
 })

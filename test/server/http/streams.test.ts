@@ -168,7 +168,7 @@ describe('an upload', () => {
     const client = await RawClient.open(served.port)
     const reply = await client.write(put(BOUND + 1)).closed()
     assert.deepEqual(reply.statuses, [413])
-    assert.match(reply.text, new RegExp(`passes the ${BOUND} bytes`))
+    assert.match(reply.text, new RegExp(`is larger than the ${BOUND} bytes`))
     assert.equal(streams.entered, entered)
   })
 

@@ -160,7 +160,7 @@ describe('every integer of a query is bounded on both sides', () => {
   })
 
   test('a member that stands there twice, or is no UTF-8, is refused', async () => {
-    assert.equal((await asking.problem('GET', '/flows?limit=1&limit=1')).errors[0]!.msg, 'stands there twice')
+    assert.equal((await asking.problem('GET', '/flows?limit=1&limit=1')).errors[0]!.msg, 'is given twice')
     assert.equal((await asking.problem('GET', '/flows?limit=%ff')).errors[0]!.loc, 'query')
   })
 })

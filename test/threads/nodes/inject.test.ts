@@ -54,7 +54,7 @@ describe('an inject node', () => {
     ])
     assert.deepEqual(refusal(once, { ports: { inputs: [{ ...port, message: 'given' }], outputs: [port] } }), [
       'validation',
-      'nodes[0].ports.inputs: an inject node reads nothing',
+      'nodes[0].ports.inputs: an inject node has no input ports',
     ])
     assert.deepEqual(refusal(once, { source: '' }), ['validation', 'nodes[0].source: an inject node has no source'])
   })

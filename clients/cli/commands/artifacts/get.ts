@@ -11,15 +11,15 @@ import { writeWhole } from '../../whole-file.ts'
 export function addArtifactsGet(artifacts: Command, context: Context): void {
   artifacts
     .command('get')
-    .description('fetch an artifact, and check that what came is what it is named for')
-    .argument('<digest>', 'sha256:<64 hex digits>, or the beginning of the digits')
-    .argument('[file]', 'the file to write; - or none: standard output')
+    .description('fetch an artifact, and check its digest')
+    .argument('<digest>', 'sha256:<64 hex digits>, or the first digits')
+    .argument('[file]', 'the file to write; - writes standard output (default: -)')
     .action(async (digest: string, file: string | undefined, _options: object, command: Command) => {
       const { output } = context
       const hex = /^(?:sha256:)?([0-9a-f]{4,64})$/.exec(digest)?.[1]
       if (hex === undefined)
         throw usage(
-          `${JSON.stringify(digest)} is no digest: "sha256:" and 64 hex digits are needed, or at least the first four of them.`,
+          `${JSON.stringify(digest)} is not a valid digest; expected "sha256:" and 64 hex digits, or at least the first four digits.`,
         )
       const { stream, length } = await connect(context, command).artifacts.get(digest)
       const transfer = new Transfer(output, 'fetched', length)
@@ -30,7 +30,10 @@ export function addArtifactsGet(artifacts: Command, context: Context): void {
         else await writeWhole(resolve(context.cwd, file), bytes, () => assertDigest(hash.copy().digest('hex'), hex))
       } catch (error) {
         if (error instanceof Failure || error instanceof ClientError) throw error
-        throw new Failure(EXIT.failed, `It broke off (${(error as Error).message}): what came is not the whole.`)
+        throw new Failure(
+          EXIT.failed,
+          `The download broke off (${(error as Error).message}): the file is incomplete. Try again.`,
+        )
       } finally {
         transfer.end()
       }

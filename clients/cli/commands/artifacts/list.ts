@@ -9,8 +9,8 @@ const SHOWN = 100
 export function addArtifactsList(artifacts: Command, context: Context): void {
   artifacts
     .command('list', { isDefault: true })
-    .description('the artifacts in the store, the newest first')
-    .option('--limit <count>', `print at most this many, ${SHOWN} when not given`, countOf('--limit'))
+    .description('list the stored artifacts, the newest first')
+    .option('--limit <count>', `print at most this many (default: ${SHOWN})`, countOf('--limit'))
     .option('--json', 'print JSON')
     .action(async (options: { limit?: number; json?: boolean }, command: Command) => {
       const { output } = context

@@ -39,8 +39,8 @@ export function addArtifactsPut(artifacts: Command, context: Context): void {
     .command('put')
     .description('store a file, and print its digest')
     .argument('<file>', 'the file; - reads standard input')
-    .option('--media-type <type>', 'such as image/png; when not given, what the ending of the file says')
-    .option('--meta <json>', 'an object that goes with the reference')
+    .option('--media-type <type>', 'the media type, such as image/png (default: by the file extension)')
+    .option('--meta <json>', 'a JSON object to store in the reference')
     .option('--json', 'print the whole reference as JSON')
     .action(async (file: string, options: PutOptions, command: Command) => {
       const { output } = context
@@ -65,7 +65,7 @@ export function addArtifactsPut(artifacts: Command, context: Context): void {
 function fileOf(path: string): { source: ByteSource; length: number | null } {
   try {
     const stats = statSync(path)
-    if (stats.isDirectory()) throw usage(`${path} is a directory: a file is needed.`)
+    if (stats.isDirectory()) throw usage(`${path} is a directory; name a file.`)
     // What is no regular file, such as a pipe, tells no length.
     return {
       source: () => createReadStream(path, { highWaterMark: 256 * 1024 }),
@@ -94,5 +94,5 @@ function metaOf(text: string): Record<string, unknown> {
     const meta = JSON.parse(text) as unknown
     if (typeof meta === 'object' && meta !== null && !Array.isArray(meta)) return meta as Record<string, unknown>
   } catch {}
-  throw usage(`--meta is ${JSON.stringify(text)}: a JSON object is needed.`)
+  throw usage(`--meta is ${JSON.stringify(text)}; expected a JSON object.`)
 }

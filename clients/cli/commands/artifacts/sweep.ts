@@ -5,7 +5,7 @@ import { bytes } from '../../output/figures.ts'
 export function addArtifactsSweep(artifacts: Command, context: Context): void {
   artifacts
     .command('sweep')
-    .description('remove what no run records, no live message names and nobody stored in the last hour')
+    .description('remove artifacts that no run and no live message uses, and that are older than an hour')
     .option('--json', 'print JSON')
     .action(async (options: { json?: boolean }, command: Command) => {
       const { output } = context
@@ -14,8 +14,8 @@ export function addArtifactsSweep(artifacts: Command, context: Context): void {
       const { stood_aside, seen, spared, recorded, held, removed, removed_bytes } = report
       output.note(`removed ${removed} artifacts, ${bytes(removed_bytes)}`)
       output.note(
-        `of ${seen} seen: ${spared} stored within the hour, ${recorded} recorded by runs, ${held} held by messages`,
+        `of ${seen} checked, kept: ${spared} stored in the last hour, ${recorded} used by runs, ${held} used by messages`,
       )
-      if (stood_aside) output.note('a run is in flight: the rest was left alone; try again when it has ended')
+      if (stood_aside) output.note('a run is in progress, so the rest was not checked; try again when it has ended')
     })
 }

@@ -9,7 +9,7 @@ import { table } from '../../output/table.ts'
 export function addArtifactsVerify(artifacts: Command, context: Context): void {
   artifacts
     .command('verify')
-    .description('read every artifact, and say which are no longer what they are named for')
+    .description('read every artifact, and list those whose content no longer fits their digest')
     .option('--json', 'print JSON')
     .action(async (options: { json?: boolean }, command: Command) => {
       const { output } = context
@@ -28,9 +28,9 @@ export function addArtifactsVerify(artifacts: Command, context: Context): void {
       if (options.json) output.json({ verified: last.verified, bytes: last.bytes, damaged })
       else if (damaged.length > 0) output.table(damagedTable(damaged, output.width))
       output.note(
-        `${last.verified} artifacts, ${bytes(last.bytes)}: ${damaged.length === 0 ? 'all whole' : `${damaged.length} damaged`}`,
+        `${last.verified} artifacts, ${bytes(last.bytes)}: ${damaged.length === 0 ? 'no damage' : `${damaged.length} damaged`}`,
       )
-      if (damaged.length > 0) throw new Failure(EXIT.failed, 'Store what is damaged again, from where it came.')
+      if (damaged.length > 0) throw new Failure(EXIT.failed, 'Store the damaged artifacts again from their source.')
     })
 }
 

@@ -17,17 +17,17 @@ interface ListOptions {
 export function addCascadesList(cascades: Command, context: Context): void {
   cascades
     .command('list', { isDefault: true })
-    .description('cascades, the newest first')
+    .description('list cascades, the newest first')
     .argument('[flow]', 'only those of this flow')
     .addOption(new Option('--status <status>', `only those that are ${STATUSES.join(', ')}`).choices(STATUSES))
-    .option('--limit <count>', `print at most this many, ${SHOWN} when not given`, countOf('--limit'))
+    .option('--limit <count>', `print at most this many (default: ${SHOWN})`, countOf('--limit'))
     .option('--json', 'print JSON')
     .action(async (flow: string | undefined, options: ListOptions, command: Command) => {
       const { output } = context
       const { status, limit = SHOWN } = options
       const list = await connect(context, command).cascades.list({ flow, status, limit })
       if (options.json) return output.json(list)
-      if (list.items.length === 0) return output.note('there are no such cascades; a published value starts one')
+      if (list.items.length === 0) return output.note('no cascades match; a published value starts one')
       output.table(
         table(
           list.items,

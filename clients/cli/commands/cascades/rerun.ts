@@ -4,7 +4,7 @@ import { type Context, connect } from '../../context.ts'
 export function addCascadesRerun(cascades: Command, context: Context): void {
   cascades
     .command('rerun')
-    .description('run an interrupted or failed cascade again, from the value that began it')
+    .description('run an interrupted or failed cascade again with the value that started it')
     .argument('<cascade>', 'its id')
     .option('--json', 'print JSON')
     .action(async (id: string, options: { json?: boolean }, command: Command) => {

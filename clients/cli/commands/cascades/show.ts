@@ -5,7 +5,7 @@ import { duration } from '../../output/figures.ts'
 export function addCascadesShow(cascades: Command, context: Context): void {
   cascades
     .command('show')
-    .description('one cascade: what started it, and what became of it')
+    .description('show a cascade: what started it, and how it ended')
     .argument('<cascade>', 'its id')
     .option('--json', 'print JSON')
     .action(async (id: string, options: { json?: boolean }, command: Command) => {

@@ -26,13 +26,13 @@ interface EventsOptions {
 export function addEvents(program: Command, context: Context): void {
   program
     .command('events')
-    .description('what happened in the engine, the newest last')
+    .description('print the events of the engine, the newest last')
     .option('--flow <name>', 'only events of this flow')
     .addOption(new Option('--type <type>', 'only events of this type, such as node_error').argParser(typeOf))
-    .option('--since <time>', 'only those from this time on, RFC 3339 with an offset')
-    .option('--limit <count>', `begin with at most this many, ${SHOWN} when not given`, countOf('--limit'))
-    .option('--follow', 'go on with what happens from now on, until Ctrl-C')
-    .option('--json', 'print a JSON document for each event, one a line')
+    .option('--since <time>', 'only events from this time on; RFC 3339 with an offset')
+    .option('--limit <count>', `print at most this many recorded events (default: ${SHOWN})`, countOf('--limit'))
+    .option('--follow', 'then print new events until Ctrl-C')
+    .option('--json', 'print one JSON document per line and event')
     .action(async (options: EventsOptions, command: Command) => {
       const find = () => engineOf(context, command)
       const show = shower(context.output, options)
@@ -43,7 +43,7 @@ export function addEvents(program: Command, context: Context): void {
       }
       if (options.follow) return follow(find, list, options, show, context.output)
       const events = await list()
-      if (events.length === 0) context.output.note('there are no such events')
+      if (events.length === 0) context.output.note('no events match')
       for (const event of events) show(event)
     })
 }
@@ -71,8 +71,8 @@ async function follow(
     },
     onFollowing: following.resolve,
     onLink: url => {
-      if (url === null) output.note('the connection is lost; trying again')
-      else if (wasLost) output.note(`connected again to ${url}; what happened meanwhile is in "svc events"`)
+      if (url === null) output.note('the connection was lost; reconnecting')
+      else if (wasLost) output.note(`connected again to ${url}; "svc events" lists the events in between`)
       wasLost ||= url === null
     },
     onFailure: error => {

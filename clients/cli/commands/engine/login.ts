@@ -13,7 +13,7 @@ interface LoginOptions {
 export function addLogin(program: Command, context: Context): void {
   program
     .command('login')
-    .description('sign in to an engine elsewhere; later commands find it')
+    .description('sign in to an engine on another machine; later commands use it')
     .argument('<address>', 'such as https://engine.example or http://192.168.0.10:8700')
     .option('--username <name>', 'the user; asked for on a terminal')
     .option('--password-file <path>', 'the file that holds the password, - for standard input; asked for on a terminal')
@@ -25,9 +25,9 @@ export function addLogin(program: Command, context: Context): void {
       const logins = new KeptLogins(context.environment)
       const expires_at = new Date(Date.now() + answer.expires_in * 1000).toISOString()
       logins.keep({ url, token: answer.access_token, expires_at })
-      context.output.note(`signed in at ${url} as ${username} until ${expires_at}; kept in ${logins.path}`)
+      context.output.note(`signed in at ${url} as ${username} until ${expires_at}; stored in ${logins.path}`)
       if (url.startsWith('http:') && !isLoopback(url)) {
-        context.output.note('the connection is not encrypted: anyone on the way could read the password')
+        context.output.note('the connection is not encrypted: others on the network could read the password')
       }
     })
 }

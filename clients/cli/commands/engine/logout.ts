@@ -9,15 +9,15 @@ import { KeptLogins } from '../../kept-logins.ts'
 export function addLogout(program: Command, context: Context): void {
   program
     .command('logout')
-    .description('sign out: the token that "svc login" kept ends at its engine and is forgotten here')
-    .argument('[address]', 'of the engine; the newest sign-in that is kept when not given')
+    .description('sign out: end the token of "svc login" at the engine, and remove it here')
+    .argument('[address]', 'the address of the engine (default: the newest sign-in)')
     .action(async (address?: string) => {
       const logins = new KeptLogins(context.environment)
       const url = address === undefined ? logins.list()[0]?.url : engineAddress(address, 'The address')
       const login = url === undefined ? undefined : logins.find(url)
       if (login === undefined) {
         throw usage(
-          `No sign-in ${url === undefined ? '' : `at ${url} `}is kept in ${logins.path}. Nothing is to be signed out.`,
+          `No sign-in ${url === undefined ? '' : `at ${url} `}is stored in ${logins.path}, so there is nothing to sign out.`,
         )
       }
       try {

@@ -13,9 +13,9 @@ export function addModules(program: Command, context: Context): void {
 function addModulesRefresh(modules: Command, context: Context): void {
   modules
     .command('refresh')
-    .description('load every body anew, with what it imports; nothing is installed')
+    .description('reload every body and its imports; installs nothing')
     .action(async (_options: object, command: Command) => {
       await connect(context, command).refreshModules()
-      context.output.note('every body is loaded anew')
+      context.output.note('all bodies are reloaded')
     })
 }

@@ -16,7 +16,7 @@ const FLOWS_READ = 1_000
 export function addStatus(program: Command, context: Context): void {
   program
     .command('status')
-    .description('how the engine is: version, uptime, runs, resources, threads, backlog, issues')
+    .description('show the state of the engine: version, uptime, runs, resources, threads, backlog, issues')
     .option('--json', 'print JSON')
     .action(async (options: { json?: boolean }, command: Command) => {
       const client = connect(context, command)
@@ -81,7 +81,7 @@ function figures(
     ['status', output.style(isOk ? 'green' : 'yellow', summary.status)],
     ['link', LINK],
     ['flows', `${flows.total}, ${flows.enabled} enabled, ${flows.with_issues} with issues`],
-    ['nodes', `${summary.nodes_down} down, ${summary.node_errors} with errors that nobody acknowledged`],
+    ['nodes', `${summary.nodes_down} down, ${summary.node_errors} with errors that are not acknowledged`],
     ['cascades', `${cascades.in_flight} in flight of ${cascades.limit}`],
     ...(runs === null ? [] : ([['runs', `${runs.total}, ${runs.live} queued or running`]] as [string, string][])),
     ...(resources?.machines ?? []).map((each): [string, string] => ['machine', machine(each)]),
@@ -97,15 +97,15 @@ function figures(
 const used = ({ class: name, bytes: taken, budget_bytes }: Summary['disk'][number]): string =>
   `${name} ${bytes(taken)}${budget_bytes === null ? '' : ` of ${bytes(budget_bytes)}`}`
 
-/** `local: 1.5 of 6 cores free, 2 of 2 cards, 7800 of 16000 MB; 3 hold` */
+/** `local: 1.5 of 6 cores free, 2 of 2 cards, 7800 of 16000 MB; 3 claims` */
 const machine = ({ machine, capacity, free, held }: WorkerResources['machines'][number]): string =>
-  `${machine}: ${free.cpus} of ${capacity.cpus} cores free, ${free.cards.length} of ${capacity.gpus} cards, ${Math.round(free.ram_mb)} of ${Math.round(capacity.ram_mb)} MB; ${held.length} hold`
+  `${machine}: ${free.cpus} of ${capacity.cpus} cores free, ${free.cards.length} of ${capacity.gpus} cards, ${Math.round(free.ram_mb)} of ${Math.round(capacity.ram_mb)} MB; ${held.length} ${held.length === 1 ? 'claim' : 'claims'}`
 
 const waiting = ({ waiting }: WorkerResources, width: number | undefined): string[] =>
   table(
     waiting,
     [
-      { title: 'waits', cell: ({ node }) => node },
+      { title: 'waiting node', cell: ({ node }) => node },
       { title: 'place', align: 'right', cell: ({ position }) => String(position) },
       { title: 'since', cell: ({ since }) => shortTime(since) },
       { title: 'run', cell: ({ run }) => run ?? '' },
@@ -130,7 +130,7 @@ const threads = (summary: Summary, width: number | undefined): string[] =>
       { title: 'state', cell: ({ state }) => state },
       { title: 'started', align: 'right', cell: ({ epoch }) => `${epoch}x` },
       { title: 'heap', align: 'right', cell: ({ heap_bytes }) => (heap_bytes === null ? '' : bytes(heap_bytes)) },
-      { title: 'runs now', cell: ({ node }) => node ?? '' },
+      { title: 'running', cell: ({ node }) => node ?? '' },
     ],
     width,
   )
@@ -152,7 +152,7 @@ const issues = (flows: readonly FlowSummary[], width: number | undefined): strin
   table(
     flows.flatMap(flow => flow.issues.map(issue => ({ flow: flow.name, ...issue }))),
     [
-      { title: 'issue of', cell: ({ flow, node }) => (node === null ? flow : `${flow}.${node}`) },
+      { title: 'issue in', cell: ({ flow, node }) => (node === null ? flow : `${flow}.${node}`) },
       { title: 'code', cell: ({ code, advisory }) => (advisory ? `${code} (advice)` : code) },
       { title: 'what', cell: ({ message }) => message },
     ],

@@ -4,7 +4,7 @@ import { type Context, connect } from '../../context.ts'
 export function addFlowsDelete(flows: Command, context: Context): void {
   flows
     .command('delete')
-    .description('end a flow and remove it; its history stays, so that flows restore brings it back')
+    .description('stop and remove a flow; its history is kept, so "svc flows restore" can bring it back')
     .argument('<name>', 'the flow')
     .action(async (name: string, _options: object, command: Command) => {
       await connect(context, command).flows.delete(name)

@@ -3,11 +3,11 @@ import { type Context, connect } from '../../context.ts'
 import { printSaved } from './put.ts'
 
 export const addFlowsEnable = (flows: Command, context: Context): void =>
-  add(flows.command('enable').description('let a flow run'), context, true)
+  add(flows.command('enable').description('enable a flow, so that it runs'), context, true)
 
 export const addFlowsDisable = (flows: Command, context: Context): void =>
   add(
-    flows.command('disable').description('stop a flow and what runs in it; its values, its state and its queue stay'),
+    flows.command('disable').description('stop a flow and its executions; its values, state and queue are kept'),
     context,
     false,
   )

@@ -25,8 +25,8 @@ export function addFlowsHistory(flows: Command, context: Context): void {
     .command('history')
     .description("a flow's commits, the newest first; with a commit, what it changed")
     .argument('<name>', 'the flow')
-    .argument('[commit]', 'the commit, or the first characters of it')
-    .option('--limit <count>', `print at most this many, ${SHOWN} when not given`, countOf('--limit'))
+    .argument('[commit]', 'the commit, or its first characters')
+    .option('--limit <count>', `print at most this many (default: ${SHOWN})`, countOf('--limit'))
     .option('--json', 'print JSON')
     .action(async (name: string, commit: string | undefined, options: HistoryOptions, command: Command) => {
       const { output } = context

@@ -7,7 +7,7 @@ import { table } from '../../output/table.ts'
 export function addFlowsList(flows: Command, context: Context): void {
   flows
     .command('list', { isDefault: true })
-    .description('the flows of the engine, by name')
+    .description('list the flows by name')
     .option('--limit <count>', 'print at most this many', countOf('--limit'))
     .option('--json', 'print JSON')
     .action(async (options: { limit?: number; json?: boolean }, command: Command) => {

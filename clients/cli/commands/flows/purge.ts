@@ -4,7 +4,7 @@ import { type Context, connect } from '../../context.ts'
 export function addFlowsPurge(flows: Command, context: Context): void {
   flows
     .command('purge')
-    .description('drop what waits in a flow; what runs goes on')
+    .description('drop all waiting items of a flow; running executions continue')
     .argument('<name>', 'the flow')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  svc flows purge boiler')

@@ -18,11 +18,11 @@ interface PutOptions {
 export function addFlowsPut(flows: Command, context: Context): void {
   flows
     .command('put')
-    .description('save a flow: make it, or replace it')
+    .description('save a flow: create or replace it')
     .argument('<name>', 'the flow')
-    .argument('<file>', 'its document in JSON, what flows get --json printed, or a folder; - reads standard input')
-    .option('--message <text>', 'why, for the history')
-    .option('--base-version <version>', 'refuse when the flow is at another version', countOf('--base-version'))
+    .argument('<file>', 'a flow document in JSON, the output of flows get --json, or a folder; - reads standard input')
+    .option('--message <text>', 'the reason for the change, for the history')
+    .option('--base-version <version>', 'refuse the save when the flow has another version', countOf('--base-version'))
     .option('--json', 'print JSON')
     .action(async (name: string, file: string, options: PutOptions, command: Command) => {
       const document = isFolder(context, file)
@@ -70,7 +70,7 @@ function parseFile(file: string, content: string): unknown {
   try {
     return JSON.parse(content)
   } catch (error) {
-    throw usage(`${file === '-' ? 'Standard input' : file} is no JSON (${(error as Error).message}).`)
+    throw usage(`${file === '-' ? 'Standard input' : file} is not valid JSON (${(error as Error).message}).`)
   }
 }
 

@@ -5,7 +5,7 @@ import { printSaved } from './put.ts'
 export function addFlowsRename(flows: Command, context: Context): void {
   flows
     .command('rename')
-    .description('rename a flow, and rewrite what other flows say of its messages')
+    .description('rename a flow, and update the other flows that read its messages')
     .argument('<name>', 'the flow')
     .argument('<to>', 'its new name')
     .option('--json', 'print JSON')

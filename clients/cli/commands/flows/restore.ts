@@ -6,9 +6,9 @@ import { printSaved } from './put.ts'
 export function addFlowsRestore(flows: Command, context: Context): void {
   flows
     .command('restore')
-    .description('save a flow again as it was at a commit')
+    .description('save a flow as it was at an earlier commit')
     .argument('<name>', 'the flow')
-    .argument('<commit>', 'the commit, or the first characters of it')
+    .argument('<commit>', 'the commit, or its first characters')
     .option('--json', 'print JSON')
     .action(async (name: string, start: string, options: { json?: boolean }, command: Command) => {
       const client = connect(context, command)

@@ -20,9 +20,9 @@ export function addFlowsSet(flows: Command, context: Context): void {
     .description('change one setting of a node, and save the flow')
     .argument('<name>', 'the flow')
     .argument('<node.setting>', "the node's id and the setting, such as smooth.window")
-    .argument('<value>', 'the value: JSON, or else a string as it is')
-    .option('--string', 'take the value as a string even when it reads as JSON')
-    .option('--message <text>', 'why, for the history')
+    .argument('<value>', 'the value: JSON; anything else is taken as a string')
+    .option('--string', 'take the value as a string even when it is valid JSON')
+    .option('--message <text>', 'the reason for the change, for the history')
     .option('--json', 'print JSON')
     .action(async (name: string, path: string, given: string, options: SetOptions, command: Command) => {
       const dot = path.indexOf('.')

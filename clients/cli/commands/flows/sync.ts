@@ -36,12 +36,12 @@ export function addSync(program: Command, context: Context): void {
   program
     .command('sync')
     .description('upload the flows that are declared in code')
-    .argument('[files...]', 'the modules that export them; those of the nearest folder "flows" when none is named')
+    .argument('[files...]', 'the modules that export them (default: those in the nearest folder "flows")')
     .option('--diff', 'show what would change, and change nothing')
-    .option('--force', 'write over bodies that were edited by hand')
+    .option('--force', 'overwrite bodies that were edited by hand')
     .option(
       '--timeout <seconds>',
-      `give a module so long to load, ${limits.SYNC_MODULE_S} when not given`,
+      `how long a module may take to load (default: ${limits.SYNC_MODULE_S})`,
       countOf('--timeout'),
     )
     .option('--json', 'print JSON')
@@ -70,13 +70,13 @@ function tellModules({ output }: Context, answers: readonly ReadAnswer[], isName
   for (const { file, flows, printed, failure } of answers) {
     if (printed !== '') output.note(`${file} printed:\n${printed}`)
     if (failure !== null) failed.push(`${file}: ${failure}`)
-    else if (isNamed && flows.length === 0) failed.push(`${file}: it exports no flow.`)
+    else if (isNamed && flows.length === 0) failed.push(`${file} exports no flow.`)
   }
   const count = answers.reduce((sum, { flows }) => sum + flows.length, 0)
   if (failed.length === 0 && count > 0) return null
   const broken = new Failure(
     EXIT.failed,
-    failed.length === 0 ? 'No module exports a flow.' : 'Not every module gave its flows.',
+    failed.length === 0 ? 'No module exports a flow.' : 'Some modules could not be read.',
     failed,
   )
   if (count === 0) throw broken
@@ -93,7 +93,7 @@ function sourceOf(
   const untracked = [...new Set(answers.flatMap(({ files }) => files))].filter(file => !tracked.has(file)).sort()
   if (untracked.length > 0)
     output.note(
-      `git does not track ${untracked.join(', ')}: neither the code digest of a run nor the stage cache sees a change of what it does not track. "git add" it.`,
+      `git does not track ${untracked.join(', ')}, so the code digest of runs and the stage cache ignore changes there. Add with "git add".`,
     )
   return {
     root,
@@ -109,7 +109,7 @@ function dataDirectory(root: string, { data_dir }: FoundEngine): string {
   const real = realpathSync(data_dir)
   if (!relative(root, real).startsWith('..')) return real
   throw usage(
-    `The engine keeps its data in ${real}, outside of the repository ${root}: its bodies cannot import from there. Start one in the repository, with "svc serve".`,
+    `The engine keeps its data in ${real}, outside of the repository ${root}, so its bodies cannot import code from there. Start an engine in the repository with "svc serve".`,
   )
 }
 
@@ -143,7 +143,7 @@ function showPlans({ output }: Context, plans: readonly SyncPlan[]): void {
   for (const plan of plans) printPlan(output, plan)
   const edits = plans.flatMap(plan => plan.hand_edits)
   if (edits.length > 0)
-    output.note(['A sync would stop here, unless forced:', ...edits.map(edit => `  ${edit}`)].join('\n'))
+    output.note(['A sync would stop here without --force:', ...edits.map(edit => `  ${edit}`)].join('\n'))
 }
 
 /** Stops before anything is written when something would be lost. Ends with a refresh: threads keep the files that they loaded. */
@@ -152,7 +152,7 @@ async function sync(context: Context, client: Client, plans: readonly SyncPlan[]
   if (edits.length > 0)
     throw new Failure(
       EXIT.refused,
-      'Nothing was written, because it would write over what was done by hand. Take that over into the code, or give --force.',
+      'Nothing was written, because it would overwrite changes made by hand. Copy these changes into the code, or give --force.',
       edits,
     )
   const done: Synced[] = []

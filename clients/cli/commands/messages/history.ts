@@ -22,21 +22,25 @@ export function addHistory(program: Command, context: Context): void {
     .argument('<message>', 'the message, <flow>.<message>')
     .option('--since <time>', 'from this time on, RFC 3339 with an offset')
     .option('--until <time>', 'before this time')
-    .option('--bucket <seconds>', 'one line for so many seconds: count, least, greatest, mean', numberOf('--bucket'))
-    .option('--limit <count>', `print at most this many of the newest, ${SHOWN} when not given`, countOf('--limit'))
+    .option(
+      '--bucket <seconds>',
+      'print one line per this many seconds: count, minimum, maximum, mean',
+      numberOf('--bucket'),
+    )
+    .option('--limit <count>', `print at most this many of the newest (default: ${SHOWN})`, countOf('--limit'))
     .option('--json', 'print JSON')
     .action(async (name: string, options: HistoryOptions, command: Command) => {
       const { output } = context
       const { since, until, bucket, limit = SHOWN } = options
       const history = await connect(context, command).messages.history(name, { since, until, limit, bucket_s: bucket })
       if (options.json) return output.json(history)
-      if (history.items.length === 0) return output.note(`${name} has no values in this window`)
+      if (history.items.length === 0) return output.note(`${name} has no values in this time range`)
       output.table(
         history.bucket_s === null
           ? pointsTable(history.items as HistoryPoint[], output.width)
           : binsTable(history.items as HistoryBin[], output.width),
       )
-      if (history.truncated) output.note('there are older ones; --limit shows more, --until goes back')
+      if (history.truncated) output.note('there are older values; --limit shows more, --until shows earlier ones')
     })
 }
 

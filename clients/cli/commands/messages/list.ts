@@ -7,7 +7,7 @@ import { table } from '../../output/table.ts'
 export function addMessagesList(messages: Command, context: Context): void {
   messages
     .command('list', { isDefault: true })
-    .description('messages with their latest values')
+    .description('list messages with their latest values')
     .argument('[flow]', 'only those of this flow')
     .option('--limit <count>', 'print at most this many', countOf('--limit'))
     .option('--json', 'print JSON')
@@ -18,7 +18,7 @@ export function addMessagesList(messages: Command, context: Context): void {
         ...(options.limit === undefined ? {} : { most: options.limit }),
       })
       if (options.json) return output.json(list)
-      if (list.items.length === 0) return output.note('there are no messages; a flow that is saved declares them')
+      if (list.items.length === 0) return output.note('there are no messages; save a flow that declares some')
       output.table(
         table(
           list.items,

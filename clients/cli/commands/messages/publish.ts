@@ -15,8 +15,8 @@ export function addPublish(program: Command, context: Context): void {
     .command('publish')
     .description('publish a value of a message')
     .argument('<name>', 'the message, <flow>.<message>')
-    .argument('<value>', 'the value: JSON, or else a string as it is; - reads standard input')
-    .option('--string', 'take the value as a string even when it reads as JSON')
+    .argument('<value>', 'the value: JSON; anything else is taken as a string; - reads standard input')
+    .option('--string', 'take the value as a string even when it is valid JSON')
     .option('--durable', 'wait until the value is on disk')
     .option('--json', 'print JSON')
     .action(async (name: string, given: string, options: PublishOptions, command: Command) => {

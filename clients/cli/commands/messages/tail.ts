@@ -28,10 +28,10 @@ interface View {
 export function addTail(program: Command, context: Context): void {
   program
     .command('tail')
-    .description('follow messages live: a table on a terminal, else a line for each value')
-    .argument('[names...]', 'messages (<flow>.<message>) and flows; every flow when none is given')
+    .description('follow messages live: a table on a terminal, otherwise one line per value')
+    .argument('[names...]', 'messages (<flow>.<message>) and flows (default: all flows)')
     .option('--count <count>', 'end after this many values', countOf('--count'))
-    .option('--json', 'print a JSON document for each value, one a line')
+    .option('--json', 'print one JSON document per line and value')
     .action(async (names: string[], options: TailOptions, command: Command) => {
       const bad = names.find(name => !isName(name) && !isQualified(name))
       if (bad !== undefined) throw usage(`${bad} is neither a flow nor a <flow>.<message>.`)
@@ -95,7 +95,7 @@ function notes(output: Context['output']): Pick<View, 'link' | 'notice'> {
   let wasLost = false
   return {
     link: url => {
-      if (url === null) output.note('the connection is lost; trying again')
+      if (url === null) output.note('the connection was lost; reconnecting')
       else if (wasLost) output.note(`connected again to ${url}`)
       wasLost = url === null
     },

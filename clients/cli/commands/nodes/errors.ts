@@ -14,7 +14,7 @@ export function addNodesErrors(nodes: Command, context: Context): void {
     .command('errors')
     .description("a node's last failed executions, the newest first, with the inputs that failed")
     .argument('<flow.node>', 'the node')
-    .option('--limit <count>', `print at most this many, ${SHOWN} when not given`, countOf('--limit'))
+    .option('--limit <count>', `print at most this many (default: ${SHOWN})`, countOf('--limit'))
     .option('--json', 'print JSON')
     .action(async (node: string, options: { limit?: number; json?: boolean }, command: Command) => {
       const { output } = context

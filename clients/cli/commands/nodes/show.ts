@@ -11,7 +11,7 @@ const ERRORS_SHOWN = 5
 export function addNodesShow(nodes: Command, context: Context): void {
   nodes
     .command('show')
-    .description('one live node: latencies of the node and of the wires to it, counts, last errors')
+    .description('show a live node: latencies of the node and its wires, counts, last errors')
     .argument('<flow.node>', 'the node')
     .option('--json', 'print the node with its errors as JSON')
     .action(async (name: string, options: { json?: boolean }, command: Command) => {

@@ -12,7 +12,7 @@ export function addRunsTag(runs: Command, context: Context): void {
     .description('add tags to a run, or remove some')
     .argument('<run>', 'its id')
     .argument('[tag...]', 'tags to add')
-    .option('-r, --remove <tag>', 'a tag to remove, may be given again', collected)
+    .option('-r, --remove <tag>', 'a tag to remove; may be repeated', collected)
     .action(async (id: string, added: string[], { remove = [] }: { remove?: string[] }, command: Command) => {
       if (added.length + remove.length === 0) throw usage('Give a tag to add, or --remove <tag>.')
       const change = { add_tags: added, remove_tags: remove }

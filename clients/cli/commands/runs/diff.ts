@@ -14,9 +14,9 @@ interface Difference {
 export function addRunsDiff(runs: Command, context: Context): void {
   runs
     .command('diff')
-    .description('how two runs differ: flow, code, inputs, nodes, results')
-    .argument('<a>', 'the id of one')
-    .argument('<b>', 'the id of the other')
+    .description('compare two runs: flow, code, inputs, nodes, results')
+    .argument('<a>', 'the id of the first run')
+    .argument('<b>', 'the id of the second run')
     .option('--json', 'print JSON')
     .action(async (a: string, b: string, options: { json?: boolean }, command: Command) => {
       const { output } = context
@@ -24,7 +24,7 @@ export function addRunsDiff(runs: Command, context: Context): void {
       const facts = async (id: string) => factsOf(await client.runs.get(id), (await client.runs.nodes(id)).items)
       const found = differences(...(await Promise.all([facts(a), facts(b)])))
       if (options.json) return output.json({ a, b, differences: found })
-      if (found.length === 0) return output.note('the runs differ in nothing but their times')
+      if (found.length === 0) return output.note('the runs differ only in their times')
       output.table(
         table(
           found,

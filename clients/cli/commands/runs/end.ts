@@ -6,13 +6,13 @@ import { type Context, connect } from '../../context.ts'
 export function addRunsCancel(runs: Command, context: Context): void {
   runs
     .command('cancel')
-    .description('cancel runs that wait or execute; a body gets ten seconds to end')
+    .description('cancel queued and running runs; a running body has ten seconds to end')
     .argument('<run...>', 'their ids')
     .action(async (ids: string[], _options: object, command: Command) => {
       const client = connect(context, command)
       for (const id of ids) {
         const { status } = await client.runs.cancel(id)
-        context.output.note(status === 'cancelled' ? `run ${id} is cancelled` : `run ${id} ends`)
+        context.output.note(status === 'cancelled' ? `run ${id} is cancelled` : `run ${id} is being cancelled`)
       }
     })
 }

@@ -21,10 +21,10 @@ export function addExport(program: Command, context: Context): void {
   const exports = program
     .command('export')
     .helpCommand(false)
-    .description('runs and their metrics as csv, jsonl or Parquet')
-  addForm(exports.command('metrics').description('a row per run, metric and step'))
+    .description('export runs and their metrics as csv, jsonl or Parquet')
+  addForm(exports.command('metrics').description('export metrics: one row per run, metric and step'))
     .option('--name <name>', 'only this metric, <flow>.<node>.<name>')
-    .option('--stride <count>', 'every so manieth point of each series', countOf('--stride'))
+    .option('--stride <count>', 'only every n-th point of each series', countOf('--stride'))
     .action(
       async (flow: string | undefined, options: FormOptions & { name?: string; stride?: number }, command: Command) => {
         if (options.list) return list(context, flow, options, command)
@@ -39,9 +39,13 @@ export function addExport(program: Command, context: Context): void {
         )
       },
     )
-  addForm(exports.command('runs').description('a row per run: inputs that vary, numbers of the result, metrics'))
-    .option('--metrics <names>', 'metrics with a column each, with commas between them')
-    .option('--columns <names>', `further columns, with commas between them: ${EXPORT_RUN_COLUMNS.join(', ')}`)
+  addForm(
+    exports
+      .command('runs')
+      .description('export runs: one row per run with inputs that vary, numbers of the result, metrics'),
+  )
+    .option('--metrics <names>', 'the metrics to add as columns, separated by commas')
+    .option('--columns <names>', `more columns, separated by commas: ${EXPORT_RUN_COLUMNS.join(', ')}`)
     .action(
       async (
         flow: string | undefined,
@@ -71,22 +75,22 @@ function columnsOf(text: string | undefined): ExportRunColumn[] {
 
 const addForm = (command: Command): Command =>
   addSelection(command)
-    .option('--list', 'print the names of the metrics that the runs carry, and nothing else')
-    .option('--format <format>', 'csv, jsonl or parquet; csv when not given')
-    .option('-o, --output <file>', 'the file to write; standard output when not given')
-    .option('--raw', 'csv: leave cells as they are that a spreadsheet would take for a formula')
+    .option('--list', 'print only the names of the metrics of these runs')
+    .option('--format <format>', 'csv, jsonl or parquet (default: csv)')
+    .option('-o, --output <file>', 'the file to write (default: standard output)')
+    .option('--raw', 'csv: do not escape cells that a spreadsheet would read as a formula')
 
 function formOf({ output }: Context, { format, raw, output: file }: FormOptions): ExportForm {
   if (format !== undefined && format !== 'csv' && format !== 'jsonl' && format !== 'parquet')
-    throw usage(`--format is ${JSON.stringify(format)}: csv, jsonl or parquet is needed.`)
+    throw usage(`--format is ${JSON.stringify(format)}; expected csv, jsonl or parquet.`)
   if (format === 'parquet' && file === undefined && output.isTerminal)
-    throw usage('Parquet is no text: name a file with -o, or send it down a pipe.')
+    throw usage('Parquet is a binary format: name a file with -o, or write to a pipe.')
   return { ...(format === undefined ? {} : { format }), ...(raw ? { raw } : {}) }
 }
 
 async function list(context: Context, flow: string | undefined, options: FormOptions, command: Command): Promise<void> {
   const { items } = await connect(context, command).metrics.names(selectionOf(flow, options))
-  if (items.length === 0) context.output.note('these runs carry no metrics')
+  if (items.length === 0) context.output.note('these runs have no metrics')
   else context.output.raw(items.join('\n'))
 }
 
@@ -96,7 +100,11 @@ async function write({ output, cwd }: Context, options: FormOptions, { stream, t
     else await writeWhole(resolve(cwd, options.output), stream)
   } catch (error) {
     if (error instanceof ClientError || error instanceof Failure) throw error
-    throw new Failure(EXIT.failed, `The export broke off (${(error as Error).message}): what came is not the whole.`)
+    throw new Failure(
+      EXIT.failed,
+      `The export broke off (${(error as Error).message}): the file is incomplete. Run it again.`,
+    )
   }
-  if (truncated !== null) output.note(`the selection was cut: ${truncated}; narrow it with --since and --before`)
+  if (truncated !== null)
+    output.note(`the export is incomplete: ${truncated}; select fewer runs with --since and --before`)
 }

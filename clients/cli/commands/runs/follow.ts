@@ -7,8 +7,8 @@ import { eventText, outcome } from '../../output/run-text.ts'
 export function addRunsFollow(runs: Command, context: Context): void {
   runs
     .command('follow')
-    .description('tell what happens in a run until it has ended; Ctrl-C leaves the run to itself')
-    .argument('<run>', 'its id, or the short one of the list')
+    .description('print the progress of a run until it has ended; Ctrl-C stops following, not the run')
+    .argument('<run>', 'its id, or the short id from the list')
     .action(async (text: string, _options: object, command: Command) => {
       const { output } = context
       const { runs } = connect(context, command)

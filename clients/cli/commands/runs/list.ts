@@ -11,8 +11,8 @@ const SHOWN = 20
 const PAGE = 500
 
 export function addRunsList(runs: Command, context: Context): void {
-  addSelection(runs.command('list', { isDefault: true }).description('runs, the newest first'))
-    .option('--limit <count>', `print at most this many, ${SHOWN} when not given`, countOf('--limit'))
+  addSelection(runs.command('list', { isDefault: true }).description('list runs, the newest first'))
+    .option('--limit <count>', `print at most this many (default: ${SHOWN})`, countOf('--limit'))
     .option('--json', 'print JSON')
     .action(
       async (
@@ -28,7 +28,7 @@ export function addRunsList(runs: Command, context: Context): void {
         const items: RunSummary[] = []
         for await (const run of client.runs.list(selection, Math.min(most, PAGE))) if (items.push(run) >= most) break
         if (options.json) return output.json({ items, count, counts })
-        if (items.length === 0) return output.note('there are no such runs; start one with "svc run <flow>"')
+        if (items.length === 0) return output.note('no runs match; start one with "svc run <flow>"')
         output.table(runsTable(items, output.width))
         if (count > items.length) output.note(`${items.length} of ${count}; --limit shows more`)
       },

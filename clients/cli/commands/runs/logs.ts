@@ -19,13 +19,13 @@ interface LogsOptions {
 export function addRunsLogs(runs: Command, context: Context): void {
   runs
     .command('logs')
-    .description('what the bodies of a run have logged and printed')
-    .argument('<run>', 'its id, or the short one of the list')
-    .option('--follow', 'go on with lines as they come, until the run has ended')
-    .option('--after <seq>', 'the lines behind this one', wholeOf('--after'))
-    .option('--node <node>', 'the lines of this node alone')
-    .addOption(new Option('--level <level>', 'the lines that are at least so bad').choices(LEVELS))
-    .option('--json', 'print a JSON document for each line')
+    .description('print the log of a run: what its bodies logged and printed')
+    .argument('<run>', 'its id, or the short id from the list')
+    .option('--follow', 'then print new lines until the run has ended')
+    .option('--after <seq>', 'only lines after this number', wholeOf('--after'))
+    .option('--node <node>', 'only lines of this node')
+    .addOption(new Option('--level <level>', 'only lines of this level or a more severe one').choices(LEVELS))
+    .option('--json', 'print one JSON document per line')
     .action(async (text: string, options: LogsOptions, command: Command) => {
       const client = connect(context, command)
       const { after, node, level } = options
@@ -41,7 +41,7 @@ export function addRunsLogs(runs: Command, context: Context): void {
       const lines = options.follow ? client.runs.followLog(id, selection) : client.runs.log(id, selection)
       for await (const line of lines) print(line)
       const { dropped } = await client.runs.logPage(id, { after: Number.MAX_SAFE_INTEGER })
-      if (dropped > 0) output.note(`${dropped} lines were not kept: they were over the bounds of the run`)
+      if (dropped > 0) output.note(`${dropped} lines were dropped: the log of the run was over its bound`)
     })
 }
 

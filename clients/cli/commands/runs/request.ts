@@ -26,9 +26,9 @@ export const addRequestOptions = (
   },
 ): Command =>
   command
-    .option('--seed <number>', 'recorded, and given to an input named seed', wholeOf('--seed'))
+    .option('--seed <number>', 'the seed to record; also the value of an input named seed', wholeOf('--seed'))
     .option('--timeout <seconds>', texts.timeout, numberOf('--timeout'))
-    .option('--no-cache', 'run every node, whatever the stage cache holds')
+    .option('--no-cache', 'run every node, and do not use the stage cache')
     .option('--group <name>', texts.group)
     .option('--key <text>', texts.key)
     .option('--tag <name>', texts.tag, collected)

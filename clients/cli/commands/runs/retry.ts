@@ -8,9 +8,9 @@ import { usage } from '../../failure.ts'
 export function addRetry(program: Command, context: Context): void {
   program
     .command('retry')
-    .description('run again what failed or was cancelled: one run, or all of a group')
+    .description('run failed and cancelled runs again: one run, or all of a group')
     .argument('[run]', 'the id of the run')
-    .option('--group <name>', 'every run of this group that did not succeed and was not run again since')
+    .option('--group <name>', 'all runs of this group that did not succeed and were not retried since')
     .option('--json', 'print the new runs as JSON')
     .action(async (id: string | undefined, options: { group?: string; json?: boolean }, command: Command) => {
       if ((id === undefined) === (options.group === undefined)) throw usage('Give the id of a run, or --group.')

@@ -24,18 +24,18 @@ export function addRun(program: Command, context: Context): void {
     .command('run')
     .description('run a flow once, as a recorded batch run, and wait for its end; Ctrl-C cancels it')
     .argument('<flow>', 'the flow')
-    .option('-p, --param <name=value>', 'the value of an input, may be given again: JSON, or else the text', givenInput)
+    .option('-p, --param <name=value>', 'the value of an input, as JSON or text; may be repeated', givenInput)
   addRequestOptions(run, {
     timeout: 'fail the run when it takes longer',
     group: 'the group that the run belongs to',
-    key: 'an idempotency key: a repeat with it finds the same run',
-    tag: 'a name to find the run by, may be given again',
-    note: 'a text that is kept with the run',
+    key: 'an idempotency key: a second call with it returns the same run',
+    tag: 'a name to find the run by, may be repeated',
+    note: 'a text to store with the run',
   })
   run
-    .option('--follow', 'tell on standard error what happens in the run')
-    .option('--local', 'run it in an engine in this process, which ends with it')
-    .option('--no-wait', 'print the id and leave the run to itself')
+    .option('--follow', 'print the progress of the run on standard error')
+    .option('--local', 'run it in an engine inside this process, without a server')
+    .option('--no-wait', 'print the id, and do not wait for the end')
     .option('--json', 'print the run as JSON')
     .action(async (flow: string, options: RunOptions, command: Command) => {
       if (options.local && !options.wait) throw usage('--local always waits: leave --no-wait out.')
@@ -80,7 +80,7 @@ async function runOnce(
     flow,
     requestOf({ ...options, key }, options.param, originCommit(context.cwd)),
   )
-  if (replayed && options.key !== undefined) context.output.note(`the key names run ${run.id}, which is ${run.status}`)
+  if (replayed && options.key !== undefined) context.output.note(`a run with this key exists: ${run.id}, ${run.status}`)
   if (!options.wait) return run
   try {
     return options.follow ? await follow(context, client, run, signal) : await wait(context, client, run, signal)
@@ -109,7 +109,7 @@ async function follow({ output }: Context, client: Client, { id }: Run, signal: 
 
 /** The run when it has ended by itself meanwhile, else the end of the command. */
 async function cancel({ output }: Context, client: Client, { id }: Run, { local }: RunOptions): Promise<Run> {
-  output.note(`cancelling run ${id}; Ctrl-C again ${local ? 'ends the engine' : 'leaves it to itself'}`)
+  output.note(`cancelling run ${id}; Ctrl-C again ${local ? 'ends the engine' : 'stops waiting'}`)
   try {
     await client.runs.cancel(id)
   } catch (error) {

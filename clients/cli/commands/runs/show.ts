@@ -10,8 +10,8 @@ import { printable } from '../../output/text.ts'
 export function addRunsShow(runs: Command, context: Context): void {
   runs
     .command('show')
-    .description('one run: what it was given, what its nodes did, what it made')
-    .argument('<run>', 'its id, or the short one of the list')
+    .description('show a run: its inputs, its nodes, its results')
+    .argument('<run>', 'its id, or the short id from the list')
     .option('--json', 'print the run with its nodes as JSON')
     .action(async (id: string, options: { json?: boolean }, command: Command) => {
       const { output } = context

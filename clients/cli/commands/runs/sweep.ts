@@ -28,7 +28,7 @@ export function addSweep(program: Command, context: Context): void {
     .command('sweep')
     .description('run a flow for every combination of values; a repeat starts only what is missing or failed')
     .argument('<flow>', 'the flow')
-    .option('--param <name=v1,v2>', 'the values of an input, may be given again: each JSON, or else text', givenList)
+    .option('--param <name=v1,v2>', 'the values of an input, each as JSON or text; may be repeated', givenList)
   addRequestOptions(sweep, {
     timeout: 'fail a run that takes longer',
     group:
@@ -38,8 +38,8 @@ export function addSweep(program: Command, context: Context): void {
     key: 'part of every key: with another text, every run is another one',
   })
   sweep
-    .option('--dry-run', 'start nothing; print what would be started')
-    .option('--no-wait', 'start the runs and leave them to themselves')
+    .option('--dry-run', 'start nothing; print the runs that would be started')
+    .option('--no-wait', 'start the runs, and do not wait for their end')
     .option('--json', 'print JSON')
     .action(async (flow: string, options: SweepOptions, command: Command) => {
       if (options.param === undefined) throw usage('Give at least one --param <name>=<v1>,<v2>.')
@@ -101,10 +101,10 @@ async function startAndWait(
 /** The runs that were started here; those that were there before belong to somebody else. */
 async function cancel({ output }: Context, client: Client, entries: readonly Entry[]): Promise<never> {
   const ours = entries.filter(entry => entry.is_started && !hasEnded(entry.run!))
-  output.note(`cancelling ${ours.length} runs; Ctrl-C again leaves them to themselves`)
+  output.note(`cancelling ${ours.length} runs; Ctrl-C again stops waiting`)
   // One that has ended meanwhile refuses, and that is as good.
   await eachOf(ours, null, entry => client.runs.cancel(entry.run!.id).catch(() => {}))
-  throw new Failure(EXIT.interrupted, `Interrupted; the same sweep again starts what is missing.`)
+  throw new Failure(EXIT.interrupted, `Interrupted; repeat the same sweep to start the missing runs.`)
 }
 
 /** So many at once, in order. After a failure, or the signal, what is under way is ended and nothing new is begun. */
@@ -143,7 +143,10 @@ function print({ output }: Context, group: string, entries: readonly Entry[], op
   output.note(`${started} of ${entries.length} runs ${verb}, group ${group}`)
   const failed = options.wait && !options.dryRun ? entries.filter(({ run }) => run!.status !== 'succeeded') : []
   if (failed.length > 0)
-    throw new Failure(EXIT.failed, `${failed.length} of ${entries.length} runs did not succeed; "svc runs show <run>".`)
+    throw new Failure(
+      EXIT.failed,
+      `${failed.length} of ${entries.length} runs did not succeed; see "svc runs show <run>".`,
+    )
 }
 
 const sweepTable = (entries: readonly Entry[], options: SweepOptions, width: number | undefined): string[] =>

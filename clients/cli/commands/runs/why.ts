@@ -6,7 +6,7 @@ import { printable } from '../../output/text.ts'
 export function addWhy(program: Command, context: Context): void {
   program
     .command('why')
-    .description('how a node of a run came by its outputs: from which run, or what changed since the nearest one')
+    .description('explain why a node of a run was cached, or what changed so that it ran')
     .argument('<run>', 'the id of the run')
     .argument('<node>', 'the id of the node')
     .option('--json', 'print JSON')

@@ -135,7 +135,7 @@ test('everything that a user made is exported: flows with their history, runs wi
 
   const again = await svc(t, 'repair', out, '--data-dir', data_dir)
   assert.equal(again.code, EXIT.refused)
-  assert.match(again.stderr, /holds files already/)
+  assert.match(again.stderr, /is not empty/)
 })
 
 test('rows on both sides of a damaged page are saved', async t => {

@@ -64,10 +64,10 @@ describe('svc artifacts', () => {
     assert.deepEqual([list.items.length, list.items[0].digest], [1, digestOfBytes('listed')])
     const whole = await svc(t, ['verify'])
     assert.deepEqual([whole.code, whole.stdout], [0, ''])
-    assert.match(whole.stderr, new RegExp(`${list.count} artifacts.*all whole`))
+    assert.match(whole.stderr, new RegExp(`${list.count} artifacts.*no damage`))
     const swept = JSON.parse((await svc(t, ['sweep', '--json'])).stdout)
     assert.deepEqual([swept.seen, swept.spared, swept.removed], [list.count, list.count, 0])
-    assert.match((await svc(t, ['sweep'])).stderr, /removed 0 artifacts[\s\S]*stored within the hour/)
+    assert.match((await svc(t, ['sweep'])).stderr, /removed 0 artifacts[\s\S]*stored in the last hour/)
   })
 
   test('verify names what is damaged and fails, and get keeps nothing of it', async t => {
@@ -94,13 +94,13 @@ describe('svc artifacts', () => {
     const cwd = directoryFor(t)
     writeFileSync(join(cwd, 'file'), 'x')
     const cases: [string[], number, RegExp][] = [
-      [['get', 'sha256:abc'], 2, /is no digest/],
+      [['get', 'sha256:abc'], 2, /is not a valid digest/],
       [['get', `sha256:${'0'.repeat(64)}`], 3, /Nothing is stored under/],
       [['get', digestOfBytes('from a pipe'), 'no/such/folder'], 2, /cannot be written/],
       [['put', 'missing'], 2, /missing cannot be read/],
       [['put', '.'], 2, /is a directory/],
-      [['put', 'file', '--meta', '[]'], 2, /--meta .* a JSON object is needed/],
-      [['put', 'file', '--media-type', 'png'], 3, /is none/],
+      [['put', 'file', '--meta', '[]'], 2, /--meta .* expected a JSON object/],
+      [['put', 'file', '--media-type', 'png'], 3, /is not a media type/],
     ]
     await Promise.all(
       cases.map(async ([argv, code, text]) => {
@@ -132,7 +132,7 @@ describe('svc artifacts', () => {
     })
     const get = await svc(t, ['get', digest, 'back'], { url: api.url })
     assert.equal(get.code, 1)
-    assert.match(get.stderr, /not the whole/)
+    assert.match(get.stderr, /the file is incomplete/)
     assert.equal(existsSync(join(get.cwd, 'back')), false)
     const put = await svc(t, ['put', '-'], { url: api.url, stdin: 'x' })
     assert.equal(put.code, 1)

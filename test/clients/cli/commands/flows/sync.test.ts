@@ -342,6 +342,6 @@ describe('where the code lies', () => {
     assert.match(refused.stderr, /keeps its data in .*\.svc, outside of the repository/)
     const nowhere = Spawned.svc(t, { argv: ['sync'], cwd: directoryFor(t), environment: { SVC_URL } })
     assert.equal((await nowhere.ended).code, 2)
-    assert.match(nowhere.stderr, /is in no git repository/)
+    assert.match(nowhere.stderr, /is not in a git repository/)
   })
 })

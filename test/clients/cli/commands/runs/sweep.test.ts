@@ -229,7 +229,7 @@ describe('inputs on the command line', () => {
 
   test('without a name, or with one twice, are a mistake', () => {
     for (const text of ['window', '=1', '__proto__ =1', 'a b=1'])
-      assert.throws(() => givenInput(text), /<name>=<value> is needed/)
+      assert.throws(() => givenInput(text), /expected <name>=<value>/)
     assert.throws(() => givenInput('a=2', { a: 1 }), /-p gives a twice/)
     assert.throws(() => givenList('a=2', { a: [1] }), /--param gives a twice/)
   })
