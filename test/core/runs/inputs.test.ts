@@ -96,7 +96,7 @@ describe('the values of a run', () => {
   test('a seed given twice must be one', () => {
     assert.deepEqual(checkInputs(inputs, { raw: 1, seed: 7 }, 7, fits).errors, [])
     assert.deepEqual(checkInputs(inputs, { raw: 1, seed: 8 }, 7, fits).errors, [
-      { loc: 'body.inputs.seed', msg: 'is 8, and the seed of the run is 7; give one of them' },
+      { loc: 'body.inputs.seed', msg: 'is 8, but the seed of the run is 7; give only one of them' },
     ])
   })
 
@@ -114,7 +114,7 @@ describe('the values of a run', () => {
       errors.map(error => error.loc),
       ['body.inputs.ray', 'body.inputs.constructor', 'body.inputs.raw'],
     )
-    assert.match(errors[0]!.msg, /no input of the flow; it has raw, limit, seed/)
+    assert.match(errors[0]!.msg, /not an input of the flow; it has raw, limit, seed/)
     assert.match(errors[2]!.msg, /expected a finite number \(float\), got "high"/)
   })
 

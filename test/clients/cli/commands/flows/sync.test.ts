@@ -124,7 +124,7 @@ describe('svc sync', () => {
     assert.equal((await engine.ask('GET', '/flows/beside')).status, 404)
     const shown = await repository.sync(edited, '--diff')
     assert.match(shown.stdout, / {8}- \/\/ looks into it/)
-    assert.match(shown.stderr, /would stop here, unless forced:\n.*edited\.scale/)
+    assert.match(shown.stderr, /would stop here without --force:\n.*edited\.scale/)
     await repository.sync(edited, '--force')
     assert.ok(!(await engine.flow('edited')).document.nodes[0]!.source!.includes('looks into it'))
   })
@@ -265,7 +265,7 @@ describe('modules that do not give their flows', () => {
       /broken\/throws\.ts: it ended its process[\s\S]*about to[\s\S]*RangeError: no such plant/,
       /broken\/waits\.ts: its top-level await never settles/,
       /broken\/spells\.ts: it ended its process[\s\S]*spells\.ts:1/,
-      /broken\/empty\.ts: it exports no flow/,
+      /broken\/empty\.ts exports no flow/,
       /broken\/hides\.ts: Flow "hides": node "own" is exported by no file of the repository/,
     ])
       assert.match(stderr, expected)

@@ -16,7 +16,7 @@ describe('svc runs', () => {
       ['runs', 'cancel', one, two],
     )
     assert.equal(cancelled.code, 0, cancelled.stderr)
-    assert.match(cancelled.stderr, new RegExp(`run ${one} is cancelled\\n.*run ${two} ends`))
+    assert.match(cancelled.stderr, new RegExp(`run ${one} is cancelled\\n.*run ${two} is being cancelled`))
     const script = {
       [`DELETE /runs/${one}`]: { answer: {} },
       [`DELETE /runs/${two}`]: { refuse: 'run_in_use' },
