@@ -34,6 +34,8 @@ async function main(words: readonly string[]): Promise<number> {
   console.log(`${files.length} test files, SEED=${seed}`)
   const code = await runNode(
     [
+      '--import',
+      join(ROOT, 'test/kit/quick-loading.js'),
       '--test',
       `--test-concurrency=${AT_ONCE}`,
       `--test-timeout=${TEST_TIMEOUT_MS}`,

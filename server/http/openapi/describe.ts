@@ -61,12 +61,21 @@ export function openapiOf(all: readonly Route[]): Json {
         password: { type: 'oauth2', flows: { password: { tokenUrl: '/login/access-token', scopes: {} } } },
       },
       schemas: { ...nouns.schemas, Problem },
-      responses: Object.fromEntries([...codesOf(routes)].sort().map(code => [code, problemOf(code)])),
+      responses: {
+        [TOO_LONG]: {
+          description:
+            'The address and the header fields are longer together than the server reads. Send a shorter query.',
+        },
+        ...Object.fromEntries([...codesOf(routes)].sort().map(code => [code, problemOf(code)])),
+      },
     },
   }
 }
 
-/** Any media type is taken and answered; generators know this one. */
+/** Answered below the routes, before a route is known: to every request that is too long. */
+const TOO_LONG = 'request_too_long'
+
+/** Any media type is taken and answered. Generators know this one, so it comes first. */
 const BYTES = 'application/octet-stream'
 
 function operationOf(route: Route, nouns: Nouns): Json {
@@ -111,7 +120,7 @@ function bodyOf(route: Route, nouns: Nouns): Json {
 }
 
 function responsesOf(route: Route, nouns: Nouns): Json {
-  const responses: Record<string, Json> = {}
+  const responses: Record<string, Json> = { 431: { $ref: `#/components/responses/${TOO_LONG}` } }
   for (const [status, shape] of Object.entries(route.answers))
     responses[status] = answerOf(shape, nouns, named(operationIdOf(route), 'Answer'))
   const byStatus = new Map<number, ErrorCode[]>()
@@ -149,10 +158,13 @@ function answerOf(shape: AnswerShape, nouns: Nouns, name: string): Json {
     return {
       description: 'Done.',
       content: Object.fromEntries(
-        media.map(type =>
+        media.flatMap(type =>
           type === '*/*'
-            ? [BYTES, { schema: { type: 'string', format: 'binary' } }]
-            : [type, { schema: { type: 'string' } }],
+            ? [
+                [BYTES, { schema: { type: 'string', format: 'binary' } }],
+                [type, { schema: { type: 'string', format: 'binary' } }],
+              ]
+            : [[type, { schema: { type: 'string' } }]],
         ),
       ),
     }
