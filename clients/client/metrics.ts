@@ -1,7 +1,8 @@
-import type { MetricSeriesList } from '../../protocol/nouns/run.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { MetricSeries, MetricSeriesList } from '../../protocol/nouns/run.ts'
 import type { Calls } from './calls.ts'
 import { type Export, type ExportForm, openExport } from './exports/exports.ts'
-import type { List } from './pages.ts'
+import { type List, readPages } from './pages.ts'
 import type { RunSelection } from './runs/runs.ts'
 
 export interface SeriesOptions {
@@ -9,6 +10,17 @@ export interface SeriesOptions {
   name?: string
   /** Every so manieth point of each series, its first among them. */
   stride?: number
+}
+
+/** A series that had no room on one page goes on on the next. */
+function append(items: MetricSeries[], series: MetricSeries): void {
+  const last = items.at(-1)
+  if (last === undefined || last.run !== series.run || last.name !== series.name) {
+    items.push(series)
+    return
+  }
+  last.steps = last.steps.concat(series.steps)
+  last.values = last.values.concat(series.values)
 }
 
 /** What bodies of batch runs measured. */
@@ -21,12 +33,22 @@ export class Metrics {
 
   /** The names that the selected runs carry. */
   names(selection: RunSelection = {}): Promise<List<string>> {
-    return this.#calls.get('/runs/metrics/names', { ...selection })
+    return readPages(this.#calls, '/runs/metrics/names', { ...selection })
   }
 
   /** Curves of the selected runs, or of `run` alone. */
-  series(selection: RunSelection & { run?: string } = {}, options: SeriesOptions = {}): Promise<MetricSeriesList> {
-    return this.#calls.get('/runs/metrics/series', { ...selection, ...options })
+  async series(
+    selection: RunSelection & { run?: string } = {},
+    options: SeriesOptions = {},
+  ): Promise<List<MetricSeries>> {
+    const items: MetricSeries[] = []
+    for (let offset: number | undefined = 0; offset !== undefined && offset <= limits.LIST_OFFSET; ) {
+      const query = { ...selection, ...options, offset }
+      const page: MetricSeriesList = await this.#calls.get('/runs/metrics/series', query)
+      for (const series of page.items) append(items, series)
+      offset = page.next
+    }
+    return { items, count: items.length }
   }
 
   /** A row per run, metric and step. */

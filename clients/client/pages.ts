@@ -5,7 +5,7 @@ export interface List<Item> {
   items: Item[]
   /** Over all pages. */
   count: number
-  /** The offset of the next page; absent on the last one. */
+  /** The offset of the next page: there is one whenever there are further items, whatever the page ended at. */
   next?: number
 }
 
@@ -21,7 +21,7 @@ export async function readPages<Item>(
     const limit = Math.min(limits.LIST_LIMIT, most - items.length)
     const page = await calls.get<List<Item>>(path, { ...query, limit, offset: items.length })
     items.push(...page.items)
-    const isLast = page.next === undefined && (page.items.length < limit || items.length >= page.count)
-    if (isLast || items.length >= most || items.length > limits.LIST_OFFSET) return { items, count: page.count }
+    if (page.next === undefined || items.length >= most || items.length > limits.LIST_OFFSET)
+      return { items, count: page.count }
   }
 }

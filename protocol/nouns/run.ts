@@ -271,10 +271,10 @@ export type MetricSeries = Static<typeof MetricSeries>
 
 /** What is answered of the curves that were asked for. */
 export const MetricSeriesList = Type.Object({
-  items: Type.Array(MetricSeries),
-  count: Type.Integer(),
-  truncated: Type.Boolean({
-    description: `There are more points: at most ${limits.SERIES_POINTS} are answered, the newest run's first. A \`stride\` or the export has them.`,
+  items: Type.Array(MetricSeries, {
+    description: `A page ends where it would be longer than ${limits.LIST_BYTES} bytes. A series that has no room for all of its points goes on on the next page.`,
   }),
+  count: Type.Integer({ description: 'Series of this page.' }),
+  next: Type.Optional(Type.Integer({ description: 'The offset of the next page, in points; absent on the last one.' })),
 })
 export type MetricSeriesList = Static<typeof MetricSeriesList>

@@ -77,6 +77,8 @@ const stride = Type.Integer({
   default: 1,
   description: 'Every so manieth point of each series, its first among them.',
 })
+/** Of an answer with series, besides them. */
+const ANSWER_FRAME_BYTES = 512
 const MEDIA = { csv: 'text/csv; charset=utf-8', jsonl: 'application/jsonl; charset=utf-8' } as const
 
 function exported(name: string, format: 'csv' | 'jsonl', pages: RunExport): Answer {
@@ -150,9 +152,12 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       who: 'user',
       tag,
       summary: 'The metric names that the selected runs carry.',
-      query: Type.Object(selectionQuery, closed),
+      query: Type.Object({ ...pageQuery, ...selectionQuery }, closed),
       answers: { 200: listOf(Type.String()) },
-      handle: async ({ query }) => ok(await runs.metricNames(selectionOf(query as Selected))),
+      handle: async ({ query }) => {
+        const { items, count } = await runs.metricNames(selectionOf(query as Selected))
+        return okPage({ items: items.slice(query.offset, query.offset + query.limit), count }, query.offset)
+      },
     }),
     route({
       method: 'GET',
@@ -161,7 +166,16 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       tag,
       summary: 'Curves of the selected runs, or of one; those of cached nodes come from the run that executed them.',
       query: Type.Object(
-        { ...selectionQuery, run: Type.Optional(runId.schema as TString), name: Type.Optional(MetricName), stride },
+        {
+          ...selectionQuery,
+          run: Type.Optional(runId.schema as TString),
+          name: Type.Optional(MetricName),
+          stride,
+          offset: Type.Integer({
+            ...pageQuery.offset,
+            description: 'Points to pass over first, counted over all series.',
+          }),
+        },
         closed,
       ),
       answers: { 200: MetricSeriesList },
@@ -173,7 +187,9 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
             run: query.run === undefined ? null : await whole(query.run),
             name: query.name ?? null,
             stride: query.stride,
+            offset: query.offset,
             limit: limits.SERIES_POINTS,
+            bytes: limits.LIST_BYTES - ANSWER_FRAME_BYTES,
           }),
         ),
     }),

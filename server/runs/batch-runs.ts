@@ -357,17 +357,8 @@ export class BatchRuns implements Runs {
   }
 
   async series(request: SeriesRequest): Promise<MetricSeriesList> {
-    // One point more than may be answered tells whether there are more.
-    const items = await this.#parts.store.series({ ...request, limit: request.limit + 1 })
-    const points = items.reduce((sum, { steps }) => sum + steps.length, 0)
-    const truncated = points > request.limit
-    if (truncated) {
-      const last = items.at(-1)!
-      last.steps.pop()
-      last.values.pop()
-      if (last.steps.length === 0) items.pop()
-    }
-    return { items, count: items.length, truncated }
+    const { items, next } = await this.#parts.store.series(request)
+    return next === null ? { items, count: items.length } : { items, count: items.length, next }
   }
 
   async exportMetrics(request: ExportMetricsRequest): Promise<RunExport> {

@@ -74,7 +74,7 @@ test('runs that end, and that wait, while the disk fails are written when it tak
     assert.deepEqual([ended.status, ended.result], ['succeeded', { y: ended.inputs['x'] }])
     const { items } = await live.engine.runs.series({
       ...{ flow: null, group: null, status: null, since: null, before: null },
-      ...{ run: run.id, name: null, stride: 1, limit: 10 },
+      ...{ run: run.id, name: null, stride: 1, offset: 0, limit: 10 },
     })
     assert.deepEqual(
       items.map(({ steps }) => steps),

@@ -55,7 +55,7 @@ test('a node of a run that asks for it runs in a process: emissions in order, me
       ['sums', 'succeeded', 201, 201],
     ],
   )
-  const all = { run: run.id, name: 'streams.makes.loss', stride: 100, limit: 1000 }
+  const all = { run: run.id, name: 'streams.makes.loss', stride: 100, offset: 0, limit: 1000 }
   const none = { flow: null, group: null, status: null, since: null, before: null }
   const [curve] = (await live.engine.runs.series({ ...none, ...all })).items
   assert.deepEqual(

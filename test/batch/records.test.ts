@@ -107,16 +107,17 @@ test('a node whose device no worker carries waits, says so, and can be cancelled
   assert.equal((await story.ended(id)).status, 'cancelled')
 })
 
-test('series that are cut at a bound say so, and others do not', async () => {
+test('series that are cut at a bound say where they go on, and others do not', async () => {
   const story = new BatchStory(live.engine)
   const body = 'export default ({ x }, ctx) => { for (let at = 0; at < x; at++) ctx.metric("loss", at, at) }'
   await story.save('curves', reads('int', body))
   const run = await story.runs('curves', { inputs: { x: 4 } })
   const every = { flow: null, group: null, status: null, since: null, before: null }
   const asked = async (limit: number) => {
-    const { items, truncated } = await live.engine.runs.series({ ...every, run: run.id, name: null, stride: 1, limit })
-    return [items.flatMap(({ steps, values }) => [steps.length, values.length]), truncated]
+    const asks = { ...every, run: run.id, name: null, stride: 1, offset: 0, limit }
+    const { items, next } = await live.engine.runs.series(asks)
+    return [items.flatMap(({ steps, values }) => [steps.length, values.length]), next]
   }
-  assert.deepEqual(await asked(3), [[3, 3], true])
-  assert.deepEqual(await asked(4), [[4, 4], false])
+  assert.deepEqual(await asked(3), [[3, 3], 3])
+  assert.deepEqual(await asked(4), [[4, 4], undefined])
 })

@@ -334,7 +334,14 @@ test('metrics are kept by flow, node, name and step', async () => {
   const all = { flow: 'curves', group: null, status: null, since: null, before: null }
   assert.deepEqual((await live.engine.runs.metricNames(all)).items, ['curves.body.best', 'curves.body.loss'])
   const none = { ...all, flow: null }
-  const { items } = await live.engine.runs.series({ ...none, run: run.id, name: null, stride: 100, limit: 1000 })
+  const { items } = await live.engine.runs.series({
+    ...none,
+    run: run.id,
+    name: null,
+    stride: 100,
+    offset: 0,
+    limit: 1000,
+  })
   assert.deepEqual(
     items.map(({ name, steps }) => [name, steps]),
     [
@@ -357,7 +364,7 @@ test('a body that gives points faster than they are written loses none of them, 
     const run = await story.runs('floods', { inputs: { x: 1 } })
     assert.deepEqual([run.status, run.error], ['succeeded', null])
     const none = { flow: null, group: null, status: null, since: null, before: null }
-    const asked = { ...none, run: run.id, name: 'floods.body.loss', stride: 100, limit: 1000 }
+    const asked = { ...none, run: run.id, name: 'floods.body.loss', stride: 100, offset: 0, limit: 1000 }
     const [curve] = (await live.engine.runs.series(asked)).items
     assert.deepEqual([curve!.steps.length, curve!.values.at(-1)], [count / 100, count - 100])
     assert.deepEqual(

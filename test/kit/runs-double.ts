@@ -197,7 +197,7 @@ export class RunsDouble implements Runs {
   }
 
   async series(): Promise<MetricSeriesList> {
-    return { items: [], count: 0, truncated: false }
+    return { items: [], count: 0 }
   }
 
   async exportMetrics(): Promise<RunExport> {

@@ -48,7 +48,7 @@ export function openapiOf(all: readonly Route[]): Json {
       title: 'Flow engine',
       version: VERSION,
       description:
-        'Errors are `application/problem+json`; `docs/errors.md` lists their codes. Lists answer `{items, count}`.',
+        'Errors are `application/problem+json`; `docs/errors.md` lists their codes. Lists answer `{items, count, next}`: `next` is the `offset` of the next page, and there whenever there are further items.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],

@@ -14,7 +14,7 @@ const TIME = { example: '2026-03-01T12:00:00+00:00', format: 'date-time' } as co
 /** What a parameter is, with an example, where it means the same in every route. */
 const EVERYWHERE: Readonly<Record<string, Told>> = {
   limit: { description: 'Most items of an answer.', example: 50 },
-  offset: { description: 'Items to pass over first.', example: 0 },
+  offset: { description: 'Items to pass over first: `next` of the page before.', example: 0 },
   since: { description: 'From this time on. RFC 3339 with an offset.', ...TIME },
   until: { description: 'Before this time. RFC 3339 with an offset.', ...TIME },
   before: {

@@ -34,7 +34,7 @@ import type {
   StoredRunHead,
   StoredRunList,
   StoredRunNode,
-  StoredSeries,
+  StoredSeriesPage,
   WrittenProgress,
 } from './runs.ts'
 
@@ -126,7 +126,7 @@ export class RunClient implements RunStore {
     return this.#read({ type: 'run_nodes', id })
   }
 
-  series(series: SeriesRequest): Promise<StoredSeries[]> {
+  series(series: SeriesRequest): Promise<StoredSeriesPage> {
     return this.#read({ type: 'run_series', series })
   }
 

@@ -231,8 +231,12 @@ export interface SeriesRequest extends RunSelection {
   name: string | null
   /** Every so manieth point of each series, its first among them. */
   stride: number
-  /** Points over all series; the newest run's come first. */
+  /** Points over all series that come first, and are left out: the newest run's come first. */
+  offset: number
+  /** Points of an answer at most. */
   limit: number
+  /** Of its JSON, about; one point is always in it. Absent: whatever the points take. */
+  bytes?: number
 }
 
 export interface StoredSeries {
@@ -240,6 +244,12 @@ export interface StoredSeries {
   name: string
   steps: number[]
   values: number[]
+}
+
+export interface StoredSeriesPage {
+  items: StoredSeries[]
+  /** The offset of the first point that had no room; null: there is none. */
+  next: number | null
 }
 
 export interface ExportForm {
@@ -355,7 +365,7 @@ export interface RunStore {
   runText(id: string): Promise<JsonText | null>
   /** `{items, count}` of `RunNode`, in their order. */
   nodesText(id: string): Promise<JsonText>
-  series(request: SeriesRequest): Promise<StoredSeries[]>
+  series(request: SeriesRequest): Promise<StoredSeriesPage>
   /** Distinct `<flow>.<node>.<name>` over the whole selection, sorted. */
   metricNames(selection: RunSelection): Promise<string[]>
   /** Newest origin of each key that has one. */

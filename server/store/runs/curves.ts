@@ -1,4 +1,5 @@
 import type { Connection, Statement } from '../file/database.ts'
+import type { SeriesRequest, StoredSeries, StoredSeriesPage } from '../front/runs.ts'
 import { decodeChunk, type MetricColumns } from './metric-chunk.ts'
 import { shownName } from './rows.ts'
 import type { SelectedRun } from './selection.ts'
@@ -38,6 +39,7 @@ export class RunCurves {
   readonly #origin: Statement<number>
   readonly #originNode: Statement<string>
   readonly #chunk: Statement<{ count: number; bytes: Buffer }>
+  readonly #points: Statement<number | null>
 
   constructor(db: Connection) {
     const pluck = <Value>(sql: string): Statement<Value> => db.prepare(sql).pluck() as Statement<Value>
@@ -54,6 +56,7 @@ export class RunCurves {
       `SELECT node FROM run_nodes INDEXED BY run_nodes_by_key WHERE run = ? AND cache_key = ? AND status = 'succeeded'
        ORDER BY node = ? DESC, position LIMIT 1`,
     )
+    this.#points = pluck('SELECT sum(count) FROM metric_chunks WHERE run = ? AND name = ?')
     this.#chunk = db.prepare('SELECT count, bytes FROM metric_chunks WHERE run = ? AND name = ? AND chunk = ?')
   }
 
@@ -88,14 +91,22 @@ export class RunCurves {
     return shownName(this.#flowName.get(flow) ?? '')
   }
 
-  /** Its points in the order in which they were recorded, every `stride`th: in each chunk from `first` on. */
-  *chunks(curve: Curve, stride: number): Iterable<MetricColumns & { first: number }> {
+  /** How many there are of every `stride`th point. */
+  points(curve: Curve, stride: number): number {
+    return Math.ceil((this.#points.get(curve.run, curve.id) ?? 0) / stride)
+  }
+
+  /** Its points in the order in which they were recorded, every `stride`th and of those without the first `skip`: in each chunk from `first` on. */
+  *chunks(curve: Curve, stride: number, skip = 0): Iterable<MetricColumns & { first: number }> {
     let before = 0
+    let left = skip
     for (let chunk = 0; chunk < curve.chunks; chunk++) {
       const { count, bytes } = this.#chunk.get(curve.run, curve.id, chunk)!
       const first = (stride - (before % stride)) % stride
       before += count
-      if (first < count) yield { ...decodeChunk(bytes, count), first }
+      const points = first < count ? Math.ceil((count - first) / stride) : 0
+      if (points > left) yield { ...decodeChunk(bytes, count), first: first + left * stride }
+      left = Math.max(0, left - points)
     }
   }
 
@@ -117,3 +128,62 @@ const curveOf = (run: number, name: string, { id, chunks, last_value }: HeadRow)
   chunks,
   last_value,
 })
+
+/** Of the JSON of a series without its points. */
+const SERIES_BYTES = 64
+
+/** Takes points of curves into one page of series, from an offset on, while there is room. */
+export class SeriesPage {
+  readonly #offset: number
+  readonly #items: StoredSeries[] = []
+  #to_skip: number
+  #left: number
+  #left_bytes: number
+  #taken = 0
+  /** Of the curve that begins: its first points, which an earlier page has. */
+  skipped = 0
+  #run = ''
+  #name = ''
+  #series: StoredSeries | null = null
+
+  constructor({ offset, limit, bytes = Number.POSITIVE_INFINITY }: SeriesRequest) {
+    this.#offset = offset
+    this.#to_skip = offset
+    this.#left = limit
+    this.#left_bytes = bytes
+  }
+
+  /** False: an earlier page has all `points` of it. */
+  begins(run: string, name: string, points: () => number): boolean {
+    this.#run = run
+    this.#name = name
+    this.#series = null
+    this.skipped = 0
+    if (this.#to_skip === 0) return true
+    const all = points()
+    this.skipped = this.#to_skip
+    this.#to_skip = Math.max(0, this.#to_skip - all)
+    return all > this.skipped
+  }
+
+  /** False: there is no room for it. */
+  takes(step: number, value: number): boolean {
+    const head = this.#series === null ? SERIES_BYTES + this.#run.length + Buffer.byteLength(this.#name) : 0
+    const bytes = head + `${step}`.length + `${value}`.length + 2
+    if (this.#left === 0 || (this.#taken > 0 && bytes > this.#left_bytes)) return false
+    if (this.#series === null) {
+      this.#series = { run: this.#run, name: this.#name, steps: [], values: [] }
+      this.#items.push(this.#series)
+    }
+    this.#series.steps.push(step)
+    this.#series.values.push(value)
+    this.#left--
+    this.#left_bytes -= bytes
+    this.#taken++
+    return true
+  }
+
+  end(hasMore: boolean): StoredSeriesPage {
+    return { items: this.#items, next: hasMore ? this.#offset + this.#taken : null }
+  }
+}

@@ -17,9 +17,9 @@ import type {
   StoredRunHead,
   StoredRunList,
   StoredRunNode,
-  StoredSeries,
+  StoredSeriesPage,
 } from '../front/runs.ts'
-import type { RunCurves } from './curves.ts'
+import { type RunCurves, SeriesPage } from './curves.ts'
 import { DocumentReader, ELSEWHERE, type RunPart } from './documents.ts'
 import {
   COUNTS,
@@ -200,29 +200,22 @@ export class RunReader {
     )
   }
 
-  /** Newest run first, its curves by name. */
-  series(request: SeriesRequest): StoredSeries[] {
+  /** Newest run first, its curves by name. A curve that has no room on one page goes on on the next. */
+  series(request: SeriesRequest): StoredSeriesPage {
     return this.#snapshot(() => {
       const one = request.run === null ? undefined : this.#selected.get(request.run)
       const runs = request.run === null ? this.#selections.page(request, SERIES_RUNS, 0) : one ? [one] : []
-      const found: StoredSeries[] = []
-      let left = request.limit
+      const page = new SeriesPage(request)
       for (const run of runs) {
         for (const curve of this.#curves.of(run, request.name)) {
-          if (left <= 0) return found
-          const steps: number[] = []
-          const values: number[] = []
-          for (const chunk of this.#curves.chunks(curve, request.stride)) {
-            for (let i = chunk.first; i < chunk.steps.length && left > 0; i += request.stride, left--) {
-              steps.push(chunk.steps[i]!)
-              values.push(chunk.values[i]!)
-            }
-            if (left === 0) break
+          if (!page.begins(run.id, curve.name, () => this.#curves.points(curve, request.stride))) continue
+          for (const { steps, values, first } of this.#curves.chunks(curve, request.stride, page.skipped)) {
+            for (let i = first; i < steps.length; i += request.stride)
+              if (!page.takes(steps[i]!, values[i]!)) return page.end(true)
           }
-          found.push({ run: run.id, name: curve.name, steps, values })
         }
       }
-      return found
+      return page.end(false)
     })
   }
 

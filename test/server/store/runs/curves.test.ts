@@ -9,6 +9,7 @@ const asked = (more: Partial<SeriesRequest> = {}): SeriesRequest => ({
   run: null,
   name: null,
   stride: 1,
+  offset: 0,
   limit: 1_000_000,
   ...more,
 })
@@ -29,7 +30,7 @@ test('the points of a curve come in the order in which they were recorded, over 
       progressOf(run.id, { metrics: [...points.slice(from, to), { name: 'fit.rate', step: 0.5, value: -from }] }),
     )
   }
-  const all = await store.runs.series(asked({ run: run.id }))
+  const { items: all } = await store.runs.series(asked({ run: run.id }))
   assert.deepEqual(
     all.map(({ name }) => name),
     ['boiler.fit.loss', 'boiler.fit.rate'],
@@ -50,7 +51,7 @@ test('the points of a curve come in the order in which they were recorded, over 
     ],
   )
   for (const stride of [2, 7, 4096, 9999, 20_000]) {
-    const [loss, rate] = await store.runs.series(asked({ run: run.id, stride }))
+    const [loss, rate] = (await store.runs.series(asked({ run: run.id, stride }))).items
     assert.deepEqual(
       loss!.steps,
       points.map(({ step }) => step).filter((_, i) => i % stride === 0),
@@ -58,12 +59,12 @@ test('the points of a curve come in the order in which they were recorded, over 
     )
     assert.equal(rate!.steps.length, Math.ceil(3 / stride))
   }
-  const some = await store.runs.series(asked({ limit: 10_008 }))
+  const { items: some } = await store.runs.series(asked({ limit: 10_008 }))
   assert.deepEqual(
     some.map(({ steps }) => steps.length),
     [10_007, 1],
   )
-  assert.equal((await store.runs.series(asked({ limit: 3 })))[0]!.steps.length, 3)
+  assert.equal((await store.runs.series(asked({ limit: 3 }))).items[0]!.steps.length, 3)
 })
 
 test('a cached node has the curves of the run that executed it, under the names of the run that reads', async t => {
@@ -85,7 +86,7 @@ test('a cached node has the curves of the run that executed it, under the names 
     metrics: curve('own.loss', 2),
   })
   const names = async (more: Partial<SeriesRequest>) =>
-    (await store.runs.series(asked(more))).map(({ run, name, values }) => [
+    (await store.runs.series(asked(more))).items.map(({ run, name, values }) => [
       run === reader.id ? 'reader' : 'executed',
       name,
       values,

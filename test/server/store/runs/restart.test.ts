@@ -51,7 +51,14 @@ test('a start fails what an earlier one had running, with its nodes, and leaves 
     ],
   )
   assert.deepEqual(await second.store.runs.get(ended.id), ended)
-  const series = await second.store.runs.series({ ...everyRun, run: broken.id, name: null, stride: 1, limit: 10 })
+  const { items: series } = await second.store.runs.series({
+    ...everyRun,
+    run: broken.id,
+    name: null,
+    stride: 1,
+    offset: 0,
+    limit: 10,
+  })
   assert.deepEqual(series[0]!.values, [0, 0.25, 0.5])
   assert.equal((await second.store.runs.finish(finishOf(broken.id), null, null)).finished, false)
   await second.store.runs.claim(claimOf(waiting.id, { epoch: second.loaded.engine_epoch }))
