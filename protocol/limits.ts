@@ -127,6 +127,9 @@ export const limits = {
   // batch runs
   MAX_RUNS: 4,
   RUNS_QUEUED: 100_000,
+  /** Runs that wait for resources and hold no place, and the bytes of their values: no queued run begins above it. */
+  RUNS_ASIDE: 1_000,
+  RUNS_ASIDE_BYTES: 256 * MIB,
   IDEMPOTENCY_KEY_CHARACTERS: 255,
   RUN_RESULT_BYTES: 16 * MIB,
   /** JSON of a value of a run that is longer stands beside its row, in pieces. */

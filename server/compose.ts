@@ -564,10 +564,11 @@ export class LiveEngine implements Engine {
     overload.stop()
     ended.close()
     await timer.stop()
+    // Runs end for their own reason, so before the books refuse whoever waits; no body is waited for: the desk ends what runs before any
+    // grace is over.
+    const runs_ended = coordinator.close()
     workers.close()
     await retention.close()
-    // Runs end for their own reason; no body is waited for: the desk ends what runs before any grace is over.
-    const runs_ended = coordinator.close()
     await team.close()
     await desk.close()
     await runs_ended

@@ -28,8 +28,21 @@ export const WaitingNode = Type.Object({
   }),
   position: Type.Integer({ description: 'In the line, from 1.' }),
 })
+export const RunPlaces = Type.Object({
+  count: Type.Integer({ description: '`FLOW_MAX_RUNS`: so many runs execute at once.' }),
+  free: Type.Integer(),
+  set_aside: Type.Integer({
+    description: 'Runs that wait for resources, or for a run that computes the same, and hold no place meanwhile.',
+  }),
+  wanting: Type.Integer({ description: 'Of those: have what they waited for, and wait for a place.' }),
+})
+export type RunPlaces = Static<typeof RunPlaces>
 export const WorkerResources = Type.Object({
   machines: Type.Array(MachineResources),
   waiting: Type.Array(WaitingNode),
+  runs: RunPlaces,
 })
 export type WorkerResources = Static<typeof WorkerResources>
+
+/** What the machines have, without the places of runs. */
+export type MachineBooks = Omit<WorkerResources, 'runs'>

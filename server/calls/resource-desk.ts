@@ -7,12 +7,12 @@ import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { EventType } from '../../protocol/nouns/event.ts'
 import type { ResourceAmounts } from '../../protocol/nouns/run.ts'
-import type { WorkerResources } from '../../protocol/worker/resources.ts'
+import type { MachineBooks } from '../../protocol/worker/resources.ts'
 import type { Machine } from './local-machine.ts'
 
 /** The machines that nodes run on. */
 export interface Workers {
-  resources(): WorkerResources
+  resources(): MachineBooks
 }
 
 /** The name of the engine's own machine. */
@@ -40,6 +40,8 @@ export interface Grant {
 }
 
 export interface Waited {
+  /** It was not granted at once. */
+  readonly waits: boolean
   /** Rejects with `cancelled` after `cancel`, with `interrupted` when the engine ends. */
   readonly promise: Promise<Grant>
   /** Leaves the line. False when it was granted before: then the promise brings a grant, which is to be released. */
@@ -115,8 +117,9 @@ export class ResourceDesk implements Workers {
       entry.waits = true
       this.#beyond.push(entry)
     }
-    if (entry.waits) this.#announce(entry)
-    return { promise, cancel: () => this.#cancel(entry) }
+    const { waits } = entry
+    if (waits) this.#announce(entry)
+    return { waits, promise, cancel: () => this.#cancel(entry) }
   }
 
   /** The call has ended, its thread too if it was to end: what it held is free. A second time does nothing. */
@@ -126,7 +129,7 @@ export class ResourceDesk implements Workers {
     this.#settle()
   }
 
-  resources(): WorkerResources {
+  resources(): MachineBooks {
     const { machines, claims, waiting } = this.#listing()
     return {
       machines: machines.map(({ machine, capacity, free }) => ({
@@ -159,7 +162,7 @@ export class ResourceDesk implements Workers {
   }
 
   /** A line, its first one first. */
-  #shown(line: readonly { entry: Entry; needs: Amounts }[]): WorkerResources['waiting'] {
+  #shown(line: readonly { entry: Entry; needs: Amounts }[]): MachineBooks['waiting'] {
     return line.map(({ entry: { node, run, asked, device, since_us }, needs }, at) => ({
       node,
       run,

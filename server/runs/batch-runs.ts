@@ -22,6 +22,7 @@ import {
 import { formatTime } from '../../protocol/time.ts'
 import { keyText } from '../../protocol/values/canonical-json.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
+import type { RunPlaces } from '../../protocol/worker/resources.ts'
 import type {
   ExportMetricsRequest,
   ExportRunsRequest,
@@ -85,6 +86,8 @@ export interface Runs {
   /** With its nodes, metrics and logs, when it has ended and no other run reuses nodes of it. Its events stay. */
   delete(id: string, by: Deleter): Promise<void>
   why(id: string, node: string): Promise<RunNodeWhy>
+  /** Those of `FLOW_MAX_RUNS`. */
+  places(): RunPlaces
   metricNames(selection: RunSelection): Promise<List<string>>
   series(request: SeriesRequest): Promise<MetricSeriesList>
   exportMetrics(request: ExportMetricsRequest): Promise<RunExport>
@@ -336,6 +339,10 @@ export class BatchRuns implements Runs {
       if (run === null) throw notFound(id)
       return { ...run, cancel_requested_at: run.cancel_requested_at ?? now }
     }
+  }
+
+  places(): RunPlaces {
+    return this.#parts.coordinator.places
   }
 
   async why(id: string, node: string): Promise<RunNodeWhy> {

@@ -11,6 +11,7 @@ import type { RunError } from '../../protocol/nouns/run.ts'
 import { formatTime } from '../../protocol/time.ts'
 import { createCodec, newEncoded } from '../../protocol/values/codec.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
+import type { RunPlaces as RunPlacesShown } from '../../protocol/worker/resources.ts'
 import type { Note } from '../../threads/lane/messages.ts'
 import type { CallDesk } from '../calls/call-desk.ts'
 import type { LogProgress } from '../store/front/run-logs.ts'
@@ -27,6 +28,7 @@ import type {
 import { inSlices } from '../watch/slices.ts'
 import type { NodeRecord } from './node-record.ts'
 import { type Resources, RunExecution } from './run-execution.ts'
+import { type PlaceHolder, RunPlaces } from './run-places.ts'
 import { type RunPlan, runPlanOf } from './run-plan.ts'
 import { eventOf } from './run-view.ts'
 import { isDiskRefusal, RunWrites } from './run-writes.ts'
@@ -63,7 +65,7 @@ interface Queued {
   readonly run: StoredRun | null
 }
 
-interface Running {
+interface Running extends PlaceHolder {
   readonly run: StoredRun
   readonly terminal: readonly string[]
   readonly execution: RunExecution
@@ -75,6 +77,10 @@ interface Running {
   again: boolean
   /** What the store refused. */
   unwritten: RunProgress | null
+  /** The store has been told that no body of it has run: the next start queues it again. */
+  unbegun: boolean
+  /** The write that takes this back is on its way. */
+  beginning: Promise<void> | null
 }
 
 /** A claim on its way. */
@@ -100,6 +106,9 @@ const sha256 = (text: string): string => hash('sha256', text, 'hex')
  *
  * What is claimed under this engine's epoch is run by this engine, once; the store turns what a dead engine left `running`
  * into failures at the next start.
+ *
+ * A run that waits for resources alone is set aside (run-places.ts), and others run in its place. As long as no body of it has run, the store
+ * knows so: the next start queues it again. That is taken back, synced, before its first body.
  */
 export class Coordinator {
   readonly #parts: CoordinatorParts
@@ -109,13 +118,17 @@ export class Coordinator {
   readonly #running = new Map<string, Running>()
   readonly #claiming = new Map<string, Claiming>()
   readonly #writes: RunWrites
+  readonly #places: RunPlaces
   readonly #run_plans = new WeakMap<Plan, RunPlan>()
+  #ages = 0
   #closing = false
   #idle: (() => void) | null = null
 
   constructor(parts: CoordinatorParts) {
     this.#parts = parts
     this.#writes = new RunWrites(parts)
+    const { RUNS_ASIDE, RUNS_ASIDE_BYTES } = limits
+    this.#places = new RunPlaces({ count: parts.max_runs, most_aside: RUNS_ASIDE, most_bytes: RUNS_ASIDE_BYTES })
   }
 
   /** What the engine before left. */
@@ -125,6 +138,12 @@ export class Coordinator {
 
   start(): void {
     this.#claimNext()
+  }
+
+  /** Of `FLOW_MAX_RUNS`. */
+  get places(): RunPlacesShown {
+    const { free, aside } = this.#places
+    return { count: this.#parts.max_runs, free, set_aside: aside.count, wanting: aside.wanting }
   }
 
   get inFlight(): number {
@@ -189,11 +208,8 @@ export class Coordinator {
   // ---- claims
 
   #claimNext(): void {
-    while (!this.#closing && this.inFlight < this.#parts.max_runs) {
-      const next = this.#takeNext()
-      if (next === null) return
-      this.#claim(next).catch(this.#parts.onDefect)
-    }
+    while (!this.#closing && this.#queue.size > 0 && this.#places.take())
+      this.#claim(this.#takeNext()!).catch(this.#parts.onDefect)
   }
 
   #takeNext(): Queued | null {
@@ -232,6 +248,7 @@ export class Coordinator {
     const { id } = queued
     if (claimed === null) {
       this.#claiming.delete(id)
+      this.#places.giveBack()
       this.#claimNext()
       return this.#told()
     }
@@ -262,8 +279,13 @@ export class Coordinator {
       writing: null,
       again: false,
       unwritten: null,
+      unbegun: false,
+      beginning: null,
+      age: this.#ages++,
+      placed: () => this.#placed(running),
     }
     this.#running.set(id, running)
+    this.#places.begun(running)
     this.#parts.tell(claim.event!)
     if (run.timeout !== null) {
       const text = `The run went past its timeout of ${run.timeout} s.`
@@ -296,6 +318,8 @@ export class Coordinator {
       onDefect: error => this.#parts.onDefect(error),
       moved: record => this.#moved(run, record),
       progressed: () => this.#progressed(run.id),
+      setAside: () => this.#setAside(this.#running.get(run.id)!),
+      wantsPlace: () => this.#places.want(this.#running.get(run.id)!),
       ended: () => queueMicrotask(() => this.#ended(run.id)),
     })
   }
@@ -304,6 +328,38 @@ export class Coordinator {
     let run_plan = this.#run_plans.get(plan)
     if (run_plan === undefined) this.#run_plans.set(plan, (run_plan = runPlanOf(plan, document, sha256)))
     return run_plan
+  }
+
+  // ---- places
+
+  #setAside(running: Running): void {
+    const { run, execution } = running
+    if (!execution.hasBegun && !running.unbegun && !this.#closing) {
+      running.unbegun = true
+      this.#parts.store.setUnbegun({ id: run.id, epoch: this.#parts.epoch, unbegun: true }).catch(error => {
+        // Then a start fails it as any other.
+        running.unbegun = false
+        if (!isDiskRefusal(error)) this.#parts.onDefect(error)
+      })
+    }
+    this.#places.setAside(running, execution.bytes)
+    this.#claimNext()
+  }
+
+  #placed(running: Running): void {
+    if (running.unbegun) running.beginning ??= this.#begin(running).catch(this.#parts.onDefect)
+    else running.execution.placed()
+  }
+
+  /** From here on a start fails it. */
+  async #begin(running: Running): Promise<void> {
+    const { id } = running.run
+    const write = { id, epoch: this.#parts.epoch, unbegun: false }
+    const taken = await this.#writes.untilTaken(() => this.#parts.store.setUnbegun(write))
+    running.beginning = null
+    if (taken === null) return
+    running.unbegun = false
+    running.execution.placed()
   }
 
   // ---- progress
@@ -372,7 +428,19 @@ export class Coordinator {
     if (running === undefined) return
     if (running.limit !== null) clearTimeout(running.limit)
     if (running.flush !== null) clearTimeout(running.flush)
-    this.#finish(running.run, running, running.execution.error).catch(this.#parts.onDefect)
+    const { execution } = running
+    const isKept = this.#closing && running.unbegun && execution.error?.code === 'engine_restarted'
+    const ending = isKept ? this.#keep(running) : this.#finish(running.run, running, execution.error)
+    ending.catch(this.#parts.onDefect)
+  }
+
+  /** Nothing of it has run: the next start queues it again. */
+  async #keep(running: Running): Promise<void> {
+    if (running.beginning) await running.beginning
+    if (running.writing) await running.writing
+    if (!running.unbegun) return this.#finish(running.run, running, running.execution.error)
+    this.#running.delete(running.run.id)
+    this.#told()
   }
 
   async #finish(run: StoredRun, running: Running | null, error: RunError | null): Promise<void> {
@@ -384,7 +452,7 @@ export class Coordinator {
     const events = names.length === 0 ? [] : [eventOf('run_metric', run.flow, finished_at, { run: run.id, names })]
     const finish = this.#finishOf(run, error, result, finished_at, events)
     finish.terminal = (running?.terminal ?? []).filter(message => result !== null && Object.hasOwn(result, message))
-    const next = this.#closing ? null : this.#takeNext()
+    const next = this.#passedTo(running)
     let claim: ClaimRun | null = null
     let written = finish
     const taken = await this.#writes.untilTaken(async failures => {
@@ -400,8 +468,17 @@ export class Coordinator {
     if (next !== null) this.#claimed(next, claim!, taken?.result.claimed ?? null).catch(this.#parts.onDefect)
     this.#running.delete(run.id)
     this.#claiming.delete(run.id)
+    if (running !== null) this.#places.leave(running)
+    else if (next === null) this.#places.giveBack()
     this.#claimNext()
     this.#told()
+  }
+
+  /** The queued run that gets the place of one that has ended, null of one that could not begin. */
+  #passedTo(running: Running | null): Queued | null {
+    if (this.#closing || this.#queue.size === 0) return null
+    const isPassed = running === null ? this.#places.passTaken() : this.#places.pass(running)
+    return isPassed ? this.#takeNext() : null
   }
 
   #finishOf(

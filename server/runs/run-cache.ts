@@ -26,6 +26,10 @@ export interface RunCacheParts {
   compute(record: NodeRecord, execution: Execution): void
   /** The run has begun to end meanwhile. */
   endHere(record: NodeRecord): void
+  /** An execution waits for another run now. */
+  follows(): void
+  /** Once the run holds a place, or ends. */
+  whenPlaced(goOn: () => void): void
 }
 
 /** The stage cache as one run asks it: which of its nodes are hits, and what it computes for others. */
@@ -54,6 +58,11 @@ export class RunCache {
     this.#missed = record
     this.#found = found
     return null
+  }
+
+  /** Executions that wait for other runs. */
+  get following(): number {
+    return this.#followers.size
   }
 
   /** Right after `hit` has found none: who computes it, or where it comes from. */
@@ -119,9 +128,10 @@ export class RunCache {
     this.#followers.add(record)
     led
       .then(() => {
-        if (this.#followers.delete(record)) this.#find(record, execution, key)
+        if (this.#followers.delete(record)) this.#parts.whenPlaced(() => this.#find(record, execution, key))
       })
       .catch(this.#parts.onDefect)
+    this.#parts.follows()
   }
 
   /** Many emissions are not replayed: this is a hit when all that read them are, down to those that gave one item at most. */

@@ -55,12 +55,18 @@ export interface RunExecutionParts {
   moved(record: NodeRecord): void
   /** Something is to be written; at most once until `takeProgress`. */
   progressed(): void
+  /** Nothing of it executes: it waits for resources or for another run, and its place is free for others. */
+  setAside(): void
+  /** It has something to do and no place; `placed` follows. Once until then. */
+  wantsPlace(): void
   ended(): void
 }
 
 /** A queue that never has anything: what comes into a run comes at its start. */
 const NO_INGRESS: Ingress = { take: () => false, takeJoined: () => false }
 const TURN_MS = 2
+/** A body of which so many emissions wait to be processed stands still if it awaits them (`threads/calls/call.ts`). */
+const STILL_EMISSIONS = 64
 /** Of a node that names a device and declares nothing else. */
 const NO_AMOUNTS: ResourceAmounts = { cpus: null, gpus: null, ram_mb: null, flavor: null }
 
@@ -70,6 +76,9 @@ const NO_AMOUNTS: ResourceAmounts = { cpus: null, gpus: null, ram_mb: null, flav
  *
  *   new --ready, start--> running --nothing is left to run--> over
  *                  running --end--> ending --the last body has ended--> over
+ *
+ * It begins with a place. When every open execution waits for resources or for another run, or stands still because the readers of what
+ * it emits do, the run is set aside; no body starts and none goes on until it is `placed` again.
  */
 export class RunExecution {
   readonly records: readonly NodeRecord[]
@@ -90,6 +99,14 @@ export class RunExecution {
   #turning = false
   #wanted = false
   #drains: (() => void)[] = []
+  #has_place = true
+  #wants_place = false
+  /** What goes on with the place, or with the end. */
+  #placed: (() => void)[] = []
+  /** Open executions that wait for resources, and those whose bodies stand still. */
+  #waiting = 0
+  #still = 0
+  #has_begun = false
   #mode: 'new' | 'running' | 'ending' | 'over' = 'new'
 
   constructor(parts: RunExecutionParts) {
@@ -120,6 +137,8 @@ export class RunExecution {
       },
       compute: (record, execution) => this.#claim(record, execution),
       endHere: record => this.#endHere(record),
+      follows: () => this.#rest(),
+      whenPlaced: goOn => this.#whenPlaced(goOn),
     })
     this.#ends = new NodeEnds({
       records,
@@ -184,7 +203,28 @@ export class RunExecution {
       else call.cancel()
     }
     for (const record of this.#cache.takeFollowers()) this.#close(record)
+    for (const goOn of this.#placed.splice(0)) goOn()
     this.#finishIfEnded()
+  }
+
+  /** It holds a place again. */
+  placed(): void {
+    if (this.#mode !== 'running' || this.#has_place) return
+    this.#has_place = true
+    this.#wants_place = false
+    for (const goOn of this.#placed.splice(0)) goOn()
+    this.#drain()
+    this.#rest()
+  }
+
+  /** A body of it has been called. */
+  get hasBegun(): boolean {
+    return this.#has_begun
+  }
+
+  /** Bytes of what it was given and of what its nodes have made, encoded. */
+  get bytes(): number {
+    return this.#values.given_bytes + this.#values.bytes
   }
 
   get isOver(): boolean {
@@ -252,12 +292,36 @@ export class RunExecution {
     this.#ends.settle()
     this.#drain()
     this.#finishIfEnded()
+    this.#rest()
   }
 
   /** Bodies that emitted go on once what they emitted is below the bound. */
   #drain(): void {
     if (this.#drains.length === 0 || this.#flow.inner >= limits.FLOW_WAITING_ITEMS) return
+    if (!this.#has_place) return this.#wantPlace()
     for (const goOn of this.#drains.splice(0)) goOn()
+  }
+
+  // ---- its place
+
+  /** Looks whether anything of it executes. */
+  #rest(): void {
+    if (this.#mode !== 'running' || this.#turning || !this.#has_place || this.#open === 0) return
+    if (this.#waiting + this.#still + this.#cache.following < this.#open) return
+    this.#has_place = false
+    this.#parts.setAside()
+  }
+
+  #whenPlaced(goOn: () => void): void {
+    if (this.#has_place || this.#mode !== 'running') return goOn()
+    this.#placed.push(goOn)
+    this.#wantPlace()
+  }
+
+  #wantPlace(): void {
+    if (this.#wants_place) return
+    this.#wants_place = true
+    this.#parts.wantsPlace()
   }
 
   #finishIfEnded(): void {
@@ -320,33 +384,51 @@ export class RunExecution {
     this.#parts.progressed()
     const waited = resources.claim({ node: record.node.qualified, run: id, asked, device })
     this.#calls.add(waited)
+    const waits = waited.waits ? 1 : 0
+    this.#waiting += waits
     waited.promise.then(
       grant => {
         this.#calls.delete(waited)
+        this.#waiting -= waits
         record.granted = grant.granted
         record.machine = grant.machine
-        if (this.#mode === 'running') return this.#call(record, execution, grant)
-        resources.release(grant)
-        this.#endHere(record)
+        this.#call(record, execution, grant)
       },
       error => {
         this.#calls.delete(waited)
+        this.#waiting -= waits
         if (this.#mode !== 'running') return this.#endHere(record)
         this.#close(record)
         this.#flow.arrive(execution, { type: 'threw', error })
       },
     )
+    this.#rest()
   }
 
+  /** Resources are claimed before the place, so that a run which waits for them holds none. */
   #call(record: NodeRecord, execution: Execution, grant: Grant | null): void {
+    this.#whenPlaced(() => {
+      if (this.#mode === 'running') return this.#start(record, execution, grant)
+      if (grant !== null) this.#parts.resources.release(grant)
+      this.#endHere(record)
+    })
+  }
+
+  #start(record: NodeRecord, execution: Execution, grant: Grant | null): void {
     const { desk, run_plan, id, resources } = this.#parts
+    this.#has_begun = true
+    const emissions = { waiting: 0 }
     record.started_at ??= this.#parts.now_us()
     if (record.status !== 'running') this.#ends.move(record, 'running')
     const request = { flow: run_plan.plan.flow, run: { id }, node: record.node, inputs: execution.inputs, grant }
     const call = desk.run(request, record.state, {
       emitted: (outputs, processed) => {
         if (this.#mode !== 'running') return processed()
-        this.#flow.arrive(execution, { type: 'emitted', outputs, processed: () => this.#processed(processed) })
+        this.#flow.arrive(execution, {
+          type: 'emitted',
+          outputs,
+          processed: () => this.#processed(emissions, processed),
+        })
       },
       note: note => {
         if (note.type === 'log') this.#say(record, note.level, note.ts, note.text)
@@ -369,6 +451,8 @@ export class RunExecution {
         record.state = outcome.state
         record.body_ms += outcome.ms
         if (grant !== null) resources.release(grant)
+        if (emissions.waiting >= STILL_EMISSIONS) this.#still--
+        emissions.waiting = Number.NEGATIVE_INFINITY
         if (this.#mode !== 'running') return this.#endHere(record)
         this.#close(record)
         if (outcome.type === 'returned') this.#flow.arrive(execution, { type: 'returned', value: outcome.outputs })
@@ -398,8 +482,13 @@ export class RunExecution {
     this.#parts.progressed()
   }
 
-  #processed(goOn: () => void): void {
-    this.#drains.push(goOn)
+  /** `emissions`: of one call; those that are to wait here for room. */
+  #processed(emissions: { waiting: number }, goOn: () => void): void {
+    if (++emissions.waiting === STILL_EMISSIONS) this.#still++
+    this.#drains.push(() => {
+      if (emissions.waiting-- === STILL_EMISSIONS) this.#still--
+      goOn()
+    })
     if (!this.#turning) this.#drain()
   }
 

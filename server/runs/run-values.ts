@@ -22,6 +22,9 @@ export class RunValues {
   /** Bytes of the last values of all messages, encoded. */
   bytes = 0
 
+  /** The same of what it was given. */
+  given_bytes = 0
+
   readonly #parts: RunValuesParts
   /** By position in the plan's messages; null for what no node of the flow makes. */
   readonly #outputs: readonly (PortOutput | null)[]
@@ -51,6 +54,7 @@ export class RunValues {
     if (refusal !== null) throw new RangeError(`an input that was checked does not fit: ${refusal.text}`)
     // The scratch is everybody's: what is in it is taken before the next step.
     const read = asRead(encoded, value)
+    this.given_bytes += encoded.length
     yield
     const digest = itemDigest(value, sha256)
     yield

@@ -187,6 +187,10 @@ export class RunsDouble implements Runs {
     return this.#shown(run)
   }
 
+  places() {
+    return { count: 4, free: 4, set_aside: 0, wanting: 0 }
+  }
+
   async why(id: string, node: string): Promise<RunNodeWhy> {
     await this.get(id)
     throw new ServiceError('node_not_found', `Run ${id} has no node "${node}".`)

@@ -17,6 +17,7 @@ import type {
   RepeatRun,
   RunPage,
   SeriesRequest,
+  SetUnbegun,
   WrittenProgress,
 } from './runs.ts'
 
@@ -138,6 +139,7 @@ export type RunWrite =
   | { type: 'create_run'; run: NewRun; event: EngineEvent | null; at: number }
   | { type: 'repeat_run'; repeat: RepeatRun }
   | { type: 'claim_run'; claim: ClaimRun }
+  | { type: 'set_unbegun'; set: SetUnbegun }
   | { type: 'finish_run'; finish: FinishRun; progress: WrittenProgress | null; then: ClaimRun | null }
   | { type: 'cancel_run'; id: string; at: number }
   /** A redo log of a release before has no event. */

@@ -30,6 +30,7 @@ import type {
   RunSelection,
   RunStore,
   SeriesRequest,
+  SetUnbegun,
   StoredRun,
   StoredRunHead,
   StoredRunList,
@@ -67,6 +68,10 @@ export class RunClient implements RunStore {
 
   claim(claim: ClaimRun): Promise<ClaimedRun | null> {
     return this.#write({ type: 'claim_run', claim })
+  }
+
+  setUnbegun(set: SetUnbegun): Promise<null> {
+    return this.#write({ type: 'set_unbegun', set })
   }
 
   finish(finish: FinishRun, progress: RunProgress | null, then: ClaimRun | null): Promise<FinishedRun> {

@@ -114,6 +114,13 @@ export interface ClaimedRun {
   run: StoredRun | null
 }
 
+/** Of a claimed run: no body of it has run, or one is about to. */
+export interface SetUnbegun {
+  id: string
+  epoch: number
+  unbegun: boolean
+}
+
 export interface FinishRun {
   id: string
   epoch: number
@@ -339,6 +346,8 @@ export interface RunStore {
   repeat(request: RepeatRun): Promise<StoredRun | null>
   /** Null when it is queued no more. */
   claim(claim: ClaimRun): Promise<ClaimedRun | null>
+  /** A run that is unbegun is queued again by the next start. Nothing is written when it is not running under this epoch. */
+  setUnbegun(set: SetUnbegun): Promise<null>
   /** Not finished when it is not running under this epoch. `then` is claimed in the same transaction. */
   finish(finish: FinishRun, progress: RunProgress | null, then: ClaimRun | null): Promise<FinishedRun>
   /** With all that belongs to it. False when there is none; `run_not_ended`, and `run_in_use` when another run reuses its nodes. */

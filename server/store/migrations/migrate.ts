@@ -13,6 +13,7 @@ import { runDeletes } from './0010-run-deletes.ts'
 import { runRetention } from './0011-run-retention.ts'
 import { runTags } from './0012-run-tags.ts'
 import { runShortIds } from './0013-run-short-ids.ts'
+import { unbegunRuns } from './0014-unbegun-runs.ts'
 
 export interface Migration {
   readonly number: number
@@ -35,6 +36,7 @@ export const migrations: readonly Migration[] = [
   runRetention,
   runTags,
   runShortIds,
+  unbegunRuns,
 ]
 
 export const schemaVersion = (db: Connection): number => db.pragma('user_version', { simple: true }) as number

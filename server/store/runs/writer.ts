@@ -14,6 +14,7 @@ import type {
   LoadedRuns,
   NewRun,
   RepeatRun,
+  SetUnbegun,
   StoredRun,
   WrittenProgress,
 } from '../front/runs.ts'
@@ -41,7 +42,7 @@ function refuseOver(run: string, tags: number): void {
  *
  *   queued --claim--> running --finish--> succeeded, failed, cancelled
  *   queued --requestCancel--> cancelled
- *   running --interrupt, at the next start--> failed
+ *   running --interrupt, at the next start--> failed, or queued again when it is unbegun
  *
  * `run_counts` follows in the same transaction. Each method runs inside the caller's, refuses before it writes, and depends on the
  * file and what it is given alone: after a crash the redo log calls it again.
@@ -68,6 +69,9 @@ export class RunWriter {
   readonly #mark: Statement<Moved>
   readonly #running: Statement<number>
   readonly #interrupted: Statement<Moved>
+  readonly #setUnbegun: Statement
+  readonly #again: Statement<Moved>
+  readonly #forgetNodes: Statement
   readonly #failNodes: Statement
   readonly #skipNodes: Statement
   readonly #queued: Statement<RunRow>
@@ -123,6 +127,12 @@ export class RunWriter {
          (SELECT max(coalesce(n.finished_at, n.started_at, n.queued_at)) FROM run_nodes n WHERE n.run = runs.seq), 0))
        WHERE status = 'running' AND epoch < ? RETURNING seq, flow`,
     )
+    this.#setUnbegun = db.prepare(`UPDATE runs SET unbegun = ? WHERE id = ? AND status = 'running' AND epoch = ?`)
+    this.#again = db.prepare(
+      `UPDATE runs SET status = 'queued', unbegun = 0, epoch = NULL, code_digest = NULL, code_commit = NULL, started_at = NULL
+       WHERE status = 'running' AND unbegun = 1 AND epoch < ? AND cancel_requested_at IS NULL RETURNING seq, flow`,
+    )
+    this.#forgetNodes = db.prepare('DELETE FROM run_nodes WHERE run = ?')
     this.#failNodes = db.prepare(
       `UPDATE run_nodes SET status = 'failed', error = ?, finished_at = (SELECT finished_at FROM runs WHERE seq = run)
        WHERE run = ? AND status = 'running'`,
@@ -225,6 +235,11 @@ export class RunWriter {
     return { run: isAsked ? this.#get(id) : null }
   }
 
+  setUnbegun({ id, epoch, unbegun }: SetUnbegun): null {
+    this.#setUnbegun.run(unbegun ? 1 : 0, id, epoch)
+    return null
+  }
+
   /** The progress of a run that is not running under this epoch is dropped with its end. */
   finish(finish: FinishRun, progress: WrittenProgress | null, then: ClaimRun | null): FinishedRun {
     const { id, epoch, status, result, terminal, error, finished_at, events } = finish
@@ -271,8 +286,12 @@ export class RunWriter {
     throw new ServiceError('flow_has_live_run', `The flow "${name}" has ${queued} queued and ${running} running runs.`)
   }
 
-  /** Runs that an earlier engine had claimed and not ended. Returns how many. */
+  /** Runs that an earlier engine had claimed and not ended. Returns how many have failed; those that had not begun are queued again. */
   interrupt(epoch: number, last_sign: number): number {
+    for (const { seq, flow } of this.#again.all(epoch)) {
+      this.#forgetNodes.run(seq)
+      this.#run_counts.move(flow, 'running', 'queued')
+    }
     const error = reason('engine_restarted', 'The engine ended while it ran.')
     const moved = this.#interrupted.all(error, last_sign, epoch)
     for (const { seq, flow } of moved) {

@@ -117,6 +117,8 @@ export class ControlWrites {
         return runs.repeat(request.repeat)
       case 'claim_run':
         return runs.claim(request.claim)
+      case 'set_unbegun':
+        return runs.setUnbegun(request.set)
       case 'finish_run':
         return runs.finish(request.finish, request.progress, request.then)
       case 'delete_run':

@@ -185,6 +185,36 @@ describe('svc runs', () => {
     assert.equal(JSON.parse(json.stdout).nodes.length, 2)
   })
 
+  test('show says what each node of a run that goes on waits for', async t => {
+    const needs = { cpus: null, gpus: 1, ram_mb: null, flavor: null }
+    const waits = { run: runId(1), asked: needs, needs, since: timeAt(5), position: 2, device: null }
+    const script = {
+      [`GET ${RUN}`]: { answer: runOf(1, { status: 'running', finished_at: null }) },
+      [`GET ${RUN}/nodes`]: {
+        answer: listOf(
+          runNodeOf('train', { status: 'queued', granted: null }),
+          runNodeOf('score', { status: 'queued', granted: needs }),
+          runNodeOf('read', { status: 'queued', granted: null }),
+        ),
+      },
+      'GET /workers/resources': {
+        answer: {
+          machines: [],
+          waiting: [
+            { ...waits, node: 'boiler.train' },
+            { ...waits, node: 'boiler.read', device: 'rig', position: 1 },
+            { ...waits, node: 'boiler.score', run: runId(2) },
+          ],
+          runs: { count: 4, free: 0, set_aside: 1, wanting: 0 },
+        },
+      },
+    }
+    const { stdout } = await against(t, script, ['runs', 'show', runId(1)])
+    assert.match(stdout, /^train +queued .*waits for 1 card, position 2$/m)
+    assert.match(stdout, /^read +queued .*waits for a worker with the label rig, position 1$/m)
+    assert.match(stdout, /^score +queued .*has its resources, waits for a run place$/m)
+  })
+
   test('diff prints what differs, leaf by leaf, and nothing of times', async t => {
     const script = {
       [`GET ${RUN}`]: { answer: runOf(1, { inputs: { window: 12, model: { kind: 'a', depth: 2 } } }) },
@@ -409,8 +439,10 @@ test('svc status tells of runs, machines and nodes that wait', async t => {
         needs: { cpus: 8, gpus: 2, ram_mb: null, flavor: 'gpu-large' },
         since: timeAt(5),
         position: 1,
+        device: null,
       },
     ],
+    runs: { count: 4, free: 1, set_aside: 2, wanting: 1 },
   }
   const { stdout, code } = await against(
     t,
@@ -439,6 +471,7 @@ test('svc status tells of runs, machines and nodes that wait', async t => {
   )
   assert.equal(code, 0)
   assert.match(stdout, /^runs +7, 3 queued or running$/m)
+  assert.match(stdout, /^places +1 of 4 free; runs without a place: 2, 1 of them ready$/m)
   assert.match(stdout, /^machine +local: 1\.5 of 6 cores free, 1 of 2 cards, 8000 of 16000 MB; 1 claim$/m)
   assert.match(stdout, /^boiler\.train +1 +2026-01-02 00:00:05 +\S+ +8 cores 2 cards \(gpu-large\)$/m)
 })

@@ -8,6 +8,7 @@ import { type Context, connect } from '../../context.ts'
 import { bytes, duration, shortTime } from '../../output/figures.ts'
 import type { Output } from '../../output/output.ts'
 import { table } from '../../output/table.ts'
+import { amounts } from '../../output/waiting.ts'
 
 /** Pairing with a portal comes with its own commands; until then no installation has ever been paired. */
 const LINK = 'never paired'
@@ -84,6 +85,7 @@ function figures(
     ['nodes', `${summary.nodes_down} down, ${summary.node_errors} with errors that are not acknowledged`],
     ['cascades', `${cascades.in_flight} in flight of ${cascades.limit}`],
     ...(runs === null ? [] : ([['runs', `${runs.total}, ${runs.live} queued or running`]] as [string, string][])),
+    ...(resources?.runs === undefined ? [] : ([['places', places(resources.runs)]] as [string, string][])),
     ...(resources?.machines ?? []).map((each): [string, string] => ['machine', machine(each)]),
     ['waiting', `${summary.backlog.reduce((sum, { waiting }) => sum + waiting, 0)}`],
     ['memory', `${bytes(memory.rss_bytes)}, values ${bytes(memory.arena_bytes)} of ${bytes(memory.arena_limit_bytes)}`],
@@ -96,6 +98,10 @@ function figures(
 /** `run_logs 1.2 MB of 2.1 GB` */
 const used = ({ class: name, bytes: taken, budget_bytes }: Summary['disk'][number]): string =>
   `${name} ${bytes(taken)}${budget_bytes === null ? '' : ` of ${bytes(budget_bytes)}`}`
+
+/** `1 of 4 free; runs without a place: 3, 1 of them ready` */
+const places = ({ count, free, set_aside, wanting }: WorkerResources['runs']): string =>
+  `${free} of ${count} free${set_aside === 0 ? '' : `; runs without a place: ${set_aside}, ${wanting} of them ready`}`
 
 /** `local: 1.5 of 6 cores free, 2 of 2 cards, 7800 of 16000 MB; 3 claims` */
 const machine = ({ machine, capacity, free, held }: WorkerResources['machines'][number]): string =>
@@ -113,14 +119,6 @@ const waiting = ({ waiting }: WorkerResources, width: number | undefined): strin
     ],
     width,
   )
-
-const amounts = ({ cpus, gpus, ram_mb, flavor }: WorkerResources['waiting'][number]['needs']): string =>
-  [
-    ...(cpus === null ? [] : [`${cpus} cores`]),
-    ...(gpus === null ? [] : [`${gpus} cards`]),
-    ...(ram_mb === null ? [] : [`${ram_mb} MB`]),
-    ...(flavor === null ? [] : [`(${flavor})`]),
-  ].join(' ')
 
 const threads = (summary: Summary, width: number | undefined): string[] =>
   table(

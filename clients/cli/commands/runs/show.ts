@@ -6,6 +6,7 @@ import type { Output } from '../../output/output.ts'
 import { resultTable, statusText, took, valueText } from '../../output/run-text.ts'
 import { table } from '../../output/table.ts'
 import { printable } from '../../output/text.ts'
+import { waitsFor } from '../../output/waiting.ts'
 
 export function addRunsShow(runs: Command, context: Context): void {
   runs
@@ -17,11 +18,13 @@ export function addRunsShow(runs: Command, context: Context): void {
       const { output } = context
       const client = connect(context, command)
       const [run, nodes] = await Promise.all([client.runs.get(id), client.runs.nodes(id)])
+      const isWaited = run.status === 'running' && nodes.items.some(({ status }) => status === 'queued')
       if (options.json) return output.json({ ...run, nodes: nodes.items })
       output.lines(figures(output, run))
       if (nodes.items.length > 0) {
         output.lines([''])
-        output.table(nodesTable(nodes.items, output.width))
+        const resources = isWaited ? await client.resources() : { waiting: [] }
+        output.table(nodesTable(nodes.items, node => waitsFor(node, run.flow, run.id, resources), output.width))
       }
       if (run.result === null || Object.keys(run.result).length === 0) return
       output.lines([''])
@@ -58,7 +61,7 @@ function figures(output: Output, run: Run): string[] {
     .map(line => (line.startsWith('status') ? line.replace(run.status, statusText(output, run.status)) : line))
 }
 
-const nodesTable = (nodes: readonly RunNode[], width: number | undefined): string[] =>
+const nodesTable = (nodes: readonly RunNode[], waits: (node: RunNode) => string, width: number | undefined): string[] =>
   table(
     nodes,
     [
@@ -69,8 +72,11 @@ const nodesTable = (nodes: readonly RunNode[], width: number | undefined): strin
       { title: 'machine', cell: ({ machine }) => machine ?? '' },
       {
         title: 'what',
-        cell: ({ cached_from, error }) =>
-          cached_from === null ? (error === null ? '' : `${error.message} (${error.code})`) : `from ${cached_from}`,
+        cell: node => {
+          const { cached_from, error } = node
+          if (cached_from !== null) return `from ${cached_from}`
+          return error === null ? waits(node) : `${error.message} (${error.code})`
+        },
       },
     ],
     width,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { CreatedRun } from '../../../../server/store/front/runs.ts'
+import type { CreatedRun, NewRun } from '../../../../server/store/front/runs.ts'
 import type { EngineStore } from '../../../../server/store/writer/engine-store.ts'
 import { opened } from '../../../kit/opened-store.ts'
 import { saving, startStore, temporaryDirectory } from '../../../kit/stored.ts'
@@ -67,6 +67,41 @@ test('a start fails what an earlier one had running, with its nodes, and leaves 
   const third = await startStore(t, data_dir)
   assert.deepEqual([third.loaded.runs.interrupted, third.loaded.runs.queued.length], [1, 1])
   assert.equal((await third.store.runs.get(broken.id))!.finished_at, 7_500_000, 'what had failed is not failed again')
+})
+
+test('a start queues again what was claimed and had not begun, in its old order, and fails what was about to begin', async t => {
+  const data_dir = temporaryDirectory(t)
+  const first = await startStore(t, data_dir)
+  await first.store.saveFlow(saving('boiler'))
+  const { runs } = first.store
+  const all = [newRun('boiler'), newRun('boiler'), newRun('boiler'), newRun('boiler')]
+  const [waits, begins, cancelled, queued] = all as [NewRun, NewRun, NewRun, NewRun]
+  for (const run of all) await runs.create(run, null)
+  for (const { id } of [waits, begins, cancelled]) {
+    await runs.claim(claimOf(id, { code_digest: 'c1' }))
+    await runs.progress(progressOf(id, { nodes: [nodeRow('a', { status: 'queued', queued_at: 5 })] }))
+    await runs.setUnbegun({ id, epoch: 1, unbegun: true })
+  }
+  await runs.setUnbegun({ id: begins.id, epoch: 1, unbegun: false })
+  await runs.requestCancel(cancelled.id, 6)
+  await runs.setUnbegun({ id: queued.id, epoch: 1, unbegun: true })
+  await first.close()
+
+  const second = await startStore(t, data_dir)
+  assert.deepEqual(
+    second.loaded.runs.queued.map(({ id }) => id),
+    [waits.id, queued.id],
+  )
+  assert.deepEqual([second.loaded.runs.interrupted, second.loaded.runs.counts], [2, { boiler: { total: 4, live: 2 } }])
+  const again = (await second.store.runs.get(waits.id))!
+  assert.deepEqual([again.status, again.started_at, again.code_digest], ['queued', null, null])
+  assert.deepEqual(await second.store.runs.nodes(waits.id), [])
+  for (const { id } of [begins, cancelled]) assert.equal((await second.store.runs.get(id))!.status, 'failed')
+  await second.store.runs.claim(claimOf(waits.id, { epoch: second.loaded.engine_epoch }))
+  await second.close()
+
+  const third = await startStore(t, data_dir)
+  assert.equal((await third.store.runs.get(waits.id))!.status, 'failed', 'it had begun the second time')
 })
 
 test('created_at goes on increasing when the clock of a later start is behind', t => {
