@@ -12,6 +12,7 @@ import {
   journalOffset,
   recoverJournal,
   travelsByRef,
+  VALUE_FLAG,
 } from '../memory/journal/journal.ts'
 import { MESSAGE_ROW, type MessageTable, type ReadValue, VALUE_SLOT } from '../memory/messages.ts'
 import { recoverArena } from '../memory/recover/arena.ts'
@@ -21,7 +22,6 @@ import { SLOT, slotOf } from '../memory/threads.ts'
 import { recoverWord } from '../memory/wait.ts'
 import { FLOW_ROW, type FlowTable } from './flows.ts'
 import { DOING, INTENT_ROW, intentWord, RECORD_BIT } from './publish/intent.ts'
-import { writeParent } from './publish/parent.ts'
 import type { IngressQueue } from './queue/queue.ts'
 import type { ReadySet } from './queue/ready.ts'
 
@@ -170,9 +170,10 @@ function finishPublish(
 ): void {
   const { memory, arena, flows, queue, messages } = parts
   const { i32, f64 } = memory
-  const own = i32[row + intent.flow]
+  const own = i32[row + intent.flow]!
   const ref = i32[row + intent.ref]!
   const record = i32[row + intent.record]!
+  const queued = (record & VALUE_FLAG.queued) !== 0
   const depth = i32[row + intent.depth]!
   const root_ts = f64[(row >> 1) + intent.root_ts]!
   const parent_seq = f64[(row >> 1) + intent.parent_seq]!
@@ -186,11 +187,11 @@ function finishPublish(
   for (const flow of held) {
     const at = flows.row(flow)
     if (i32[at + word.before] !== i32[at + word.appended]) continue
-    if (flow === own && (record & RECORD_BIT.queued) === 0) continue
+    if (flow === own && !queued) continue
     const group = i32[at + word.group]!
     // Once more, if the thread died between this record and the item: the store takes it for the same.
-    if (writer !== null) writeParent(writer, flow, parent_seq, parent_ts)
-    writer?.queued(flow, message, value.version, i32[at + word.appended]!, depth, group)
+    if (flow !== own)
+      writer?.queued(flow, message, value.version, i32[at + word.appended]!, depth, group, parent_seq, parent_ts)
     queue.append(
       flow,
       message,
@@ -209,7 +210,9 @@ function finishPublish(
   if ((record & RECORD_BIT.none) !== 0) return
   if (isJournalled(memory, slot, i32[row + intent.mark]!, message, value.version)) return
   const counted = travelsByRef(value.length) && isCounted(memory, slot, message, value.version, ref)
-  writer!.value(message, value.version, value.ts, record & 0xff, value, ref)
+  const item = i32[flows.row(own) + word.before]!
+  if (queued) writer!.queuedValue(message, value.version, value.ts, own, item, value, ref)
+  else writer!.value(message, value.version, value.ts, record, value, ref)
   if (counted) arena.release(ref)
 }
 

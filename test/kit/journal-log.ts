@@ -1,6 +1,6 @@
 /** A journal visitor that writes down what it sees, one plain line a record. */
 import { isNumeric } from '../../core/memory/encoded.ts'
-import { JOURNAL, type JournalVisitor, type RecordView } from '../../core/memory/journal/journal.ts'
+import { JOURNAL, type JournalVisitor, type RecordView, VALUE_FLAG } from '../../core/memory/journal/journal.ts'
 
 export class JournalLog implements JournalVisitor {
   readonly lines: string[] = []
@@ -14,7 +14,7 @@ function lineOf(record: RecordView): string {
   const { subject, message, version, ts } = record
   switch (record.kind) {
     case JOURNAL.value:
-      return `value ${subject} ${version} ${ts} ${record.flags} ${record.value_kind} ${payload(record)}`
+      return `value ${subject} ${version} ${ts} ${record.flags} ${record.value_kind} ${payload(record)}${itemOf(record)}`
     case JOURNAL.held:
       return `held ${subject} ${record.due_ms} ${ts} ${record.value_kind} ${payload(record)}`
     case JOURNAL.cascade: {
@@ -40,13 +40,16 @@ function lineOf(record: RecordView): string {
     case JOURNAL.taken:
       return `taken ${subject} ${record.item}`
     case JOURNAL.queued:
-      return `queued ${subject} ${message} ${version} ${record.item} ${record.depth} ${record.group}`
+      return `queued ${subject} ${message} ${version} ${record.item} ${record.depth} ${record.group} ${record.parent_seq} ${record.parent_epoch}`
     case JOURNAL.fresh:
       return `fresh ${subject} ${message} ${version} ${record.item} ${record.items}`
     default:
       throw new RangeError(`a record of kind ${record.kind}`)
   }
 }
+
+const itemOf = (record: RecordView): string =>
+  (record.flags & VALUE_FLAG.queued) === 0 ? '' : ` in ${record.flow} as ${record.item}`
 
 const payload = (record: RecordView): number | string =>
   isNumeric(record.value_kind) ? record.number : summary(record.bytes, record.start, record.length)

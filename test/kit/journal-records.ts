@@ -70,6 +70,7 @@ export function queuedRecord(fields: {
   depth?: number
   group?: number
 }): RecordView {
+  f64[HALVES + ITEM_PAYLOAD.word.parent_seq] = i32[WORDS + ITEM_PAYLOAD.word.parent_epoch] = 0
   head(JOURNAL.queued, fields.flow, fields.message, fields.version, 0)
   const I = ITEM_PAYLOAD.word
   i32[WORDS + I.item] = fields.item

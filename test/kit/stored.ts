@@ -90,17 +90,19 @@ export class Journal {
     return index
   }
 
-  /** Not marked. Times in microseconds. Returns the version. */
-  put(name: string, value: unknown, ts: number, flags = 0): number {
+  /** Not marked. Times in microseconds. `queued`: it enters the queue of that flow. Returns the version. */
+  put(name: string, value: unknown, ts: number, queued?: { flow: number; item: number }): number {
     const message = this.#messages.get(name)!
     const refused = this.#codec.encode(value, message.dtype, this.#value)
     if (refused) throw new TypeError(refused.text)
-    this.writer.value(message.index, ++message.version, ts, flags, this.#value, 0)
-    return message.version
+    const version = ++message.version
+    if (queued === undefined) this.writer.value(message.index, version, ts, 0, this.#value, 0)
+    else this.writer.queuedValue(message.index, version, ts, queued.flow, queued.item, this.#value, 0)
+    return version
   }
 
-  publish(name: string, value: unknown, ts: number, flags = 0): number {
-    const version = this.put(name, value, ts, flags)
+  publish(name: string, value: unknown, ts: number): number {
+    const version = this.put(name, value, ts)
     this.writer.mark()
     return version
   }

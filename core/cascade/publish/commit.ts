@@ -10,14 +10,13 @@ import { slotOf } from '../../memory/threads.ts'
 import { FLOW_ROW, type FlowTable } from '../flows.ts'
 import type { IngressQueue } from '../queue/queue.ts'
 import { DOING, INTENT_ROW, intentWord, RECORD_BIT } from './intent.ts'
-import { writeParent } from './parent.ts'
 import { REFUSED } from './refused.ts'
 import type { Reservations } from './reservations.ts'
 import type { Route } from './route.ts'
 
 /** Threads share a clock, which is corrected in silence by less; a step back by more is the machine's clock that was set. */
 export const CLOCKS_DIFFER_US = limits.CLOCK_JUMP_MS * 1000
-/** Flags of a publish's journal record. */
+/** Flags of a publish's journal record. `queued`: the value enters the queue of its own flow. */
 export const RECORD = { none: -1, inner: 0, ...VALUE_FLAG } as const
 
 const { word } = FLOW_ROW
@@ -74,8 +73,9 @@ export class Commit {
   }
 
   /** Under the words of `route`, with room for everything, after `say`. Gives the value the version, or the next one for 0. */
-  commit(route: Route, version: number, value: EncodedValue, ref: number, queued: boolean, record: number): number {
+  commit(route: Route, version: number, value: EncodedValue, ref: number, record: number): number {
     const { message, flow, foreign } = route
+    const queued = record === RECORD.queued
     const i32 = this.#i32
     const row = this.#intent
     let ts = this.#f64[(row >> 1) + intent.ts]!
@@ -85,7 +85,7 @@ export class Commit {
     i32[row + intent.flow] = flow
     i32[row + intent.ref] = ref
     i32[row + intent.mark] = i32[this.#journal_tail]!
-    i32[row + intent.record] = (record === RECORD.none ? RECORD_BIT.none : record) | (queued ? RECORD_BIT.queued : 0)
+    i32[row + intent.record] = record === RECORD.none ? RECORD_BIT.none : record
     const displaced = this.#messages.previousRef(message)
     i32[row + intent.displaced] = displaced
     if (displaced !== 0) i32[row + intent.displaced_generation] = this.#arena.generation(displaced)
@@ -96,25 +96,28 @@ export class Commit {
     this.#messages.flip(message, version)
     // From here on the publish stands: recovery would finish it.
     const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
-    if (queued) this.enqueue(flow, message, version, value, queue_ref)
+    const item = i32[this.#flows.row(flow) + word.appended]!
+    if (queued) this.#queue.put(flow, message, value, queue_ref)
     for (let i = 0; i < foreign.length; i++) {
       if (this.#reservations.isReserved(foreign[i]!)) this.enqueue(foreign[i]!, message, version, value, queue_ref)
     }
-    if (record !== RECORD.none) this.#journal.value(message, version, ts, record, value, ref)
+    if (queued) this.#journal.queuedValue(message, version, ts, flow, item, value, ref)
+    else if (record !== RECORD.none) this.#journal.value(message, version, ts, record, value, ref)
     if (displaced !== 0) this.release(displaced)
     else i32[row + intent.doing] = DOING.nothing
     return version
   }
 
-  /** The record first: recovery repeats it for an item that it appends, and only for those. */
+  /** Of a value that has no record here, or is not the flow's own. The record first: recovery repeats it for an item that it appends, and only for those. */
   enqueue(flow: number, message: number, version: number, value: EncodedValue, ref: number): void {
     const row = this.#flows.row(flow)
     const depth = this.#i32[this.#intent + intent.depth]!
     const group = this.#i32[row + word.group]!
-    const { parent_seq, parent_ts } = intent
     const said = this.#intent >> 1
-    writeParent(this.#journal, flow, this.#f64[said + parent_seq]!, this.#f64[said + parent_ts]!)
-    this.#journal.queued(flow, message, version, this.#i32[row + word.appended]!, depth, group)
+    const parent_seq = this.#f64[said + intent.parent_seq]!
+    const parent_ts = this.#f64[said + intent.parent_ts]!
+    const item = this.#i32[row + word.appended]!
+    this.#journal.queued(flow, message, version, item, depth, group, parent_seq, parent_ts)
     this.#queue.put(flow, message, value, ref)
   }
 

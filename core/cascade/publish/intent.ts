@@ -19,7 +19,7 @@ export const INTENT_ROW = layout(
     ['parent_seq', 'f64', 'cascade that publishes, 0: none'],
     ['parent_ts', 'f64', 'its start'],
     ['depth', 'i32', 'depth of the items'],
-    ['record', 'i32', 'flags of the journal record, and RECORD_BIT'],
+    ['record', 'i32', 'flags of the journal record, or RECORD_BIT'],
     ['displaced', 'i32', 'slab that the value pushes out of the table, 0: none'],
     ['displaced_generation', 'i32', 'its generation'],
   ],
@@ -30,8 +30,8 @@ if (limits.THREADS * INTENT_ROW.size > ROOM.QUEUE_HEADER_BYTES) throw new RangeE
 
 /** Values of `doing` that name no message: taking an item that lies in a slab; releasing `displaced`, the last step of a publish. */
 export const DOING = { nothing: 0, taking: -1, releasing: -2 } as const
-/** Beside the flags of the journal record: there is none; the item goes into the own flow as well. */
-export const RECORD_BIT = { none: 1 << 8, queued: 1 << 9 } as const
+/** In place of the flags of the journal record: there is none. */
+export const RECORD_BIT = { none: 1 << 8 } as const
 
 /** Index of the first i32 word of a thread's row. The rows stand at the start of the queue region. */
 export const intentWord = (memory: Memory, slot: number): number =>

@@ -80,7 +80,7 @@ export class PublishMany {
       for (const flow of route.foreign) this.#reservations.reserve(flow, value, queue_ref, 0)
       this.#commit.say(ts, 0, 0, 0)
       const record = route.queued ? RECORD.queued : RECORD.inner
-      versions[i] = this.#commit.commit(route, 0, value, this.#refs[i]!, route.queued, record)
+      versions[i] = this.#commit.commit(route, 0, value, this.#refs[i]!, record)
     }
     versions.length = routes.length
     this.#journal.mark()
@@ -136,7 +136,7 @@ export class PublishMany {
         )
       }
       this.#commit.say(ts, depth + 1, parent_seq, parent_ts, root_ts)
-      versions[i] = this.#commit.commit(routes[i]!, 0, value, ref, false, RECORD.inner)
+      versions[i] = this.#commit.commit(routes[i]!, 0, value, ref, RECORD.inner)
     }
     this.#words.unlockAll(flows)
     for (let place = 0; place < flows.length; place++) {

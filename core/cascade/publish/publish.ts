@@ -105,7 +105,7 @@ export class Publisher {
       return this.#commit.refuse(ref, refused)
     }
     this.#commit.say(ts, 0, 0, 0)
-    const version = this.#commit.commit(route, 0, value, ref, route.queued, route.queued ? RECORD.queued : RECORD.inner)
+    const version = this.#commit.commit(route, 0, value, ref, route.queued ? RECORD.queued : RECORD.inner)
     if (ends_unit) {
       this.#journal.mark()
       this.#words.unlockWithBarrier(route)
@@ -145,7 +145,7 @@ export class Publisher {
     this.#words.lock(route, Number.POSITIVE_INFINITY)
     if (children) this.#reservations.reserveOrDrop(route, value, ref)
     this.#commit.say(ts, depth + 1, parent_seq, parent_ts, root_ts)
-    const version = this.#commit.commit(route, 0, value, ref, false, RECORD.inner)
+    const version = this.#commit.commit(route, 0, value, ref, RECORD.inner)
     this.#words.unlock(route)
     for (let i = 0; i < route.foreign.length; i++) this.#untold.add(route.foreign[i]!)
     return version
@@ -218,7 +218,7 @@ export class Publisher {
     const silent = { message: route.message, flow: route.flow, queued: false, foreign: NO_FLOWS, downstream: NO_FLOWS }
     if (!this.#words.lock(silent, limits.PUBLISH_PATIENCE_MS)) return this.#commit.refuse(ref, REFUSED.held)
     this.#commit.say(ts, 0, 0, 0)
-    const given = this.#commit.commit(silent, version, value, ref, false, restored ? RECORD.none : RECORD.seeded)
+    const given = this.#commit.commit(silent, version, value, ref, restored ? RECORD.none : RECORD.seeded)
     this.#words.unlock(silent)
     return given
   }

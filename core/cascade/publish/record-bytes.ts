@@ -1,5 +1,5 @@
 import type { EncodedValue } from '../../memory/encoded.ts'
-import { ITEM_RECORD_BYTES, JOURNAL_RECORD, travelsByRef } from '../../memory/journal/journal.ts'
+import { ITEM_RECORD_BYTES, JOURNAL_RECORD, travelsByRef, VALUE_ITEM } from '../../memory/journal/journal.ts'
 import type { Emission } from './emission.ts'
 import type { Route } from './route.ts'
 
@@ -7,8 +7,8 @@ import type { Route } from './route.ts'
 export const journalBytes = (value: EncodedValue): number =>
   JOURNAL_RECORD.size + 8 + (travelsByRef(value.length) ? 0 : value.length)
 
-/** Bytes of the records that say which queues the value enters, when it enters all. */
-export const itemRecordBytes = ({ foreign }: Route): number => (1 + foreign.length) * ITEM_RECORD_BYTES
+/** Bytes of what says which queues the value enters, when it enters all: the end of its own record, and a record for each other flow. */
+export const itemRecordBytes = ({ foreign }: Route): number => VALUE_ITEM.size + foreign.length * ITEM_RECORD_BYTES
 
 /** Bytes that the records of an emission take in the journal together: what the lane makes sure of before it publishes. */
 export const emissionBytes = ({ count, routes, values }: Emission): number => listBytes(count, routes, values)

@@ -12,6 +12,7 @@ export {
   longestRecord,
   travelsByRef,
   VALUE_FLAG,
+  VALUE_ITEM,
 } from './record.ts'
 export { type JournalVisitor, RecordView } from './view.ts'
 export { type JournalWakes, JournalWriter } from './writer.ts'

@@ -5,11 +5,13 @@ import { copyBytes } from '../copy.ts'
 import { isNumeric } from '../encoded.ts'
 import type { Memory } from '../region.ts'
 import { SLOT } from '../threads.ts'
-import { JOURNAL, JOURNAL_HEADER, JOURNAL_RECORD, journalOffset } from './record.ts'
+import { JOURNAL, JOURNAL_HEADER, JOURNAL_RECORD, journalOffset, VALUE_FLAG, VALUE_ITEM } from './record.ts'
 import { type JournalVisitor, RecordView } from './view.ts'
 
 const R = JOURNAL_RECORD.word
 const HEADER = JOURNAL_RECORD.size
+/** In the word of the kind: the record ends with VALUE_ITEM. */
+const HAS_ITEM = VALUE_FLAG.queued << 16
 const BATCH_BYTES = 64 * 1024
 /** A stage that was larger once is not kept. */
 const KEPT_STAGE_BYTES = 1024 * 1024
@@ -274,7 +276,7 @@ export class JournalReader {
         continue
       }
       if (kind > JOURNAL.fresh) throw new RangeError(`a journal record of kind ${kind}`)
-      view.show(i32, f64, bytes, at, size - HEADER)
+      view.show(i32, f64, bytes, at, (kinds & HAS_ITEM) === 0 ? size - HEADER : size - HEADER - VALUE_ITEM.size)
       const isLong =
         (kind === JOURNAL.value || kind === JOURNAL.held) && i32[word + R.ref] !== 0 && !isNumeric((kinds >> 8) & 0xff)
       if (isLong) this.#visitLong(visitor, i32, at)

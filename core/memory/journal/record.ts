@@ -23,12 +23,12 @@ export const JOURNAL = {
   /** The flow's items up to a number are consumed. */
   taken: 6,
   count: 7,
-  /** An item entered a flow's queue. */
+  /** An item entered a flow's queue, other than by the record of its value. */
   queued: 8,
-  /** A cascade has begun and run no body yet: a restart queues its items again. Of no items: it published the item of the next queued record. */
+  /** A cascade has begun and run no body yet: a restart queues its items again. */
   fresh: 9,
 } as const
-/** Flags of a value record. */
+/** Flags of a value record. `queued`: it entered the queue of its own flow, and VALUE_ITEM follows the payload. */
 export const VALUE_FLAG = { queued: 1, seeded: 2 } as const
 export const CASCADE_STATUS = { succeeded: 1, failed: 2, interrupted: 3, running: 4 } as const
 
@@ -72,25 +72,29 @@ export const CASCADE_PAYLOAD = layout('CASCADE_PAYLOAD', [
   ['spare', 'i32', ''],
 ])
 
+/** The end of a value record with the flag `queued`: the item that begins a cascade of no parent, of depth 0 and in no group. */
+export const VALUE_ITEM = layout('VALUE_ITEM', [
+  ['flow', 'i32', 'its own flow'],
+  ['item', 'i32', 'number of the item in the queue of the flow: appended, as its publisher found it'],
+])
+
 /** Payload of a queued record; its subject is the flow, ref the message, version the version that was published. */
 export const ITEM_PAYLOAD = layout('ITEM_PAYLOAD', [
   ['item', 'i32', 'number of the item in the queue of its flow: appended, as its publisher found it'],
   ['depth', 'i32', ''],
   ['group', 'i32', 'bits of GROUP'],
-  ['spare', 'i32', ''],
+  ['parent_epoch', 'i32', 'engine in which the parent ran, 0: this one'],
+  ['parent_seq', 'f64', 'cascade that published it, 0: none'],
 ])
 
-/**
- * Payload of a fresh record; its subject is the flow, ref the root message, version the root version. One of no items names a parent:
- * version is the number of the cascade, item the epoch that a rerun has in place of a start, else 0.
- */
+/** Payload of a fresh record; its subject is the flow, ref the root message, version the root version. */
 export const FRESH_PAYLOAD = layout('FRESH_PAYLOAD', [
   ['item', 'i32', 'number of its first item'],
   ['items', 'i32', 'how many it has taken'],
 ])
 
-/** Bytes of a queued record, with one before it that names its parent. */
-export const ITEM_RECORD_BYTES = JOURNAL_RECORD.size + ITEM_PAYLOAD.size + JOURNAL_RECORD.size + FRESH_PAYLOAD.size
+/** Bytes of a queued record. */
+export const ITEM_RECORD_BYTES = JOURNAL_RECORD.size + ITEM_PAYLOAD.size
 
 /** Count records come this many times a lap, and `reserved` moves in such strides. */
 export const STRIDES = 16

@@ -1,10 +1,11 @@
 /** The one record that a reader is at: a window over its bytes, the same object for each record. Nothing is copied to look at it. */
 import { isNumeric } from '../encoded.ts'
-import { CASCADE_PAYLOAD, FRESH_PAYLOAD, ITEM_PAYLOAD, JOURNAL, JOURNAL_RECORD } from './record.ts'
+import { CASCADE_PAYLOAD, FRESH_PAYLOAD, ITEM_PAYLOAD, JOURNAL, JOURNAL_RECORD, VALUE_ITEM } from './record.ts'
 
 const R = JOURNAL_RECORD.word
 const C = CASCADE_PAYLOAD.word
 const I = ITEM_PAYLOAD.word
+const V = VALUE_ITEM.word
 const F = FRESH_PAYLOAD.word
 const WORDS = JOURNAL_RECORD.size >> 2
 const HALVES = JOURNAL_RECORD.size >> 3
@@ -96,6 +97,11 @@ export class RecordView {
     return this.#i32[this.#word + R.ref]!
   }
 
+  /** Index of the flow whose queue a queued value entered. */
+  get flow(): number {
+    return this.#i32[this.#valueItem() + V.flow]!
+  }
+
   // ---- cascade
 
   get seq(): number {
@@ -108,7 +114,7 @@ export class RecordView {
 
   /** 0 without a parent. */
   get parent_seq(): number {
-    return this.#f64[this.#half + HALVES + C.parent_seq]!
+    return this.#f64[this.#half + HALVES + (this.kind === JOURNAL.queued ? I.parent_seq : C.parent_seq)]!
   }
 
   get parent_ts(): number {
@@ -128,12 +134,23 @@ export class RecordView {
     return this.#i32[this.#word + WORDS + C.errors]!
   }
 
-  // ---- queued, fresh, taken
+  // ---- queued, fresh, taken, and values with the flag `queued`
 
-  /** Queued: number of the item in its flow's queue. Fresh: of the first item of the cascade. Taken: of the first one not taken. */
+  /** Number of the item in its flow's queue. Fresh: of the first item of the cascade. Taken: of the first one not taken. */
   get item(): number {
-    if (this.kind === JOURNAL.taken) return this.#i32[this.#word + R.ref]!
-    return this.#i32[this.#word + WORDS + I.item]!
+    switch (this.kind) {
+      case JOURNAL.taken:
+        return this.#i32[this.#word + R.ref]!
+      case JOURNAL.value:
+        return this.#i32[this.#valueItem() + V.item]!
+      default:
+        return this.#i32[this.#word + WORDS + I.item]!
+    }
+  }
+
+  /** Queued: the engine in which the parent ran, 0: this one. */
+  get parent_epoch(): number {
+    return this.#i32[this.#word + WORDS + I.parent_epoch]!
   }
 
   get depth(): number {
@@ -148,5 +165,10 @@ export class RecordView {
   /** Fresh: items of the cascade. */
   get items(): number {
     return this.#i32[this.#word + WORDS + F.items]!
+  }
+
+  /** Word of the last 8 bytes, at the next multiple of 8 after the payload. */
+  #valueItem(): number {
+    return this.#word + (((this.#i32[this.#word + R.size]! - VALUE_ITEM.size + 7) & ~7) >> 2)
   }
 }

@@ -16,6 +16,8 @@ import {
   longestRecord,
   STRIDES,
   travelsByRef,
+  VALUE_FLAG,
+  VALUE_ITEM,
 } from './record.ts'
 
 /** How the writer wakes its readers; called only when they sleep. */
@@ -29,6 +31,9 @@ const R = JOURNAL_RECORD.word
 const C = CASCADE_PAYLOAD.word
 const I = ITEM_PAYLOAD.word
 const F = FRESH_PAYLOAD.word
+const V = VALUE_ITEM.word
+/** Times in microseconds since 1970 are more; an epoch, which a rerun has in place of its parent's start, is less. */
+const EPOCHS = 2 ** 24
 const COUNT_UNITS = 2
 const WAIT_MS = 10
 
@@ -231,7 +236,7 @@ export class JournalWriter {
     atomics.release(this.#i32, this.#head + JOURNAL_HEADER.word.tail, this.#tail)
   }
   /**
-   * A published value. A payload over limits.JOURNAL_INLINE_BYTES travels as `ref`: the writer takes a reference of its own
+   * A published value that entered no queue by itself. A payload over limits.JOURNAL_INLINE_BYTES travels as `ref`: the writer takes a reference of its own
    * for the store, which the store drops once it has copied the value. A shorter one is copied, whatever `ref` says.
    */
   value(message: number, version: number, ts: number, flags: number, value: EncodedValue, ref: number): void {
@@ -254,6 +259,32 @@ export class JournalWriter {
     this.#payload(JOURNAL.value | (kind << 8) | (flags << 16), message, version, ts, value, ref)
   }
 
+  /** A published value that entered the queue of its own flow as item `item`: the record says both. */
+  queuedValue(
+    message: number,
+    version: number,
+    ts: number,
+    flow: number,
+    item: number,
+    value: EncodedValue,
+    ref: number,
+  ): void {
+    const kind = JOURNAL.value | (value.kind << 8) | (VALUE_FLAG.queued << 16)
+    if (!isNumeric(value.kind)) {
+      this.#payload(kind, message, version, ts, value, ref, flow, item)
+      return
+    }
+    const at = this.#begin(kind, message, 0, version, ts, 8 + VALUE_ITEM.size)
+    this.#f64[(at + HEADER) >> 3] = value.number
+    this.#item(at + HEADER + 8, flow, item)
+    this.#end(8 + VALUE_ITEM.size)
+  }
+
+  #item(at: number, flow: number, item: number): void {
+    this.#i32[(at >> 2) + V.flow] = flow
+    this.#i32[(at >> 2) + V.item] = item
+  }
+
   /** A value that is held back until `due_ms` (of the steady clock, as `ts` is); 0: it is not held any more. */
   held(message: number, due_ms: number, ts: number, value: EncodedValue, ref = 0): void {
     const kind = JOURNAL.held | (value.kind << 8)
@@ -266,21 +297,34 @@ export class JournalWriter {
     this.#payload(kind, message, due_ms, ts, value, ref)
   }
 
-  #payload(kind: number, subject: number, version: number, ts: number, value: EncodedValue, ref: number): void {
+  /** `flow`: in whose queue the value is item `item`, -1: in none. */
+  #payload(
+    kind: number,
+    subject: number,
+    version: number,
+    ts: number,
+    value: EncodedValue,
+    ref: number,
+    flow = -1,
+    item = 0,
+  ): void {
     const length = value.length
+    const more = flow < 0 ? 0 : VALUE_ITEM.size
     if (travelsByRef(length)) {
       if (ref === 0) throw new RangeError('a value of this size travels by its slab')
-      const at = this.#begin(kind, subject, ref, version, ts, 8)
+      const at = this.#begin(kind, subject, ref, version, ts, 8 + more)
       // the reference before the record: a death between the two loses a slab, never frees one under the store
       atomics.add(this.#i32, (ref << 2) + SLAB_ROW.word.references, 1)
       this.#i32[(at + HEADER) >> 2] = length
       this.#i32[(at + HEADER + 4) >> 2] = this.#i32[(ref << 2) + SLAB_ROW.word.generation]!
-      this.#end(8)
+      if (more !== 0) this.#item(at + HEADER + 8, flow, item)
+      this.#end(8 + more)
       return
     }
-    const at = this.#begin(kind, subject, 0, version, ts, length)
+    const at = this.#begin(kind, subject, 0, version, ts, length + more)
     copyBytes(value.bytes, 0, this.#bytes, at + HEADER, length)
-    this.#end(length)
+    if (more !== 0) this.#item(at + HEADER + ((length + 7) & ~7), flow, item)
+    this.#end(length + more)
   }
 
   /** The record of a cascade. Times in microseconds, `parent_seq` 0 without a parent. */
@@ -330,13 +374,24 @@ export class JournalWriter {
     this.#end(0)
   }
 
-  /** What was just published is item `item` in the flow's queue. */
-  queued(flow: number, message: number, version: number, item: number, depth: number, group: number): void {
+  /** This version of the message is item `item` in the flow's queue. Of its parent's start only an epoch is written: else it ran in this engine. */
+  queued(
+    flow: number,
+    message: number,
+    version: number,
+    item: number,
+    depth: number,
+    group: number,
+    parent_seq = 0,
+    parent_ts = 0,
+  ): void {
     const at = this.#begin(JOURNAL.queued, flow, message, version, 0, ITEM_PAYLOAD.size)
     const word = (at + HEADER) >> 2
     this.#i32[word + I.item] = item
     this.#i32[word + I.depth] = depth
     this.#i32[word + I.group] = group
+    this.#i32[word + I.parent_epoch] = parent_ts < EPOCHS ? parent_ts : 0
+    this.#f64[((at + HEADER) >> 3) + I.parent_seq] = parent_seq
     this.#end(ITEM_PAYLOAD.size)
   }
 

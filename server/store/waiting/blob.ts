@@ -1,6 +1,6 @@
 import { asEarlier } from '../cascades/earlier.ts'
 import { putVarint, unzigzag, VarintReader, zigzag } from '../history/varint.ts'
-import type { WaitingItem } from './items.ts'
+import type { WaitingItem, WaitingItems, WaitingRun } from './items.ts'
 
 /**
  * The items of one flow in their order: `u8 format 2`, then runs of `varint message, version, depth << 4 | child << 3 | group, length`,
@@ -17,29 +17,19 @@ export class WaitingEncoder {
   #parent_ts = 0
 
   /** `row` turns a message as the items name it into what is stored, `epoch` is this engine's. Valid until the next call. */
-  encode(items: Iterable<WaitingItem>, row: (message: number) => number, epoch: number): Buffer {
+  encode(items: WaitingItems, row: (message: number) => number, epoch: number): Buffer {
     this.#parent_seq = this.#parent_ts = 0
     this.#bytes[0] = FORMAT
     let at = 1
-    let run: WaitingItem | null = null
-    let length = 0
-    for (const item of items) {
-      if (run !== null && goesOn(run, length, item)) {
-        length++
-        continue
-      }
-      if (run !== null) at = this.#put(at, run, length, row, epoch)
-      run = item
-      length = 1
-    }
-    if (run !== null) at = this.#put(at, run, length, row, epoch)
+    items.eachRun(run => {
+      at = this.#put(at, run, row, epoch)
+    })
     return this.#bytes.subarray(0, at)
   }
 
   #put(
     at: number,
-    { message, version, depth, group, parent_seq, parent_ts }: WaitingItem,
-    length: number,
+    { message, version, depth, group, parent_seq, parent_ts, length }: WaitingRun,
     row: (n: number) => number,
     epoch: number,
   ): number {
@@ -62,14 +52,6 @@ export class WaitingEncoder {
     return at
   }
 }
-
-const goesOn = (run: WaitingItem, length: number, item: WaitingItem): boolean =>
-  item.message === run.message &&
-  item.version === run.version + length &&
-  item.depth === run.depth &&
-  item.group === run.group &&
-  item.parent_seq === run.parent_seq &&
-  item.parent_ts === run.parent_ts
 
 /** Throws a RangeError when they are damaged. */
 export function decodeWaiting(bytes: Uint8Array, most: number): WaitingItem[] {

@@ -12,23 +12,21 @@ const OF_THIS_ENGINE = Number.MAX_SAFE_INTEGER
  */
 export class WaitingFlows {
   /** Flow indexes whose items changed since the last commit. */
-  readonly changed = new Set<number>()
-  readonly #flows = new Map<number, WaitingItems>()
+  readonly changed: number[] = []
+  readonly #flows: (WaitingItems | undefined)[] = []
   /** Of the cut at hand: flow, first item, items. */
   readonly #fresh: number[] = []
   /** Flow, root message, root version. */
   readonly #begun: number[] = []
-  readonly #taken = new Map<number, number>()
-  /** Of the next queued record; 0: none. */
-  #parent_seq = 0
-  #parent_ts = 0
+  /** Flows with items that are consumed. */
+  readonly #taken: number[] = []
 
-  of(flow: number): WaitingItems | undefined {
-    return this.#flows.get(flow)
+  of(flow: number): WaitingItems {
+    return (this.#flows[flow] ??= new WaitingItems())
   }
 
-  all(): Iterable<WaitingItems> {
-    return this.#flows.values()
+  *all(): Iterable<WaitingItems> {
+    for (const items of this.#flows) if (items !== undefined) yield items
   }
 
   /** What a start has queued again: items 0, 1, ... of the flow's queue. Nothing was written into the journal of it. */
@@ -39,60 +37,86 @@ export class WaitingFlows {
       const parent = { seq: parent_seqs[item]!, ts: parent_times[item]! }
       items.queued(item, messages[item]!, versions[item]!, place >> 4, place & 15, parent.seq, parent.ts)
     }
-    this.#flows.set(flow, items)
-    this.changed.add(flow)
+    this.#flows[flow] = items
+    this.#change(flow, items)
   }
 
-  queued({ subject: flow, message, version, item, depth, group }: RecordView): void {
-    let items = this.#flows.get(flow)
-    if (items === undefined) this.#flows.set(flow, (items = new WaitingItems()))
-    items.queued(item, message, version, depth, group, this.#parent_seq, this.#parent_ts)
-    this.#parent_seq = this.#parent_ts = 0
-    this.changed.add(flow)
+  queued({ subject: flow, message, version, item, depth, group, parent_seq, parent_epoch }: RecordView): void {
+    const items = this.of(flow)
+    const parent_ts = parent_seq === 0 || parent_epoch !== 0 ? parent_epoch : OF_THIS_ENGINE
+    items.queued(item, message, version, depth, group, parent_seq, parent_ts)
+    this.#change(flow, items)
   }
 
-  fresh({ subject: flow, version, item, items }: RecordView): void {
-    if (items === 0) {
-      this.#parent_seq = version
-      this.#parent_ts = item === 0 ? OF_THIS_ENGINE : item
-      return
-    }
+  /** A value that entered the queue of its own flow. */
+  value({ flow, subject: message, version, item }: RecordView): void {
+    const items = this.of(flow)
+    items.queued(item, message, version, 0, 0)
+    this.#change(flow, items)
+  }
+
+  fresh({ subject: flow, item, items }: RecordView): void {
+    this.of(flow).isFresh = true
     this.#fresh.push(flow, item, items)
   }
 
   /** Of any cascade: its record says whether something of it has run. */
   cascade(record: RecordView): void {
     const { subject: flow } = record
+    const items = this.#flows[flow]
+    if (items === undefined || !(items.isFresh || items.hasFresh)) return
     if (record.status === CASCADE_STATUS.running && record.executions === 0) return
-    if (this.#flows.get(flow)?.hasFresh || this.#fresh.includes(flow))
-      this.#begun.push(flow, record.message, record.version)
+    this.#begun.push(flow, record.message, record.version)
   }
 
   taken({ subject: flow, item }: RecordView): void {
-    const before = this.#taken.get(flow)
-    if (before === undefined || ((item - before) | 0) > 0) this.#taken.set(flow, item)
+    const items = this.of(flow)
+    if (!items.isTaken) {
+      items.isTaken = true
+      items.taken_to = item
+      this.#taken.push(flow)
+    } else if (((item - items.taken_to) | 0) > 0) items.taken_to = item
   }
 
   /** The whole cut was seen. */
   settle(): void {
     for (let at = 0; at < this.#fresh.length; at += 3) {
       const flow = this.#fresh[at]!
-      this.#flows.get(flow)?.fresh(this.#fresh[at + 1]!, this.#fresh[at + 2]!)
-      this.changed.add(flow)
+      const items = this.of(flow)
+      items.isFresh = false
+      items.fresh(this.#fresh[at + 1]!, this.#fresh[at + 2]!)
+      this.#change(flow, items)
     }
     for (let at = 0; at < this.#begun.length; at += 3) {
       const flow = this.#begun[at]!
-      this.#flows.get(flow)?.begun(this.#begun[at + 1]!, this.#begun[at + 2]!)
-      this.changed.add(flow)
+      const items = this.of(flow)
+      items.begun(this.#begun[at + 1]!, this.#begun[at + 2]!)
+      this.#change(flow, items)
     }
-    for (const [flow, item] of this.#taken) {
-      let items = this.#flows.get(flow)
-      if (items === undefined) this.#flows.set(flow, (items = new WaitingItems()))
-      items.taken(item)
-      this.changed.add(flow)
+    for (const flow of this.#taken) {
+      const items = this.of(flow)
+      items.isTaken = false
+      items.taken(items.taken_to)
+      this.#change(flow, items)
     }
     this.#fresh.length = 0
     this.#begun.length = 0
-    this.#taken.clear()
+    this.#taken.length = 0
+  }
+
+  /** A commit has written what changed: a flow without items has no row. */
+  written(): void {
+    for (const flow of this.changed) {
+      const items = this.of(flow)
+      items.isChanged = false
+      items.hasRow = items.count > 0
+    }
+    this.changed.length = 0
+  }
+
+  #change(flow: number, items: WaitingItems): void {
+    if (items.isChanged) return
+    items.isChanged = true
+    this.changed.push(flow)
   }
 }

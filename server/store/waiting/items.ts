@@ -11,6 +11,11 @@ export interface WaitingItem {
   parent_ts: number
 }
 
+/** So many items of one message whose versions follow one another and that are alike in all else. */
+export interface WaitingRun extends WaitingItem {
+  length: number
+}
+
 /** Items of a cascade that has begun and run no body yet. */
 interface FreshItems {
   /** Number of the first one. */
@@ -21,24 +26,34 @@ interface FreshItems {
 const FIRST_CAPACITY = 16
 /** Memory of a flow that had a backlog once is given back when it is empty. */
 const KEPT_CAPACITY = 1024
+/** Doubles of an item, side by side: a flow of many has one cache line for each record that it gets. */
+const WIDE = 4
+const AT = { key: 0, version: 1, parent_seq: 2, parent_ts: 3 } as const
 const NOTHING = -1
+/** Key of an item: depth << 4 | group times this, and its message. */
+const PLACE = 2 ** 32
+
+const emptyItems = (capacity: number): Float64Array => new Float64Array(capacity * WIDE).fill(NOTHING)
 
 /**
- * The items of one flow that were accepted and are not consumed, as columns by their number in the flow's queue. The records
+ * The items of one flow that were accepted and are not consumed, by their number in the flow's queue. The records
  * of several rings bring them in any order. Numbers wrap with 32 bits.
  *
  *   fresh: taken, nothing of it has run | taken, consumed: gone | [first .. end): waiting, with holes where a record is not marked yet
  */
 export class WaitingItems {
+  /** Since the last commit. */
+  isChanged = false
+  /** A row of the flow may be stored: of a start nobody knows. */
+  hasRow = true
+  /** What the cut at hand says of them: consumed before this number, if `isTaken`; a cascade of them has run nothing yet. */
+  taken_to = 0
+  isTaken = false
+  isFresh = false
   #first = 0
   #end = 0
   #mask = FIRST_CAPACITY - 1
-  #message = new Int32Array(FIRST_CAPACITY).fill(NOTHING)
-  #version = new Float64Array(FIRST_CAPACITY)
-  /** depth << 4 | group */
-  #place = new Int32Array(FIRST_CAPACITY)
-  #parent_seq = new Float64Array(FIRST_CAPACITY)
-  #parent_ts = new Float64Array(FIRST_CAPACITY)
+  #items = emptyItems(FIRST_CAPACITY)
   #fresh: FreshItems[] = []
   #count = 0
 
@@ -66,13 +81,13 @@ export class WaitingItems {
     // A recovery repeats the record of a publish that it finishes; its item may have run since.
     if (ahead < 0) return
     if (ahead > this.#mask) this.#resize(2 ** (32 - Math.clz32(ahead)))
-    const at = item & this.#mask
-    if (this.#message[at] === NOTHING) this.#count++
-    this.#message[at] = message
-    this.#version[at] = version
-    this.#place[at] = (depth << 4) | group
-    this.#parent_seq[at] = parent_seq
-    this.#parent_ts[at] = parent_ts
+    const at = (item & this.#mask) * WIDE
+    const items = this.#items
+    if (items[at] === NOTHING) this.#count++
+    items[at] = ((depth << 4) | group) * PLACE + message
+    items[at + AT.version] = version
+    items[at + AT.parent_seq] = parent_seq
+    items[at + AT.parent_ts] = parent_ts
     if (((item - this.#end) | 0) >= 0) this.#end = (item + 1) | 0
   }
 
@@ -98,9 +113,9 @@ export class WaitingItems {
     if (((item - this.#first) | 0) <= 0) return
     const last = ((item - this.#end) | 0) > 0 ? this.#end : item
     for (let number = this.#first; ((last - number) | 0) > 0; number = (number + 1) | 0) {
-      const at = number & this.#mask
-      if (this.#message[at] === NOTHING) continue
-      this.#message[at] = NOTHING
+      const at = (number & this.#mask) * WIDE
+      if (this.#items[at] === NOTHING) continue
+      this.#items[at] = NOTHING
       this.#count--
     }
     this.#first = item
@@ -118,42 +133,62 @@ export class WaitingItems {
     }
   }
 
+  /** The same, as runs. The run is only good during the call. A backlog is written with every commit: nothing is allocated for an item. */
+  eachRun(visit: (run: WaitingRun) => void): void {
+    const fresh = [...this.#fresh].sort((a, b) => (a.item - b.item) | 0)
+    for (const { items } of fresh) for (const item of items) visit({ ...item, length: 1 })
+    const items = this.#items
+    let run = -1
+    let length = 0
+    for (let number = this.#first; number !== this.#end; number = (number + 1) | 0) {
+      const at = (number & this.#mask) * WIDE
+      if (items[at] === NOTHING) continue
+      if (run >= 0 && goesOn(items, run, length, at)) {
+        length++
+        continue
+      }
+      if (run >= 0) visit({ ...this.#read(run), length })
+      run = at
+      length = 1
+    }
+    if (run >= 0) visit({ ...this.#read(run), length })
+  }
+
   #at(number: number): WaitingItem | null {
     const ahead = (number - this.#first) | 0
     if (ahead < 0 || ahead > this.#mask) return null
-    const at = number & this.#mask
-    if (this.#message[at] === NOTHING) return null
-    const place = this.#place[at]!
+    const at = (number & this.#mask) * WIDE
+    return this.#items[at] === NOTHING ? null : this.#read(at)
+  }
+
+  #read(at: number): WaitingItem {
+    const key = this.#items[at]!
+    const place = Math.floor(key / PLACE)
     return {
-      message: this.#message[at]!,
-      version: this.#version[at]!,
+      message: key % PLACE,
+      version: this.#items[at + AT.version]!,
       depth: place >> 4,
       group: place & 15,
-      parent_seq: this.#parent_seq[at]!,
-      parent_ts: this.#parent_ts[at]!,
+      parent_seq: this.#items[at + AT.parent_seq]!,
+      parent_ts: this.#items[at + AT.parent_ts]!,
     }
   }
 
   #resize(capacity: number): void {
-    const message = new Int32Array(capacity).fill(NOTHING)
-    const version = new Float64Array(capacity)
-    const place = new Int32Array(capacity)
-    const parent_seq = new Float64Array(capacity)
-    const parent_ts = new Float64Array(capacity)
+    const items = emptyItems(capacity)
     for (let number = this.#first; number !== this.#end; number = (number + 1) | 0) {
-      const from = number & this.#mask
-      const to = number & (capacity - 1)
-      message[to] = this.#message[from]!
-      version[to] = this.#version[from]!
-      place[to] = this.#place[from]!
-      parent_seq[to] = this.#parent_seq[from]!
-      parent_ts[to] = this.#parent_ts[from]!
+      const from = (number & this.#mask) * WIDE
+      const to = (number & (capacity - 1)) * WIDE
+      for (let field = 0; field < WIDE; field++) items[to + field] = this.#items[from + field]!
     }
     this.#mask = capacity - 1
-    this.#message = message
-    this.#version = version
-    this.#place = place
-    this.#parent_seq = parent_seq
-    this.#parent_ts = parent_ts
+    this.#items = items
   }
 }
+
+/** Is the item at `at` the next one of a run that begins at `run` and has so many? */
+const goesOn = (items: Float64Array, run: number, length: number, at: number): boolean =>
+  items[at + AT.version] === items[run + AT.version]! + length &&
+  items[at] === items[run] &&
+  items[at + AT.parent_seq] === items[run + AT.parent_seq] &&
+  items[at + AT.parent_ts] === items[run + AT.parent_ts]

@@ -1,4 +1,4 @@
-import { JOURNAL } from '../../../core/memory/journal/record.ts'
+import { JOURNAL, VALUE_FLAG } from '../../../core/memory/journal/record.ts'
 import type { JournalVisitor, RecordView } from '../../../core/memory/journal/view.ts'
 import { CascadeRows, COLUMN } from '../cascades/pending.ts'
 import type { ResumedFlow } from '../front/requests.ts'
@@ -62,7 +62,7 @@ export class Intake implements JournalVisitor {
       this.states.size === 0 &&
       this.holds.size === 0 &&
       this.notes.length === 0 &&
-      this.waiting.changed.size === 0
+      this.waiting.changed.length === 0
     )
   }
 
@@ -77,7 +77,7 @@ export class Intake implements JournalVisitor {
     this.states.clear()
     this.holds.clear()
     this.notes.length = 0
-    this.waiting.changed.clear()
+    this.waiting.written()
     this.#note_bytes = 0
   }
 
@@ -118,6 +118,7 @@ export class Intake implements JournalVisitor {
     if (!this.#knows(message)) return
     if (hasPayload(kind)) this.points.addBytes(message, version, ts, kind, record.bytes, record.start, record.length)
     else this.points.add(message, version, ts, kind, record.number) // of no payload: meta is the kind
+    if ((record.flags & VALUE_FLAG.queued) !== 0) this.waiting.value(record)
   }
 
   #cascade(record: RecordView): void {

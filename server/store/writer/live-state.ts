@@ -16,10 +16,12 @@ export class LiveState {
   readonly #putWaiting: Statement
   readonly #dropWaiting: Statement
   readonly #encoder = new WaitingEncoder()
+  readonly #row: (message: number) => number
 
   constructor(db: Connection, registry: Registry, epoch: () => number) {
     this.#registry = registry
     this.#epoch = epoch
+    this.#row = message => registry.series(message).id
     this.#putState = db.prepare(
       'INSERT INTO states (node, bytes) VALUES (?, ?) ON CONFLICT (node) DO UPDATE SET bytes = excluded.bytes',
     )
@@ -56,17 +58,14 @@ export class LiveState {
     else this.#putHeld.run(message, due_ms, ts, kind, number, bytes)
   }
 
-  #wait(flow: number, items: WaitingItems | undefined): void {
+  /** Most flows have consumed everything when a commit comes, and had when the last one came: they have no row. */
+  #wait(flow: number, items: WaitingItems): void {
+    const { count } = items
+    if (count === 0 && !items.hasRow) return
     const id = this.#registry.flowId(flow)
     if (id === 0) return
-    const count = items?.count ?? 0
     if (count === 0) this.#dropWaiting.run(id)
-    else
-      this.#putWaiting.run(
-        id,
-        count,
-        this.#encoder.encode(items!, message => this.#registry.series(message).id, this.#epoch()),
-      )
+    else this.#putWaiting.run(id, count, this.#encoder.encode(items, this.#row, this.#epoch()))
   }
 }
 

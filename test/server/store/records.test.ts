@@ -220,11 +220,10 @@ test('what a flow had not consumed is found after a restart, in its order and wi
   await first.store.saveFlow(saving('boiler'))
   const raw = first.journal.declare('boiler.raw', 'float')
   const flow = first.journal.flow('boiler')
-  const put = (value: number): void => {
-    const version = first.journal.put('boiler.raw', value / 2, 1.7e15 + value, 1)
-    first.journal.writer.queued(flow, raw, version, value, 0, 0)
-  }
-  for (let i = 0; i < 7; i++) put(i)
+  for (let item = 0; item < 6; item++) first.journal.put('boiler.raw', item / 2, 1.7e15 + item, { flow, item })
+  // By a cascade of another flow: a record of its own says so.
+  const last = first.journal.put('boiler.raw', 3, 1.7e15 + 6)
+  first.journal.writer.queued(flow, raw, last, 6, 1, 0, 77, 1.6e15)
   first.journal.writer.taken(flow, 4)
   first.journal.writer.mark()
   await first.close()

@@ -76,8 +76,13 @@ function play(round_seed: number): void {
     if (!writer.hasRoom(length + 120)) return
     const fill = 1 + upTo(255)
     if (what < 0.5) {
-      writer.value(fill, step, step, 1, float(value, step / 4), 0)
-      model.push(`value ${fill} ${step} ${step} 1 ${KIND.float} ${step / 4}`)
+      if (random() < 0.5) {
+        writer.value(fill, step, step, 0, float(value, step / 4), 0)
+        model.push(`value ${fill} ${step} ${step} 0 ${KIND.float} ${step / 4}`)
+      } else {
+        writer.queuedValue(fill, step, step, fill, -step, float(value, step / 4), 0)
+        model.push(`value ${fill} ${step} ${step} 1 ${KIND.float} ${step / 4} in ${fill} as ${-step}`)
+      }
     } else if (what < 0.75) {
       text(value, length, fill)
       const ref = length > limits.JOURNAL_INLINE_BYTES ? arena.allocate(length) : 0
@@ -85,9 +90,12 @@ function play(round_seed: number): void {
         value.bytes.copy(memory.bytes, arena.offset(ref), 0, length)
         arena.commit(ref)
       }
-      writer.value(fill, step, step, 2, value, ref)
+      const isQueued = random() < 0.5
+      if (isQueued) writer.queuedValue(fill, step, step, fill, step, value, ref)
+      else writer.value(fill, step, step, 2, value, ref)
       if (ref > 0) arena.release(ref)
-      model.push(`value ${fill} ${step} ${step} 2 ${KIND.str} ${length}x${length === 0 ? '' : fill}`)
+      const written = `${length}x${length === 0 ? '' : fill}${isQueued ? ` in ${fill} as ${step}` : ''}`
+      model.push(`value ${fill} ${step} ${step} ${isQueued ? 1 : 2} ${KIND.str} ${written}`)
     } else if (what < 0.85) {
       writer.blob(JOURNAL.state, step, step, Buffer.alloc(length, fill), length)
       model.push(`blob ${JOURNAL.state} ${step} ${step} ${length}x${length === 0 ? '' : fill}`)

@@ -59,7 +59,7 @@ function write(memory: Memory, slot: number): number {
       waits++
       assert.ok(writer.waitForRoom(Math.max(length, 8) + 100, () => false))
     }
-    if (length < 0) writer.value(slot, version, version / 2, 1, float(value, version * 3), 0)
+    if (length < 0) writer.value(slot, version, version / 2, 0, float(value, version * 3), 0)
     else {
       text(value, length, version & 0xff)
       let ref = 0

@@ -27,7 +27,7 @@ test('the store reads what is marked, the front what is written', () => {
   const stored = new JournalLog()
   const shown = new JournalLog()
   const value = newValue()
-  writer.value(3, 1, 10, VALUE_FLAG.queued, float(value, 2.5), 0)
+  writer.queuedValue(3, 1, 10, 1, 11, float(value, 2.5), 0)
   assert.ok(writer.unmarked() > 0)
   assert.equal(store.drain(stored, 1e6), 0)
   assert.equal(front.drain(shown, 1e6), 1)
@@ -40,12 +40,15 @@ test('the store reads what is marked, the front what is written', () => {
   writer.blob(JOURNAL.note, 0, 14, Buffer.alloc(1, 6), 1)
   writer.held(3, 99, 15, float(value, 8))
   writer.taken(1, 12)
+  writer.queuedValue(3, 4, 16, 1, 12, text(value, 13, 9), 0)
+  writer.queued(2, 3, 4, 5, 6, 1, 77, 1.7e15)
+  writer.queued(2, 3, 4, 6, 0, 4, 76, 3)
   writer.mark()
   assert.equal(writer.unmarked(), 0)
-  assert.equal(store.drain(stored, 1e6), 8)
-  assert.equal(front.drain(shown, 1e6), 7)
+  assert.equal(store.drain(stored, 1e6), 11)
+  assert.equal(front.drain(shown, 1e6), 10)
   assert.deepEqual(stored.lines, [
-    'value 3 1 10 1 2 2.5',
+    'value 3 1 10 1 2 2.5 in 1 as 11',
     'value 4 2 11 2 5 3x7',
     'value 5 3 12 0 1 0x',
     'cascade 1 3 1 77 10 250 1 4 0 76 9',
@@ -53,6 +56,9 @@ test('the store reads what is marked, the front what is written', () => {
     `blob ${JOURNAL.note} 0 14 1x6`,
     'held 3 99 15 2 8',
     'taken 1 12',
+    'value 3 4 16 1 5 13x9 in 1 as 12',
+    'queued 2 3 4 5 6 1 77 0',
+    'queued 2 3 4 6 0 4 76 3',
   ])
   assert.deepEqual(shown.lines, stored.lines)
   assert.equal(front.missed(), 0)

@@ -7,6 +7,7 @@ import { WaitingEncoder } from '../../../../server/store/waiting/blob.ts'
 import { queuedRecord, valueRecord } from '../../../kit/journal-records.ts'
 import { opened } from '../../../kit/opened-store.ts'
 import { saving, temporaryDirectory } from '../../../kit/stored.ts'
+import { waitingItems } from '../../../kit/waiting-items.ts'
 
 test('what waits is held against the history: values that are gone, items out of order, rows that cannot be read', t => {
   const data_dir = temporaryDirectory(t)
@@ -36,7 +37,7 @@ test('what waits is held against the history: values that are gone, items out of
   const message = store.db.prepare("SELECT id FROM messages WHERE name = 'a.x'").pluck().get() as number
   const put = (flow: string, versions: readonly number[], group = 0) => {
     const items = versions.map(version => ({ message, version, depth: 0, group, parent_seq: 0, parent_ts: 0 }))
-    const bytes = new WaitingEncoder().encode(items, row => row, 1)
+    const bytes = new WaitingEncoder().encode(waitingItems(items), row => row, 1)
     store.db.prepare('UPDATE waiting SET count = ?, bytes = ? WHERE flow = ?').run(items.length, bytes, id(flow))
   }
   put('c', [8, 5])

@@ -5,6 +5,7 @@ import { asEarlier, EARLIER } from '../../../../server/store/cascades/earlier.ts
 import { decodeWaiting, WaitingEncoder } from '../../../../server/store/waiting/blob.ts'
 import { type WaitingItem, WaitingItems } from '../../../../server/store/waiting/items.ts'
 import { randomFrom, seed } from '../../../kit/random.ts'
+import { waitingItems } from '../../../kit/waiting-items.ts'
 
 const NO_PARENT = { depth: 0, group: 0, parent_seq: 0, parent_ts: 0 }
 
@@ -111,7 +112,7 @@ describe('items that wait', () => {
 
 describe('items as a blob', () => {
   const encoded = (items: readonly WaitingItem[]): Buffer =>
-    Buffer.from(new WaitingEncoder().encode(items, row => row + 7, 9))
+    Buffer.from(new WaitingEncoder().encode(waitingItems(items), row => row + 7, 9))
 
   test(`are read as they were written, and a backlog of one message is a few bytes (seed ${seed})`, () => {
     const random = randomFrom(seed)
