@@ -315,6 +315,7 @@ class Lane implements Host {
   #lookByTheClock(now: number): void {
     this.#looked_at = now
     this.#run_queue.look(now)
+    this.#memory.queue.look()
     for (const flow of this.#flows.all) {
       for (const cascade of flow.openCascades) {
         this.#memory.begun.outlives(cascade, flow.index)

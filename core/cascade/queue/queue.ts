@@ -113,7 +113,10 @@ export class IngressQueue {
   readonly #slot: number
   /** First word of the first ring, and words from one to the next. */
   readonly #rings: number
+  readonly #ring_count: number
   readonly #ring_words: number
+  /** By slot, the mark of its ring when this thread last looked; none before the first `look`. */
+  #marks: Int32Array | null = null
   /** Slot of the thread that the items put here come from. */
   #publisher: number
   readonly #start_i32: number
@@ -131,6 +134,7 @@ export class IngressQueue {
     this.#intent = intentWord(parts.memory, slotOf(parts.owner))
     this.#slot = this.#publisher = slotOf(parts.owner)
     this.#rings = journalOffset(parts.memory, 0) >> 2
+    this.#ring_count = parts.memory.sizes.rings
     this.#ring_words = (journalOffset(parts.memory, 1) >> 2) - this.#rings
     this.pool = new SegmentPool(parts.memory, slotOf(parts.owner))
     this.#start_i32 = this.pool.start >> 2
@@ -356,9 +360,23 @@ export class IngressQueue {
     if (slot === this.#slot) return true
     const ring = this.#rings + slot * this.#ring_words
     const unit = i32[at + item.unit]!
-    if (((atomics.acquire(i32, ring + MARKED) - unit) | 0) >= 0) return true
+    // Of what has waited for a while this thread knows it: the header's line stays with the publisher, who writes it all the time.
+    if (this.#marks !== null && ((this.#marks[slot]! - unit) | 0) >= 0) return true
+    const marked = atomics.acquire(i32, ring + MARKED)
+    if (this.#marks !== null) this.#marks[slot] = marked
+    if (((marked - unit) | 0) >= 0) return true
     // What has waited for so long that positions have come round lies ahead of the tail, too.
     return ((i32[ring + TAIL]! - unit) | 0) < 0
+  }
+
+  /**
+   * From the first call on this thread remembers marks, and has to look again before a ring is written for half of all positions,
+   * 16 GiB: several times a minute is plenty.
+   */
+  look(): void {
+    const marks = (this.#marks ??= new Int32Array(this.#ring_count))
+    for (let slot = 0; slot < marks.length; slot++)
+      marks[slot] = atomics.acquire(this.#i32, this.#rings + slot * this.#ring_words + MARKED)
   }
 
   length(flow: number): number {

@@ -4,7 +4,7 @@ import { auditMemory } from '../../../../core/cascade/audit.ts'
 import { FLOW_ROW } from '../../../../core/cascade/flows.ts'
 import { smallMemory } from '../../../kit/memory.ts'
 import { takeAll } from '../kit/recovered.ts'
-import { emptyItem, float, Station, text, told } from '../kit/station.ts'
+import { emptyItem, float, route, Station, text, told } from '../kit/station.ts'
 
 describe('a queue', () => {
   test('gives its items in order, over many segments', () => {
@@ -33,6 +33,25 @@ describe('a queue', () => {
       [message, depth, version, ts, parent_seq, parent_ts, value.number],
       [17, 3, 2 ** 40, 1.7e15, 77, 1.6e15, 0.1],
     )
+  })
+
+  test('keeps items of an open unit from a thread that remembers older marks', () => {
+    const memory = smallMemory()
+    const [front, lane] = [new Station(memory, 1), new Station(memory, 8)]
+    const published = (): number => front.publisher.publish(route(3, 5), float(1), 100, false)
+    published()
+    lane.queue.look()
+    assert.deepEqual([lane.queue.isTakeable(5), takeAll(lane, 5)], [false, []])
+    front.endUnit()
+    published()
+    assert.deepEqual([lane.queue.isTakeable(5), takeAll(lane, 5)], [true, ['3@1=1']])
+    published()
+    front.endUnit()
+    published()
+    assert.deepEqual(takeAll(lane, 5), ['3@2=1', '3@3=1'])
+    front.endUnit()
+    lane.queue.look()
+    assert.deepEqual(takeAll(lane, 5), ['3@4=1'])
   })
 
   test('goes on when its counters wrap', () => {
