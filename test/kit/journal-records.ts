@@ -6,6 +6,8 @@ import {
   ITEM_PAYLOAD,
   JOURNAL,
   JOURNAL_RECORD,
+  VALUE_FLAG,
+  VALUE_ITEM,
 } from '../../core/memory/journal/record.ts'
 import { RecordView } from '../../core/memory/journal/view.ts'
 
@@ -25,15 +27,22 @@ function head(kind: number, subject: number, ref: number, version: number, ts: n
   f64[R.ts] = ts
 }
 
-/** Good until the next one is made. */
+/** Good until the next one is made. `queued`: of a number, the item that it became. */
 export function valueRecord(
   message: number,
   version: number,
   ts: number,
   value: { kind: number; number: number; bytes?: Buffer; length?: number },
+  queued?: { flow: number; item: number },
 ): RecordView {
-  head(JOURNAL.value | (value.kind << 8), message, 0, version, ts)
+  const flags = queued === undefined ? 0 : VALUE_FLAG.queued
+  head(JOURNAL.value | (value.kind << 8) | (flags << 16), message, 0, version, ts)
   if (isNumeric(value.kind)) f64[HALVES] = value.number
+  if (queued !== undefined) {
+    i32[R.size] = JOURNAL_RECORD.size + 8 + VALUE_ITEM.size
+    i32[WORDS + 2 + VALUE_ITEM.word.flow] = queued.flow
+    i32[WORDS + 2 + VALUE_ITEM.word.item] = queued.item
+  }
   view.show(i32, f64, Buffer.from(bytes), 0, 8)
   if (!isNumeric(value.kind)) view.payload(value.bytes!, 0, value.length!)
   return view
