@@ -12,7 +12,7 @@ export const StoredArtifact = Type.Object(
     size: Type.Integer({ description: 'bytes' }),
     written_at: Type.String({
       format: 'date-time',
-      description: 'When it was stored last; storing the same bytes again counts.',
+      description: 'When it was last stored. Storing the same bytes again updates the time.',
     }),
   },
   closed,
@@ -23,7 +23,9 @@ export const DamagedArtifact = Type.Object(
   {
     digest: Type.String(),
     size: Type.Integer({ description: 'bytes' }),
-    found: Type.Union([Type.String(), Type.Null()], { description: 'What its bytes digest to; null: unreadable.' }),
+    found: Type.Union([Type.String(), Type.Null()], {
+      description: 'The digest of the bytes that were read; null when they cannot be read.',
+    }),
   },
   closed,
 )
@@ -44,11 +46,13 @@ export type VerifyLine = Static<typeof VerifyLine>
 /** What a sweep did. */
 export const ArtifactSweep = Type.Object(
   {
-    stood_aside: Type.Boolean({ description: 'A run was in flight: what was not looked at yet stays.' }),
+    stood_aside: Type.Boolean({
+      description: 'True when a run was in progress, so the remaining artifacts were not checked.',
+    }),
     seen: Type.Integer({ description: 'Artifacts in the store.' }),
     spared: Type.Integer({ description: 'Written in the last hour.' }),
-    recorded: Type.Integer({ description: 'Older, and named by a run.' }),
-    held: Type.Integer({ description: 'Older, and named by a live message.' }),
+    recorded: Type.Integer({ description: 'Older, and used by a run.' }),
+    held: Type.Integer({ description: 'Older, and used by a live message.' }),
     removed: Type.Integer(),
     removed_bytes: Type.Integer(),
   },

@@ -9,7 +9,7 @@ export const Cascade = Type.Object({
   root_version: Type.Integer(),
   parent: Type.Union([Type.String(), Type.Null()]),
   rerun_of: Type.Union([Type.String(), Type.Null()], {
-    description: 'The cascade that this one runs again, while its record is kept.',
+    description: 'The cascade that this one repeats, while its record is kept.',
   }),
   started_at: Timestamp,
   duration: Type.Number({ description: 'seconds' }),

@@ -9,7 +9,7 @@ const amounts = {
   cpus: orNull(Type.Number({ exclusiveMinimum: 0, maximum: 4096 })),
   gpus: orNull(Type.Integer({ minimum: 0, maximum: 1024, description: 'Whole cards.' })),
   ram: orNull(Type.Number({ exclusiveMinimum: 0, maximum: 1e9, description: 'MB' })),
-  duration_s: orNull(Type.Number({ minimum: 0, maximum: 31_536_000, description: 'Expected; no limit.' })),
+  duration_s: orNull(Type.Number({ minimum: 0, maximum: 31_536_000, description: 'The expected time; not a limit.' })),
 }
 export const FlavorName = Type.String({ pattern: NAME_PATTERN })
 
@@ -20,7 +20,9 @@ export const PutFlavor = Type.Object(
   {
     cpus: Type.Optional(amounts.cpus),
     gpus: Type.Optional(amounts.gpus),
-    ram: Type.Optional(orNull(Type.Union([amounts.ram, Type.String({ maxLength: 16, description: 'such as 2G' })]))),
+    ram: Type.Optional(
+      orNull(Type.Union([amounts.ram, Type.String({ maxLength: 16, description: 'A size such as 2G.' })])),
+    ),
     duration_s: Type.Optional(amounts.duration_s),
   },
   { additionalProperties: false },

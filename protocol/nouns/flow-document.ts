@@ -113,7 +113,7 @@ export const FlowInput = Type.Object(
   {
     message: Name('A message that is published from outside.'),
     dtype: Dtype,
-    default: Type.Optional(Type.Unknown({ description: 'Seeded on the first save.' })),
+    default: Type.Optional(Type.Unknown({ description: 'The value that the message gets on the first save.' })),
   },
   closed,
 )
@@ -126,7 +126,7 @@ export const FlowDocument = Type.Object(
     on_restart: Type.Optional(
       Type.Union([Type.Literal('resume'), Type.Literal('latest')], {
         description:
-          'What a start does with accepted values that have not run: queues them again, or drops them with a number.',
+          'What a restart does with accepted values that have not run: `resume` queues them again, `latest` drops and counts them.',
       }),
     ),
   },

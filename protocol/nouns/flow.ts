@@ -25,7 +25,7 @@ export const FlowBacklog = Type.Object({
   waiting: Type.Integer(),
   waiting_bytes: Type.Integer(),
   oldest_s: Type.Union([Type.Number(), Type.Null()]),
-  share: Type.Number({ description: 'Of the bound, 0..4.' }),
+  share: Type.Number({ description: 'The backlog divided by its bound, 0 to 4.' }),
 })
 export type FlowBacklog = Static<typeof FlowBacklog>
 
@@ -34,7 +34,7 @@ export const NodeStatus = Type.Object({
   executions: Type.Integer(),
   errors: Type.Integer(),
   waiting_for_input: Type.Integer(),
-  replaced: Type.Integer({ description: 'Values that a newer one replaced while rate_hz held them back.' }),
+  replaced: Type.Integer({ description: 'Values that were replaced by a newer one because of `rate_hz`.' }),
   placement: Type.Union([Type.Literal('inline'), Type.Literal('dispatch')]),
   execution_p50_s: Type.Union([Type.Number(), Type.Null()]),
   execution_p99_s: Type.Union([Type.Number(), Type.Null()]),
@@ -49,7 +49,9 @@ export const Flow = Type.Object({
   resumed_after_restart: Type.Integer({
     description: 'Accepted items that had not run when the engine last ended, and were queued again.',
   }),
-  not_run_after_restart: Type.Integer({ description: 'Such items that were dropped.' }),
+  not_run_after_restart: Type.Integer({
+    description: 'Accepted items that had not run when the engine last ended, and were dropped.',
+  }),
   node_status: Type.Array(NodeStatus),
 })
 export type Flow = Static<typeof Flow>
@@ -59,7 +61,10 @@ export const FlowOrigin = Type.Object(
   {
     repository: Type.String({ maxLength: 1024 }),
     commit: Type.Optional(
-      Type.String({ maxLength: 128, description: 'Of that repository; `<commit>-dirty` when it held changes.' }),
+      Type.String({
+        maxLength: 128,
+        description: 'The commit of that repository; ends in `-dirty` when files were changed.',
+      }),
     ),
     digests: Type.Optional(
       Type.Record(Type.String(), Type.String({ maxLength: 128 }), {
@@ -77,7 +82,9 @@ export const SaveFlow = Type.Object(
     message: Type.Optional(Type.String({ maxLength: 1000 })),
     base_version: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
     origin: Type.Optional(
-      Type.Union([FlowOrigin, Type.Null()], { description: 'When absent the flow keeps its own; null takes it away.' }),
+      Type.Union([FlowOrigin, Type.Null()], {
+        description: 'When absent, the flow keeps its origin; null removes it.',
+      }),
     ),
   },
   { additionalProperties: false },
@@ -92,7 +99,7 @@ export const SavedFlow = Type.Object({
   version: Type.Integer(),
   commit: Type.String(),
   restarted: Type.Array(Type.String(), { description: 'Node ids that start with fresh state.' }),
-  kept: Type.Array(Type.String(), { description: 'Node ids that keep everything.' }),
+  kept: Type.Array(Type.String(), { description: 'Node ids that keep their state.' }),
   issues: Type.Array(Issue),
 })
 export type SavedFlow = Static<typeof SavedFlow>
@@ -124,6 +131,6 @@ export const FlowCommitDetail = Type.Object({
   ...FlowCommit.properties,
   origin: Type.Union([Type.Object({}, { additionalProperties: true }), Type.Null()]),
   document: Type.Union([FlowDocument, Type.Null()]),
-  diff: Type.Array(FlowDifference, { description: 'Against the version before it.' }),
+  diff: Type.Array(FlowDifference, { description: 'The differences to the version before.' }),
 })
 export type FlowCommitDetail = Static<typeof FlowCommitDetail>

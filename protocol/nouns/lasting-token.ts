@@ -17,7 +17,7 @@ export const LastingTokenName = Type.String({ pattern: LASTING_TOKEN_NAME_PATTER
 /** A token for a program: it has few rights and lasts long. */
 export const LastingToken = Type.Object({
   name: Type.String(),
-  id: Type.String({ description: 'The part of the token that is no secret.' }),
+  id: Type.String({ description: 'The public part of the token.' }),
   rights: Rights,
   created_at: Timestamp,
   created_by: Type.String({ description: 'The superuser who made it.' }),
@@ -27,7 +27,7 @@ export type LastingToken = Static<typeof LastingToken>
 
 export const CreatedLastingToken = Type.Object({
   ...LastingToken.properties,
-  token: Type.String({ description: 'Shown here alone: only its hash is kept.' }),
+  token: Type.String({ description: 'The token. It is shown only in this answer, because only its hash is stored.' }),
 })
 export type CreatedLastingToken = Static<typeof CreatedLastingToken>
 

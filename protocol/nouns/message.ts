@@ -8,7 +8,7 @@ export const MessageName = Type.String({ pattern: QUALIFIED_PATTERN, description
 
 export const Message = Type.Object({
   name: Type.String(),
-  version: Type.Integer({ description: '0 while it has no value.' }),
+  version: Type.Integer({ description: '0 when it has no value yet.' }),
   value: Type.Unknown(),
   dtype: Dtype,
   updated_at: Type.Union([Timestamp, Type.Null()]),
@@ -17,14 +17,14 @@ export const Message = Type.Object({
   }),
   truncated: Type.Optional(
     Type.Boolean({
-      description: 'In lists: the value is too long for one, and null here; `GET /messages/{name}` has it.',
+      description: 'In lists: the value is too long and therefore null here; read it with `GET /messages/{name}`.',
     }),
   ),
 })
 export type Message = Static<typeof Message>
 
 const Durable = Type.Boolean({
-  description: 'Answer when the commit that holds the value is synced. In a list: of all of them, when one says so.',
+  description: 'Answer only after the value is on disk. In a list, one such item makes the answer wait for all items.',
 })
 
 export const PublishValue = Type.Object(
@@ -64,7 +64,7 @@ export const MessageHistory = Type.Object({
   items: Type.Array(Type.Union([HistoryPoint, HistoryBin])),
   truncated: Type.Boolean({
     description:
-      'True when older ones of the window were left out: ask again with `until`, and for points `until_version`, of the first item.',
+      'True when older items of the time range were left out. For them, ask again with `until` (and for points `until_version`) of the first item.',
   }),
 })
 export type MessageHistory = Static<typeof MessageHistory>

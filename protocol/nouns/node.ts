@@ -24,18 +24,18 @@ export type Latencies = Static<typeof Latencies>
 const measured = {
   since_start: Latencies,
   last_minute: Type.Union([Latencies, Type.Null()], {
-    description: 'Of the last closed minute, see `minute`; null before the first has closed.',
+    description: 'Of the last complete minute, see `minute`; null before the first minute is complete.',
   }),
 }
 
 /** A message on its way to an input port. */
 export const NodeWire = Type.Object({
   from: Type.Union([Type.String(), Type.Null()], {
-    description: 'The port that publishes the message, `flow.node.port`; null: it is published from outside.',
+    description: 'The port that publishes the message, `flow.node.port`; null when it is published from outside.',
   }),
   message: Type.String({ description: 'Qualified: `flow.message`.' }),
   port: Type.String(),
-  trigger: Type.Boolean({ description: 'Does a value wake the node? Only then it has latencies.' }),
+  trigger: Type.Boolean({ description: 'Whether a value triggers the node. Only triggers have latencies.' }),
   since_start: Type.Union([Latencies, Type.Null()]),
   last_minute: Type.Union([Latencies, Type.Null()]),
 })
@@ -47,10 +47,12 @@ export const NodeDetail = Type.Object({
   placement: Type.Union([Type.Literal('inline'), Type.Literal('dispatch')]),
   executions: Type.Integer(),
   errors: Type.Integer(),
-  waiting_for_input: Type.Integer({ description: 'Wakes without an execution: an input had no value yet.' }),
+  waiting_for_input: Type.Integer({
+    description: 'How often the node was triggered but did not run, because an input had no value yet.',
+  }),
   down: Type.Union([Type.String(), Type.Null()], { description: 'What the node reported, when it is down.' }),
   minute: Type.Union([Type.Object({ since: Timestamp, until: Timestamp }), Type.Null()], {
-    description: 'The last closed minute of the engine, counted from its start.',
+    description: 'The last complete minute of the engine, counted from its start.',
   }),
   ...measured,
   wires: Type.Array(NodeWire),

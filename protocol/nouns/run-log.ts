@@ -5,7 +5,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 export const LogLevel = Type.Unsafe<LogLevel>(Type.Union(LOG_LEVELS.map(word => Type.Literal(word))))
 
 export const RunLogLine = Type.Object({
-  seq: Type.Integer({ minimum: 1, description: 'Its place in the log of the run: 1, 2, 3 ...' }),
+  seq: Type.Integer({ minimum: 1, description: 'The number of the line in the log of the run, from 1.' }),
   ts: Type.String({ description: 'When the body wrote it.' }),
   node: Type.String({ description: 'The id of the node.' }),
   attempt: Type.Integer({ description: 'The attempt of the run.' }),
@@ -18,8 +18,10 @@ export const RunLogPage = Type.Object({
   items: Type.Array(RunLogLine),
   next_after: Type.Union([Type.Integer(), Type.Null()], {
     description:
-      'Pass it as `after` for the lines that follow. The same number as before: there are no more lines yet. Null: the run has ended, and no line follows.',
+      'Send it as `after` to get the next lines. It stays the same while there are no new lines. Null: the run has ended, and there are no more lines.',
   }),
-  dropped: Type.Integer({ description: 'Lines over the bounds of the run, or written while nothing could be stored.' }),
+  dropped: Type.Integer({
+    description: 'Lines that were dropped: over the bounds of the run, or written while the disk took no writes.',
+  }),
 })
 export type RunLogPage = Static<typeof RunLogPage>

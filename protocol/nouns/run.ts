@@ -29,7 +29,10 @@ export const RUN_NODE_STATUSES = [
 export const RunNodeStatus = Type.Unsafe<RunNodeStatus>(
   Type.Union(
     RUN_NODE_STATUSES.map(status => Type.Literal(status)),
-    { description: '`queued`: waits for resources or a slot. `skipped`: nothing woke it before the run ended.' },
+    {
+      description:
+        '`queued`: waits for resources or a call slot. `skipped`: it was not triggered before the run ended.',
+    },
   ),
 )
 export type RunNodeStatus = (typeof RUN_NODE_STATUSES)[number]
@@ -45,7 +48,10 @@ export const RunTag = Type.String({
 })
 const tagsOf = (description: string) =>
   Type.Optional(Type.Array(RunTag, { maxItems: limits.RUN_TAGS, description, examples: [['baseline']] }))
-const Note = Type.String({ maxLength: limits.RUN_NOTE_CHARACTERS, description: 'Text for people; empty for none.' })
+const Note = Type.String({
+  maxLength: limits.RUN_NOTE_CHARACTERS,
+  description: 'A free text; empty when there is no note.',
+})
 
 /** Why a run or a node did not succeed. */
 export const RunError = Type.Object({
@@ -58,7 +64,7 @@ export const RunError = Type.Object({
   stack: orNull(Type.String()),
   inputs: Type.Optional(
     Type.Unknown({
-      description: 'Of a node: what the execution that failed had read; null when it is too large to be kept.',
+      description: 'Of a node: the inputs of the failed execution; null when they are too large to keep.',
     }),
   ),
 })
@@ -69,18 +75,30 @@ export const CreateRun = Type.Object(
     inputs: Type.Optional(
       Type.Record(Name, Type.Unknown(), {
         description:
-          'Values by message; `@run:<id>.<output>` and `sha256:<digest>` are resolved on every dtype. Those of other flows under `flow.message`.',
+          'Values by message; `@run:<id>.<output>` and `sha256:<digest>` are resolved for every dtype. Messages of other flows are named `flow.message`.',
       }),
     ),
     seed: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Given to an input named `seed`.' }),
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: 'Also the value of an input named `seed`.',
+      }),
     ),
     timeout: Type.Optional(
-      Type.Number({ exclusiveMinimum: 0, maximum: limits.TIMEOUT_S_MAX, description: 'Seconds from the claim.' }),
+      Type.Number({
+        exclusiveMinimum: 0,
+        maximum: limits.TIMEOUT_S_MAX,
+        description: 'Seconds, counted from the start of the run.',
+      }),
     ),
-    no_cache: Type.Optional(Type.Boolean({ description: 'Runs every node, whatever the stage cache holds.' })),
+    no_cache: Type.Optional(Type.Boolean({ description: 'Run every node, and do not use the stage cache.' })),
     idempotency_key: Type.Optional(
-      Type.String({ minLength: 1, maxLength: limits.IDEMPOTENCY_KEY_CHARACTERS, description: 'Or the header.' }),
+      Type.String({
+        minLength: 1,
+        maxLength: limits.IDEMPOTENCY_KEY_CHARACTERS,
+        description: 'The same as the header Idempotency-Key.',
+      }),
     ),
     group: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
     tags: tagsOf('Names to find the run by. A repeat of its key adds them to the run that is there.'),
@@ -90,7 +108,7 @@ export const CreateRun = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 128,
-        description: 'Of the repository of the user; `-dirty` when changed.',
+        description: 'The commit of the repository of the user; ends in `-dirty` when files were changed.',
       }),
     ),
   },
@@ -121,40 +139,49 @@ export const Run = Type.Object({
   no_cache: Type.Boolean(),
   group: orNull(Type.String({ description: 'The first of its groups.' })),
   groups: Type.Array(Type.String(), {
-    description: 'The one that it was created with, then those that a repeat of its key named.',
+    description: 'The group that it was created with, then groups that repeated requests with its key have added.',
   }),
   tags: Type.Array(Type.String(), { description: 'In the order in which they were given.' }),
-  note: Type.String({ description: 'Text for people; empty when there is none.' }),
+  note: Type.String({ description: 'A free text; empty when there is no note.' }),
   idempotency_key: orNull(Type.String()),
-  version: Type.Integer({ description: 'Of the flow that it runs.' }),
-  commit: Type.String({ description: 'Of the flow store.' }),
+  version: Type.Integer({ description: 'The version of its flow.' }),
+  commit: Type.String({ description: 'The commit of the flow store.' }),
   origin: orNull(Type.Object({}, { additionalProperties: true })),
   origin_commit: orNull(
-    Type.String({ description: 'Of the repository of the user, as it came with the run; else `code_commit`.' }),
+    Type.String({
+      description: 'The commit of the repository of the user, as sent with the run; otherwise equal to `code_commit`.',
+    }),
   ),
   code_commit: orNull(
     Type.String({
-      description: 'Of the repository around the installation, read at the claim; `-dirty` when changed.',
+      description:
+        'The commit of the repository around the installation at the start of the run; ends in `-dirty` when files were changed.',
     }),
   ),
-  code_digest: orNull(Type.String({ description: 'Of the repository around the installation, read at the claim.' })),
-  inputs: Type.Record(Type.String(), Type.Unknown(), { description: 'As given.' }),
+  code_digest: orNull(
+    Type.String({
+      description: 'The digest of the code in the repository around the installation at the start of the run.',
+    }),
+  ),
+  inputs: Type.Record(Type.String(), Type.Unknown(), { description: 'The inputs as they were given.' }),
   inputs_resolved: Type.Record(Type.String(), Type.Unknown(), {
-    description: 'With defaults, seed and references in.',
+    description: 'The inputs with defaults, seed and resolved references.',
   }),
   inputs_digest: Type.String({ description: 'SHA-256 of the canonical resolved inputs and the seed.' }),
   result: orNull(
-    Type.Record(Type.String(), Type.Unknown(), { description: 'The last value of every message that it produced.' }),
+    Type.Record(Type.String(), Type.Unknown(), {
+      description: 'The last value of every message that the run produced.',
+    }),
   ),
   terminal: Type.Array(Type.String(), { description: 'Messages of the result that no node of the flow reads.' }),
   error: orNull(RunError),
   retry_of: orNull(Type.String()),
-  attempt: Type.Integer({ description: 'Counts the retries of the first run, from 1.' }),
+  attempt: Type.Integer({ description: 'The number of this attempt, from 1; each retry adds one.' }),
   created_at: Timestamp,
   started_at: orNull(Timestamp),
   finished_at: orNull(Timestamp),
   cancel_requested_at: orNull(Timestamp),
-  duration: orNull(Type.Number({ description: 'Seconds since the start; of a running run so far.' })),
+  duration: orNull(Type.Number({ description: 'Seconds from the start to the end, or until now while it runs.' })),
 })
 export type Run = Static<typeof Run>
 
@@ -162,12 +189,16 @@ export type Run = Static<typeof Run>
 export const Runnable = Type.Object({
   flow: Type.String(),
   version: Type.Integer(),
-  commit: Type.String({ description: 'Of the flow store.' }),
+  commit: Type.String({ description: 'The commit of the flow store.' }),
   content_digest: Type.String({
-    description: 'SHA-256 of the nodes and inputs of the flow, without where nodes are drawn.',
+    description: 'SHA-256 of the nodes and inputs of the flow, without the positions of nodes.',
   }),
-  code_digest: orNull(Type.String({ description: 'Of the repository around the installation, as it stands now.' })),
-  origin_commit: orNull(Type.String({ description: 'Of that repository; `-dirty` when changed.' })),
+  code_digest: orNull(
+    Type.String({ description: 'The digest of the code in the repository around the installation, now.' }),
+  ),
+  origin_commit: orNull(
+    Type.String({ description: 'The commit of that repository; ends in `-dirty` when files were changed.' }),
+  ),
 })
 export type Runnable = Static<typeof Runnable>
 
@@ -178,7 +209,7 @@ export const RunSummary = Type.Object({
   inputs: Type.Record(Type.String(), Type.Unknown(), {
     description: `Numbers, booleans and texts of at most ${limits.RUN_SUMMARY_CHARACTERS} characters, up to ${limits.RUN_SUMMARY_BYTES} bytes.`,
   }),
-  result: orNull(Type.Record(Type.String(), Type.Unknown(), { description: 'The same of the result.' })),
+  result: orNull(Type.Record(Type.String(), Type.Unknown(), { description: 'The result, shortened in the same way.' })),
   error: orNull(
     Type.Object({
       code: RunError.properties.code,
@@ -186,7 +217,7 @@ export const RunSummary = Type.Object({
       node: RunError.properties.node,
     }),
   ),
-  truncated: Type.Boolean({ description: 'Something of the inputs, the result or the error is left out here.' }),
+  truncated: Type.Boolean({ description: 'True when parts of the inputs, the result or the error are left out here.' }),
 })
 export type RunSummary = Static<typeof RunSummary>
 
@@ -212,13 +243,17 @@ export const RunNode = Type.Object({
   queued_at: orNull(Timestamp),
   started_at: orNull(Timestamp),
   finished_at: orNull(Timestamp),
-  duration: orNull(Type.Number({ description: 'Seconds that its bodies ran.' })),
-  duration_s: orNull(Type.Number({ description: 'Expected, as the node or its flavor says.' })),
+  duration: orNull(Type.Number({ description: 'Seconds that its body ran.' })),
+  duration_s: orNull(Type.Number({ description: 'The expected seconds, from the node or its flavor.' })),
   cache_key: orNull(Type.String()),
-  cached_from: orNull(Type.String({ description: 'The run that executed it.' })),
-  metrics_dropped: Type.Integer({ description: 'Points of `ctx.metric` over the bounds of the run: not kept.' }),
+  cached_from: orNull(Type.String({ description: 'The run whose outputs are used.' })),
+  metrics_dropped: Type.Integer({
+    description: 'Points of `ctx.metric` that were dropped, because they were over the bounds of the run.',
+  }),
   outputs: orNull(
-    Type.Record(Type.String(), Type.Unknown(), { description: 'The last value of each, by `<flow>.<message>`.' }),
+    Type.Record(Type.String(), Type.Unknown(), {
+      description: 'The last value of each message, by `<flow>.<message>`.',
+    }),
   ),
   error: orNull(RunError),
 })
@@ -237,12 +272,12 @@ export const RunNodeWhy = Type.Object({
       CACHE_OUTCOMES.map(word => Type.Literal(word)),
       {
         description:
-          '`off`: the run or the node opted out. `not_cacheable`: a built-in type, or what it read was not known when it began.',
+          '`off`: the run or the node does not use the cache. `not_cacheable`: a built-in type, or its inputs were not complete when it started.',
       },
     ),
   ),
   cached_from: orNull(Type.String()),
-  nearest: orNull(Type.String({ description: 'The run that was compared with.' })),
+  nearest: orNull(Type.String({ description: 'The run that this one was compared with.' })),
   changed: Type.Array(Type.String(), {
     description: 'Parts of the fingerprint that differ: source settings code env ports values.<port>',
   }),

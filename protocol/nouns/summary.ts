@@ -4,7 +4,7 @@ import { FlowBacklog } from './flow.ts'
 import { Timestamp } from './timestamp.ts'
 
 export const ThreadStatus = Type.Object({
-  slot: Type.Integer({ description: '0: it has none in shared memory.' }),
+  slot: Type.Integer({ description: 'The thread slot in shared memory; 0 when it has none.' }),
   kind: Type.String({ description: 'front store reader artifacts timer lane' }),
   epoch: Type.Integer({ description: 'Counts the threads that held this slot.' }),
   state: Type.String({ description: 'idle busy running silent' }),
@@ -25,16 +25,18 @@ export const Summary = Type.Object({
   started_at: Timestamp,
   uptime_s: Type.Number(),
   flows: Type.Object({ total: Type.Integer(), enabled: Type.Integer(), with_issues: Type.Integer() }),
-  backlog: Type.Array(FlowBacklog, { description: 'Flows in which something waits, the fullest first, at most 100.' }),
+  backlog: Type.Array(FlowBacklog, { description: 'Flows with a backlog, the fullest first, at most 100.' }),
   nodes_down: Type.Integer(),
-  node_errors: Type.Integer({ description: 'Nodes with an error that nobody acknowledged.' }),
+  node_errors: Type.Integer({ description: 'Nodes with an error that is not acknowledged.' }),
   cascades: Type.Object({ in_flight: Type.Integer(), limit: Type.Integer() }),
   threads: Type.Array(ThreadStatus),
-  dropped: Type.Record(Type.String(), Type.Integer(), { description: 'What was dropped since the start, by reason.' }),
+  dropped: Type.Record(Type.String(), Type.Integer(), {
+    description: 'How many items were dropped since the start, by reason.',
+  }),
   front: Type.Object(
     { held: Type.Integer(), longest_ms: Type.Number() },
     {
-      description: `How often something held the front thread for over ${limits.FRONT_HELD_MS} ms since the start, and how long at most.`,
+      description: `How often the front thread was blocked for over ${limits.FRONT_HELD_MS} ms since the start, and the longest time.`,
     },
   ),
   disk: Type.Array(DiskClass),
@@ -45,7 +47,8 @@ export type Summary = Static<typeof Summary>
 /** For whoever watches the process: it works, or works with something that a person should look at. */
 export const Health = Type.Object({
   status: Type.Union([Type.Literal('ok'), Type.Literal('degraded')], {
-    description: 'degraded: overloaded, a node is down, or a disk takes no history; the engine goes on.',
+    description:
+      '`degraded`: the engine is overloaded, a node is down, or history cannot be written; the engine keeps running.',
   }),
 })
 export type Health = Static<typeof Health>
@@ -57,7 +60,7 @@ export const TimeseriesPoint = Type.Object({
   executions: Type.Integer(),
   errors: Type.Integer(),
   cascades: Type.Integer(),
-  waiting: Type.Integer({ description: 'The most that waited at once.' }),
+  waiting: Type.Integer({ description: 'The highest number of items that waited at the same time.' }),
   sockets: Type.Integer(),
 })
 export type TimeseriesPoint = Static<typeof TimeseriesPoint>

@@ -9,7 +9,7 @@ export const UserName = Type.String({ pattern: USER_NAME_PATTERN })
 export const Password = Type.String({
   minLength: limits.PASSWORD_CHARACTERS_MIN,
   maxLength: limits.PASSWORD_CHARACTERS,
-  description: 'Kept only as an argon2id hash.',
+  description: 'Stored only as an argon2id hash.',
 })
 
 export const User = Type.Object({

@@ -28,9 +28,7 @@ export const PublishFrame = Type.Object(
     id: Type.Union([Type.String({ maxLength: 128 }), Type.Number()]),
     name: MessageName,
     value: Type.Unknown(),
-    durable: Type.Optional(
-      Type.Boolean({ description: 'Acknowledge when the commit that holds the value is synced.' }),
-    ),
+    durable: Type.Optional(Type.Boolean({ description: 'Acknowledge only after the value is on disk.' })),
   },
   { additionalProperties: false },
 )
@@ -46,7 +44,11 @@ export const FollowLogsFrame = Type.Object(
     type: Type.Literal('follow_logs'),
     run: RunId,
     after: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'The last line that you have.' }),
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: 'The number of the last line that the client has.',
+      }),
     ),
   },
   { additionalProperties: false },

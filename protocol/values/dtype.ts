@@ -17,7 +17,9 @@ export const ArtifactReference = Type.Object(
   {
     digest: Type.String({ pattern: '^sha256:[0-9a-f]{64}$' }),
     media_type: Type.String({ minLength: 1, maxLength: 127 }),
-    size: Type.Optional(Type.Integer({ minimum: 0, description: 'Bytes, as whoever stored them counted.' })),
+    size: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'Size in bytes, as given when the artifact was stored.' }),
+    ),
     meta: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   },
   { additionalProperties: true },

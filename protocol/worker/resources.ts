@@ -24,9 +24,9 @@ export const WaitingNode = Type.Object({
   needs: ResourceAmounts,
   since: Type.String(),
   device: Type.Union([Type.String(), Type.Null()], {
-    description: 'The label that it needs a worker for; such nodes have a line of their own.',
+    description: 'The label that its worker must have. Each label has its own queue.',
   }),
-  position: Type.Integer({ description: 'In the line, from 1.' }),
+  position: Type.Integer({ description: 'Position in the queue, from 1.' }),
 })
 export const RunPlaces = Type.Object({
   count: Type.Integer({ description: '`FLOW_MAX_RUNS`: so many runs execute at once.' }),

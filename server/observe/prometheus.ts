@@ -111,7 +111,7 @@ export function* prometheusText(parts: PrometheusParts): Iterable<string> {
       }
     }
   }
-  const help = 'Values that a newer one replaced while rate_hz held them back.'
+  const help = 'Values that were replaced by a newer one because of `rate_hz`.'
   yield* out.metric('svc_message_replaced_total', 'counter', help, replaced)
   for (const [which, what] of LATENCY_HELP) {
     yield* out.histogram(`svc_node_${which}_seconds`, `Node: ${what}.`, nodeLatencies(parts, which))
@@ -128,7 +128,7 @@ export function* prometheusText(parts: PrometheusParts): Iterable<string> {
     parts.backlogs.map(backlog => [{ flow: backlog.flow }, backlog.waiting] as const),
   )
   yield* out.metric('svc_nodes_down', 'gauge', 'Nodes that report themselves down.', [[{}, health.downCount]])
-  yield* out.metric('svc_node_errors', 'gauge', 'Nodes with an error that nobody acknowledged.', [
+  yield* out.metric('svc_node_errors', 'gauge', 'Nodes with an error that is not acknowledged.', [
     [{}, health.unacknowledged],
   ])
   const dropped = { ...health.droppedByReason(), history: store.health.dropped, journal_lapped: tap.counts().missed }

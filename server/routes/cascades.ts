@@ -16,7 +16,7 @@ export function cascadeRoutes({ engine }: { engine: Pick<Engine, 'observe' | 'ca
       path: '/cascades',
       who: 'user',
       tag,
-      summary: 'What published messages started, newest first.',
+      summary: 'Lists cascades, newest first.',
       query: Type.Object(
         {
           ...pageQuery,
@@ -46,7 +46,7 @@ export function cascadeRoutes({ engine }: { engine: Pick<Engine, 'observe' | 'ca
       path: '/cascades/{id}',
       who: 'user',
       tag,
-      summary: 'One cascade.',
+      summary: 'Returns a cascade.',
       params: { id: cascadeId },
       answers: { 200: Cascade },
       refuses: ['ambiguous_id'],

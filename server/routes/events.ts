@@ -13,7 +13,7 @@ export function eventRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): Ro
       path: '/events',
       who: 'user',
       tag: 'observability',
-      summary: 'Engine events, newest first; those of type `audit` for superusers only.',
+      summary: 'Lists engine events, newest first. Only superusers see events of type `audit`.',
       query: Type.Object(
         {
           ...pageQuery,

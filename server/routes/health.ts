@@ -10,7 +10,7 @@ export function healthRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): R
       path: '/utils/health/',
       who: 'nobody',
       tag: 'observability',
-      summary: 'Does the engine work? Fails when a thread that it depends on stops answering.',
+      summary: 'Checks whether the engine works. Fails when a thread that it needs does not answer.',
       answers: { 200: Health },
       refuses: ['unhealthy'],
       handle: async () => {

@@ -56,7 +56,7 @@ export function messageRoutes({ engine }: { engine: Pick<Engine, 'messages'> }):
       path: '/messages',
       who: 'user',
       tag,
-      summary: 'The messages of all flows, or of one, each with its latest value.',
+      summary: 'Lists the messages of all flows or of one flow, each with its latest value.',
       query: Type.Object({ ...pageQuery, flow: Type.Optional(FlowName) }, closed),
       answers: { 200: listOf(Message) },
       handle: ({ query }) => ok(messages.list({ ...query, flow: query.flow ?? null })),
@@ -81,7 +81,7 @@ export function messageRoutes({ engine }: { engine: Pick<Engine, 'messages'> }):
       path: '/messages/{name}',
       who: 'user',
       tag,
-      summary: 'One message and its latest value.',
+      summary: 'Returns a message with its latest value.',
       params: { name },
       answers: { 200: Message },
       handle: ({ params }) => ok(messages.get(params.name)),
@@ -104,7 +104,7 @@ export function messageRoutes({ engine }: { engine: Pick<Engine, 'messages'> }):
       path: '/messages/{name}/history',
       who: 'user',
       tag,
-      summary: 'Published values, newest window first cut; or closed bins of `bucket_s` seconds.',
+      summary: 'Returns the newest values of the time range in order of time, or complete bins of `bucket_s` seconds.',
       params: { name },
       query: Type.Object(
         {
@@ -114,12 +114,17 @@ export function messageRoutes({ engine }: { engine: Pick<Engine, 'messages'> }):
             Type.Integer({
               minimum: 1,
               maximum: Number.MAX_SAFE_INTEGER,
-              description: 'Beside `until`: and of the points at that time those of a lower version.',
+              description:
+                'Together with `until`: also the points at exactly that time whose version is lower than this.',
             }),
           ),
           limit: Type.Integer({ minimum: 1, maximum: limits.HISTORY_POINTS, default: 1_000 }),
           bucket_s: Type.Optional(
-            Type.Number({ minimum: 0.001, maximum: limits.BUCKET_S_MAX, description: 'Width of a bin.' }),
+            Type.Number({
+              minimum: 0.001,
+              maximum: limits.BUCKET_S_MAX,
+              description: 'The width of a bin in seconds.',
+            }),
           ),
         },
         closed,

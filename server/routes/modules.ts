@@ -8,7 +8,7 @@ export function moduleRoutes({ engine }: { engine: Pick<Engine, 'refreshModules'
       path: '/modules/refresh',
       who: 'user',
       tag: 'modules',
-      summary: 'Loads every body anew, with what it imports. Installs nothing.',
+      summary: 'Reloads every body and its imports. Installs nothing.',
       answers: { 204: null },
       refuses: ['rebuilding'],
       handle: async () => {

@@ -15,7 +15,7 @@ export function observabilityRoutes({ engine }: { engine: Pick<Engine, 'observe'
       path: '/observability/summary',
       who: 'user',
       tag,
-      summary: 'How the engine does: version, backlog, nodes that are down, threads, disk.',
+      summary: 'Returns the state of the engine: version, backlog, nodes that are down, threads, disk.',
       answers: { 200: Summary },
       handle: async () => ok(await observe.summary()),
     }),
@@ -24,14 +24,14 @@ export function observabilityRoutes({ engine }: { engine: Pick<Engine, 'observe'
       path: '/observability/timeseries',
       who: 'user',
       tag,
-      summary: `Closed bins of the engine's own figures, oldest first, at most ${limits.TIMESERIES_POINTS}.`,
+      summary: `Returns complete bins of the metrics of the engine, oldest first, at most ${limits.TIMESERIES_POINTS}.`,
       query: Type.Object(
         {
           hours: Type.Integer({
             minimum: 0,
             maximum: limits.TIMESERIES_HOURS,
             default: 1,
-            description: 'The window before now, when `since` is absent; 0 means one hour.',
+            description: 'The time range up to now in hours, when `since` is absent; 0 means one hour.',
           }),
           bucket_s: Type.Integer({ minimum: 1, maximum: limits.BUCKET_S_MAX, default: 60 }),
           since: sinceQuery,

@@ -14,7 +14,7 @@ export const pageQuery = {
 
 const time = (description: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: 40, description: `${description} RFC 3339 with an offset.` }))
-export const sinceQuery = time('From this time on.')
+export const sinceQuery = time('Only items from this time on.')
 export const untilQuery = time('Before this time.')
 
 export const closed = { additionalProperties: false }
@@ -23,9 +23,9 @@ export const closed = { additionalProperties: false }
 export const listOf = (item: TSchema) =>
   Type.Object({
     items: Type.Array(item, {
-      description: `A page ends before its limit where it would be longer than ${limits.LIST_BYTES} bytes.`,
+      description: `A page has fewer than \`limit\` items when it would be longer than ${limits.LIST_BYTES} bytes.`,
     }),
-    count: Type.Integer({ description: 'Over all pages.' }),
+    count: Type.Integer({ description: 'The number of items on all pages.' }),
     next: Type.Optional(Type.Integer({ description: 'The offset of the next page; absent on the last one.' })),
   })
 

@@ -14,7 +14,7 @@ export function runLogRoutes({ engine }: { engine: Pick<Engine, 'run_logs' | 'ru
       path: '/runs/{id}/logs',
       who: 'user',
       tag: 'runs',
-      summary: 'Lines that the bodies of a run have logged or printed, from a position on.',
+      summary: 'Lists the log lines of a run after a given line.',
       params: { id: runId },
       query: Type.Object(
         {
@@ -22,12 +22,17 @@ export function runLogRoutes({ engine }: { engine: Pick<Engine, 'run_logs' | 'ru
             minimum: 0,
             maximum: Number.MAX_SAFE_INTEGER,
             default: 0,
-            description: 'The lines behind this one: `seq` of the last line that you have.',
+            description: 'Only lines after this one: `seq` of the last line that the client has.',
           }),
           limit: Type.Integer({ minimum: 1, maximum: limits.RUN_LOG_PAGE_LINES, default: limits.RUN_LOG_PAGE_LINES }),
-          node: Type.Optional(Type.String({ pattern: NAME_PATTERN, description: 'Of this node alone, by its id.' })),
+          node: Type.Optional(
+            Type.String({ pattern: NAME_PATTERN, description: 'Only lines of the node with this id.' }),
+          ),
           level: Type.Optional(
-            Type.Unsafe<LogLevel>({ ...LogLevel, description: 'At least this level: debug, info, warn, error.' }),
+            Type.Unsafe<LogLevel>({
+              ...LogLevel,
+              description: 'Only lines of this level or a more severe one: debug, info, warn, error.',
+            }),
           ),
         },
         closed,

@@ -35,7 +35,7 @@ const selectionQuery = {
   tag: Type.Optional(
     Type.Array(RunTag, {
       maxItems: limits.RUN_TAGS,
-      description: 'Only runs with this tag; may be repeated: with all of them.',
+      description: 'Only runs with this tag. Repeat it for runs that have all of the tags.',
       examples: [['baseline']],
     }),
   ),
@@ -67,7 +67,7 @@ const formQuery = {
   raw: Type.Optional(
     Type.Boolean({
       default: false,
-      description: 'csv: leave cells that a spreadsheet would take for a formula as they are.',
+      description: 'csv: do not escape cells that a spreadsheet would read as a formula.',
     }),
   ),
 }
@@ -75,7 +75,7 @@ const stride = Type.Integer({
   minimum: 1,
   maximum: limits.EXPORT_STRIDE,
   default: 1,
-  description: 'Every so manieth point of each series, its first among them.',
+  description: 'Only every n-th point of each series, starting with the first.',
 })
 /** Of an answer with series, besides them. */
 const ANSWER_FRAME_BYTES = 512
@@ -106,7 +106,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       path: '/runs/flows/{name}',
       who: 'user',
       tag,
-      summary: 'Creates a batch run; a repeat with the same idempotency key answers the run that is there.',
+      summary: 'Creates a batch run. A second request with the same idempotency key returns the existing run.',
       params: { name: existing(FlowName, 'flow_not_found') },
       body: CreateRun,
       headers: ['idempotency-key'],
@@ -127,7 +127,8 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       path: '/runs/flows/{name}',
       who: 'user',
       tag,
-      summary: 'What a run of the flow would execute now: its content and the code around the installation.',
+      summary:
+        'Returns what a run of the flow would execute now: the digests of the flow and of the code around the installation.',
       params: { name: existing(FlowName, 'flow_not_found') },
       answers: { 200: Runnable },
       handle: async ({ params }) => ok(await runs.runnable(params.name)),
@@ -137,7 +138,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       path: '/runs',
       who: 'user',
       tag,
-      summary: 'Summaries of runs, newest first, and how many runs each flow has.',
+      summary: 'Lists summaries of runs, newest first, and the number of runs of each flow.',
       query: Type.Object({ ...pageQuery, ...selectionQuery }, closed),
       answers: {
         200: Type.Object({ ...listOf(RunSummary).properties, counts: RunCounts }),
@@ -151,7 +152,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       path: '/runs/metrics/names',
       who: 'user',
       tag,
-      summary: 'The metric names that the selected runs carry.',
+      summary: 'Lists the names of the metrics of the selected runs.',
       query: Type.Object({ ...pageQuery, ...selectionQuery }, closed),
       answers: { 200: listOf(Type.String()) },
       handle: async ({ query }) => {
@@ -164,7 +165,8 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       path: '/runs/metrics/series',
       who: 'user',
       tag,
-      summary: 'Curves of the selected runs, or of one; those of cached nodes come from the run that executed them.',
+      summary:
+        'Returns the curves of the selected runs or of one run. Curves of cached nodes come from the run that executed them.',
       query: Type.Object(
         {
           ...selectionQuery,
@@ -198,7 +200,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       path: '/runs/metrics/export',
       who: 'user',
       tag,
-      summary: 'A row per run, metric and step, as a stream.',
+      summary: 'Streams one row per run, metric and step.',
       query: Type.Object({ ...selectionQuery, ...formQuery, name: Type.Optional(MetricName), stride }, closed),
       answers: { 200: { media: Object.values(MEDIA) } },
       refuses: ['flow_not_found', 'metric_not_found'],
@@ -219,18 +221,18 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       path: '/runs/export',
       who: 'user',
       tag,
-      summary: 'A row per run, with the inputs that vary and the numbers of its result, as a stream.',
+      summary: 'Streams one row per run, with the inputs that vary and the numbers of the result.',
       query: Type.Object(
         {
           ...selectionQuery,
           ...formQuery,
           metrics: Type.Optional(
-            Type.String({ maxLength: 4096, description: 'Metric names, with commas between them: a column each.' }),
+            Type.String({ maxLength: 4096, description: 'Metric names, separated by commas; each becomes a column.' }),
           ),
           columns: Type.Optional(
             Type.String({
               pattern: `^(${EXPORT_RUN_COLUMNS.join('|')})(,(${EXPORT_RUN_COLUMNS.join('|')}))*$`,
-              description: `Further columns, with commas between them: ${EXPORT_RUN_COLUMNS.join(', ')}.`,
+              description: `More columns, separated by commas: ${EXPORT_RUN_COLUMNS.join(', ')}.`,
               examples: ['seed,group'],
             }),
           ),
@@ -255,7 +257,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       path: '/runs/{id}',
       who: 'user',
       tag,
-      summary: 'One run, whole.',
+      summary: 'Returns a whole run.',
       params: { id: runId },
       answers: { 200: Run },
       refuses: ['ambiguous_id'],
@@ -266,7 +268,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       path: '/runs/{id}/nodes',
       who: 'user',
       tag,
-      summary: 'The nodes of a run in the order of its waves.',
+      summary: 'Lists the nodes of a run in the order of execution.',
       params: { id: runId },
       answers: { 200: listOf(RunNode) },
       refuses: ['ambiguous_id'],
@@ -280,7 +282,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       path: '/runs/{id}/nodes/{node}/why',
       who: 'user',
       tag,
-      summary: 'Whether the stage cache had the node, and what changed against the nearest run when it had not.',
+      summary: 'Explains whether the stage cache had the node, and if not, what changed since the most similar run.',
       params: { id: runId, node: existing(Type.String({ pattern: NAME_PATTERN }), 'node_not_found') },
       answers: { 200: RunNodeWhy },
       refuses: ['ambiguous_id'],
@@ -291,7 +293,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       path: '/runs/{id}/events',
       who: 'user',
       tag,
-      summary: 'What happened in a run, newest first.',
+      summary: 'Lists the events of a run, newest first.',
       params: { id: runId },
       query: Type.Object(pageQuery, closed),
       answers: { 200: listOf(EngineEvent) },
@@ -320,7 +322,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       path: '/runs/{id}',
       who: 'user',
       tag,
-      summary: 'Changes the tags or the note of a run, whatever its status; what is absent stays as it is.',
+      summary: 'Changes the tags or the note of a run. Members that are absent stay unchanged.',
       params: { id: runId },
       body: ChangeRun,
       answers: { 200: Run },
@@ -332,7 +334,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       path: '/runs/{id}',
       who: 'user',
       tag,
-      summary: 'Removes a run that has ended, with its nodes, metrics and logs; its events stay.',
+      summary: 'Deletes a run that has ended, with its nodes, metrics and logs; its events are kept.',
       params: { id: runId },
       address: true,
       answers: { 204: null },
@@ -347,7 +349,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       path: '/runs/{id}/retry',
       who: 'user',
       tag,
-      summary: 'A new run on the same inputs, of the flow as it stands now.',
+      summary: 'Creates a new run with the same inputs and the current version of the flow.',
       params: { id: runId },
       answers: { 201: Run },
       refuses: ['ambiguous_id', 'run_not_ended', 'flow_not_found', 'bad_input', 'too_many_runs'],

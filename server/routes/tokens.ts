@@ -26,7 +26,7 @@ export function tokenRoutes({ lasting, audit }: TokenServices): Route[] {
       path: '/tokens',
       who: 'superuser',
       tag,
-      summary: 'The lasting tokens, by name, without their secrets.',
+      summary: 'Lists the lasting tokens by name, without their secrets.',
       query: Type.Object(pageQuery, closed),
       answers: { 200: listOf(LastingToken) },
       handle: ({ query: { limit, offset } }) => {
@@ -39,7 +39,7 @@ export function tokenRoutes({ lasting, audit }: TokenServices): Route[] {
       path: '/tokens',
       who: 'superuser',
       tag,
-      summary: 'Makes a token for a program, with few rights. The answer shows it, and nothing else ever does.',
+      summary: 'Creates a token with few rights for a program. The token is shown only in this answer.',
       body: CreateLastingToken,
       address: true,
       answers: { 201: CreatedLastingToken },

@@ -10,7 +10,7 @@ export function workerRoutes({ workers, engine }: { workers: Workers; engine: Pi
       path: '/workers/resources',
       who: 'user',
       tag: 'workers',
-      summary: 'What each machine has, who holds it since when, and which nodes wait for what.',
+      summary: 'Returns the resources of each machine, which nodes hold them since when, and which nodes wait.',
       answers: { 200: WorkerResources },
       handle: () => ok({ ...workers.resources(), runs: engine.runs.places() }),
     }),

@@ -152,11 +152,11 @@ export function refusalsOf(route: Route): ErrorCode[] {
 }
 
 function answerOf(shape: AnswerShape, nouns: Nouns, name: string): Json {
-  if (shape === null) return { description: 'Done.' }
+  if (shape === null) return { description: 'Success.' }
   if ('media' in shape && (typeof shape.media === 'string' || Array.isArray(shape.media))) {
     const media = [shape.media].flat() as string[]
     return {
-      description: 'Done.',
+      description: 'Success.',
       content: Object.fromEntries(
         media.flatMap(type =>
           type === '*/*'
@@ -169,7 +169,7 @@ function answerOf(shape: AnswerShape, nouns: Nouns, name: string): Json {
       ),
     }
   }
-  return { description: 'Done.', content: { 'application/json': { schema: nouns.write(shape, name) } } }
+  return { description: 'Success.', content: { 'application/json': { schema: nouns.write(shape, name) } } }
 }
 
 /** Of an object that is of this operation alone. */

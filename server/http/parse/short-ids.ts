@@ -13,17 +13,17 @@ import { existing } from '../route.ts'
 const WHOLE_ID = 36
 const ID_TEXT = Type.String({ pattern: `^[0-9a-f-]{1,${WHOLE_ID}}$` })
 export const runId = existing(
-  { ...ID_TEXT, description: 'The id of a run, its beginning, or the beginning of its last group.' },
+  { ...ID_TEXT, description: 'The id of a run, its first characters, or the first characters of its last group.' },
   'run_not_found',
 )
 export const cascadeId = existing(
-  { ...ID_TEXT, description: 'The id of a cascade, or its beginning.' },
+  { ...ID_TEXT, description: 'The id of a cascade, or its first characters.' },
   'cascade_not_found',
 )
 export const artifactDigest = existing(
   Type.String({
     pattern: '^(sha256:)?[0-9a-f]{1,64}$',
-    description: 'The digest of an artifact, or the beginning of its hex digits.',
+    description: 'The digest of an artifact, or its first hex digits.',
   }),
   'artifact_not_found',
 )
