@@ -348,7 +348,7 @@ test('disk use is told by class', async t => {
   const disk = await store.disk()
   assert.deepEqual(
     disk.map(row => row.class),
-    ['history', 'cascades', 'events', 'flows', 'wal', 'log'],
+    ['history', 'cascades', 'events', 'runs', 'run_logs', 'run_metrics', 'flows', 'wal', 'log'],
   )
   assert.ok(disk[0]!.bytes > 4000 && disk[0]!.bytes < 8000, `${disk[0]!.bytes} bytes`)
   assert.equal(disk[0]!.budget_bytes, limits.HISTORY_BYTES)

@@ -98,7 +98,10 @@ describe('svc sweep', () => {
   test('again runs everything anew after the code changed, without the cache, and with another timeout, seed or key', async t => {
     const { runs, state, sweep } = await keeping(t, () => 'succeeded')
     const grid = ['--param', 'a=1,2']
-    await sweep(...grid)
+    const ids = async (): Promise<string[]> =>
+      JSON.parse((await sweep(...grid, '--json')).stdout).items.map(({ run }: { run: Run }) => run.id)
+    const first = await ids()
+    assert.deepEqual([...first].sort(), [runId(1), runId(2)])
     state.code_digest = 'second code'
     assert.match((await sweep(...grid)).stderr, /2 of 2 runs started/)
     for (const option of [['--no-cache'], ['--timeout', '60'], ['--seed', '7'], ['--key', 'again']]) {
@@ -107,11 +110,7 @@ describe('svc sweep', () => {
     }
     assert.equal(runs.length, 12)
     state.code_digest = 'first code'
-    const { stdout } = await sweep(...grid, '--json')
-    assert.deepEqual(
-      JSON.parse(stdout).items.map(({ run }: { run: Run }) => run.id),
-      [runId(1), runId(2)],
-    )
+    assert.deepEqual(await ids(), first)
   })
 
   test('again does not take a run that was claimed after its code had changed', async t => {
