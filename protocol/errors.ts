@@ -204,6 +204,11 @@ const table = {
     next: 'Delete the run that is named first.',
   },
   run_not_ended: { status: 409, title: 'The run has not ended', next: 'Wait for it, or cancel it.' },
+  bad_filter: {
+    status: 422,
+    title: 'The filter or order of a list names what no run has',
+    next: 'Name one of those that are there.',
+  },
   too_many_tags: {
     status: 422,
     title: 'Too many tags on one run',

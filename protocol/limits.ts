@@ -143,6 +143,12 @@ export const limits = {
   RUN_TAGS: 32,
   RUN_TAG_CHARACTERS: 64,
   RUN_NOTE_CHARACTERS: 2_000,
+  /** A list that compares or sorts by values of runs looks at so many, the newest of its selection. */
+  RUNS_SEARCHED: 10_000,
+  /** Comparisons of one list, columns of one list, and the characters of each. */
+  RUN_COMPARISONS: 8,
+  RUN_COLUMNS: 16,
+  RUN_FIELD_CHARACTERS: 300,
   METRIC_BATCH_POINTS: 500,
   METRIC_BATCH_MS: 2_000,
   METRIC_NAMES_PER_RUN: 10_000,

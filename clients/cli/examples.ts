@@ -48,7 +48,11 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'nodes ack': ['svc nodes ack machine.alarm'],
   run: ['svc run detector -p window=12 -p threshold=3', 'svc run detector --local --follow'],
   sweep: ['svc sweep detector --param window=6,12,24 --param threshold=3,4 --dry-run'],
-  'runs list': ['svc runs', 'svc runs list detector --status failed'],
+  'runs list': [
+    'svc runs',
+    'svc runs list detector --status failed',
+    "svc runs list detector --where 'input.threshold<4' --sort -input.window",
+  ],
   'runs show': [`svc runs show ${RUN}`],
   'runs diff': [`svc runs diff ${RUN} 0190f3c3-0000-7cc3-98c4-dc0c0c07398f`],
   'runs follow': [`svc runs follow ${RUN}`],

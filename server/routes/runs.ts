@@ -1,5 +1,6 @@
 import Type, { type TString } from 'typebox'
-import { ServiceError } from '../../protocol/errors.ts'
+import { parseComparison, parseField, parseOrder } from '../../core/runs/run-query.ts'
+import { type ErrorPlace, ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { NAME_PATTERN } from '../../protocol/names.ts'
 import { EngineEvent } from '../../protocol/nouns/event.ts'
@@ -23,7 +24,7 @@ import type { Engine } from '../engine.ts'
 import { jsonBytes } from '../http/long-answer.ts'
 import { runId, wholeRun } from '../http/parse/short-ids.ts'
 import { type Answer, existing, nothing, ok, okLong, type Route, route } from '../http/route.ts'
-import type { JsonText, RunExport, RunSelection } from '../store/front/runs.ts'
+import type { JsonText, RunExport, RunPage, RunSearch, RunSelection } from '../store/front/runs.ts'
 import { closed, listOf, microseconds, okPage, pageQuery, sinceQuery, untilQuery } from './queries.ts'
 
 const tag = 'runs'
@@ -59,6 +60,74 @@ const selectionOf = (query: Selected): RunSelection => ({
   since: microseconds('since', query.since),
   before: microseconds('before', query.before),
 })
+
+const Field = (description: string, examples: string[]) =>
+  Type.String({ minLength: 1, maxLength: limits.RUN_FIELD_CHARACTERS, description, examples })
+const FIELDS = '`input.<name>`, `result.<name>`, `metric.<name>` (its last value), `duration`, `seed` or `created_at`'
+const searchQuery = {
+  where: Type.Optional(
+    Type.Array(Field(`A field, one of = != < <= > >=, and a value: JSON, or else the text.`, ['input.lr<0.1']), {
+      maxItems: limits.RUN_COMPARISONS,
+      description: `Only runs that fit; may be repeated: that fit all. A field is ${FIELDS}. A run without the field does not fit.`,
+      examples: [['input.lr<0.1']],
+    }),
+  ),
+  sort: Type.Optional(
+    Field('The field to sort by; with a minus before it the greatest first. Runs without it come last.', [
+      '-metric.accuracy',
+    ]),
+  ),
+  columns: Type.Optional(
+    Type.String({
+      maxLength: limits.RUN_COLUMNS * limits.RUN_FIELD_CHARACTERS,
+      description: 'Fields, with commas between them, that each run of the page carries under `columns`.',
+      examples: ['metric.loss,input.lr'],
+    }),
+  ),
+}
+const ListedRuns = Type.Object({
+  ...listOf(
+    Type.Object({
+      ...RunSummary.properties,
+      columns: Type.Optional(
+        Type.Record(Type.String(), Type.Unknown(), {
+          description: 'By the text of the field; null where there is none.',
+        }),
+      ),
+    }),
+  ).properties,
+  counts: RunCounts,
+  truncated: Type.Optional(
+    Type.Boolean({
+      description: `With \`where\` or \`sort\`: the selection has more runs than the newest ${limits.RUNS_SEARCHED}, which were looked at.`,
+    }),
+  ),
+})
+
+/** Null: the list is asked for as it is kept. */
+function searchOf(query: { where?: string[]; sort?: string; columns?: string }): Omit<RunSearch, keyof RunPage> | null {
+  const { where = [], sort, columns } = query
+  const errors: ErrorPlace[] = []
+  const parsed = <Part>(name: string, text: string, part: Part | null, msg: string): Part[] => {
+    if (part === null) errors.push({ loc: `query.${name}`, msg: `${JSON.stringify(text)} ${msg}` })
+    return part === null ? [] : [part]
+  }
+  const asked = {
+    where: where.flatMap(text =>
+      parsed('where', text, parseComparison(text), `is no comparison such as input.lr<0.1; a field is ${FIELDS}`),
+    ),
+    order: sort === undefined ? null : (parsed('sort', sort, parseOrder(sort), `is no field: ${FIELDS}`)[0] ?? null),
+    columns: [...new Set(columns?.split(',').filter(text => text !== ''))].flatMap(text =>
+      parsed('columns', text, parseField(text), `is no field: ${FIELDS}`),
+    ),
+  }
+  if (asked.columns.length > limits.RUN_COLUMNS)
+    errors.push({ loc: 'query.columns', msg: `has more than ${limits.RUN_COLUMNS} fields` })
+  if (errors.length > 0) throw new ServiceError('validation', 'The query was refused.', { errors })
+  const isKept = asked.order === null || (asked.order.field.kind === 'created_at' && asked.order.descending)
+  if (isKept && where.length + asked.columns.length === 0) return null
+  return { ...asked, order: isKept ? null : asked.order }
+}
 
 const formQuery = {
   format: Type.Optional(
@@ -139,12 +208,14 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       who: 'user',
       tag,
       summary: 'Lists summaries of runs, newest first, and the number of runs of each flow.',
-      query: Type.Object({ ...pageQuery, ...selectionQuery }, closed),
-      answers: {
-        200: Type.Object({ ...listOf(RunSummary).properties, counts: RunCounts }),
+      query: Type.Object({ ...pageQuery, ...selectionQuery, ...searchQuery }, closed),
+      answers: { 200: ListedRuns },
+      refuses: ['bad_filter'],
+      handle: async ({ query }) => {
+        const page = { limit: query.limit, offset: query.offset, ...selectionOf(query as Selected) }
+        const asked = searchOf(query)
+        return asked === null ? ok(await runs.list(page)) : jsonAnswer(await runs.search({ ...page, ...asked }))
       },
-      handle: async ({ query }) =>
-        ok(await runs.list({ limit: query.limit, offset: query.offset, ...selectionOf(query as Selected) })),
     }),
     // Before `/runs/{id}`: a fixed word comes before a name.
     route({

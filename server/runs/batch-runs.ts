@@ -30,6 +30,7 @@ import type {
   NewRun,
   RepeatRun,
   RunExport,
+  RunSearch,
   RunSelection,
   RunStore,
   SeriesRequest,
@@ -68,6 +69,8 @@ export interface Runs {
   runnable(flow: string): Promise<Runnable>
   /** A page holds at most `limits.LIST_BYTES` of JSON. */
   list(page: RunsPage): Promise<List<RunSummary> & { counts: RunCounts }>
+  /** The same as JSON, of the runs that fit. Made on the reader thread. */
+  search(search: RunSearch): Promise<JsonText>
   /** The run whole, as the JSON that is answered: it may be long, so this thread never makes objects of it. */
   text(id: string): Promise<JsonText>
   /** The same as `text`, understood: for who is in this process and knows that it is short. */
@@ -243,6 +246,10 @@ export class BatchRuns implements Runs {
 
   async list({ limit, offset, ...selection }: RunsPage) {
     return this.#parts.store.list({ ...selection, limit, offset })
+  }
+
+  search(search: RunSearch): Promise<JsonText> {
+    return this.#parts.store.search(search)
   }
 
   async text(id: string): Promise<JsonText> {

@@ -34,9 +34,22 @@ export interface RunSelection {
   before?: string
 }
 
-export interface RunsPage extends List<RunSummary> {
+/** What a list may ask beside its selection. A field is `input.<name>`, `result.<name>`, `metric.<name>`, `duration`, `seed`, `created_at`. */
+export interface RunSearch extends RunSelection {
+  /** `input.lr<0.1`: runs that fit all of them. */
+  where?: readonly string[]
+  /** A field; with a minus before it the greatest first. */
+  sort?: string
+  /** Fields, with commas between them, that each run carries under `columns`. */
+  columns?: string
+}
+export type ListedRun = RunSummary & { columns?: Record<string, unknown> }
+
+export interface RunsPage extends List<ListedRun> {
   /** By flow, over all runs whatever the selection. */
   counts: RunCounts
+  /** With `where` or `sort`: older runs of the selection were not looked at. */
+  truncated?: boolean
 }
 
 /** Batch runs. */
@@ -88,12 +101,28 @@ export class Runs {
   }
 
   /** One page, newest first. */
-  page(selection: RunSelection = {}, limit: number = limits.LIST_LIMIT_DEFAULT): Promise<RunsPage> {
-    return this.#calls.get('/runs', { ...selection, limit })
+  page(selection: RunSearch = {}, limit: number = limits.LIST_LIMIT_DEFAULT, offset = 0): Promise<RunsPage> {
+    return this.#calls.get('/runs', { ...selection, limit, ...(offset === 0 ? {} : { offset }) })
   }
 
   /** Every run of the selection, newest first, read as the loop goes on. Runs that are created meanwhile are not among them. */
-  async *list(selection: RunSelection = {}, page = 500): AsyncGenerator<RunSummary, void, undefined> {
+  list(selection: RunSearch = {}, page = 500): AsyncGenerator<ListedRun, void, undefined> {
+    const isSearch = selection.where !== undefined || selection.sort !== undefined
+    return isSearch ? this.#searched(selection, page) : this.#listed(selection, page)
+  }
+
+  /** In another order there is no time to go on from: a run that moved between two pages comes once. */
+  async *#searched(search: RunSearch, page: number): AsyncGenerator<ListedRun, void, undefined> {
+    const seen = new Set<string>()
+    for (let offset: number | undefined = 0; offset !== undefined; ) {
+      const { items, next }: RunsPage = await this.page(search, page, offset)
+      for (const run of items) if (!seen.has(run.id)) yield run
+      for (const { id } of items) seen.add(id)
+      offset = next
+    }
+  }
+
+  async *#listed(selection: RunSearch, page: number): AsyncGenerator<ListedRun, void, undefined> {
     let before = selection.before
     for (;;) {
       const { items, next } = await this.page({ ...selection, ...(before === undefined ? {} : { before }) }, page)

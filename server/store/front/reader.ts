@@ -72,6 +72,8 @@ function read(request: ReadRequest): unknown {
       return recordedArtifacts(db, request.digests)
     case 'runs':
       return runs.list(request.page)
+    case 'search_runs':
+      return exports.openSearch(request.search, clock.now_us())
     case 'run':
       return runs.get(request.id)
     case 'run_head':

@@ -16,6 +16,7 @@ import type {
   NewRun,
   RepeatRun,
   RunPage,
+  RunSearch,
   SeriesRequest,
   SetUnbegun,
   WrittenProgress,
@@ -253,6 +254,7 @@ export type ReadRequest =
   | { type: 'disk' }
   | { type: 'recorded_artifacts'; digests: readonly string[] }
   | { type: 'runs'; page: RunPage }
+  | { type: 'search_runs'; search: RunSearch }
   | { type: 'run'; id: string }
   | { type: 'run_head'; id: string }
   | { type: 'run_ids'; from: string; most: number }

@@ -27,6 +27,7 @@ import type {
   RunOutput,
   RunPage,
   RunProgress,
+  RunSearch,
   RunSelection,
   RunStore,
   SeriesRequest,
@@ -96,6 +97,10 @@ export class RunClient implements RunStore {
 
   list(page: RunPage): Promise<StoredRunList> {
     return this.#read({ type: 'runs', page })
+  }
+
+  search(search: RunSearch): Promise<RunExport> {
+    return this.#export({ type: 'search_runs', search })
   }
 
   get(id: string): Promise<StoredRun | null> {

@@ -1,4 +1,5 @@
 import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
+import type { Comparison, RunField, RunOrder } from '../../../core/runs/run-query.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type {
   ExportRunColumn,
@@ -222,6 +223,14 @@ export interface RunPage extends RunSelection {
   offset: number
 }
 
+/** A page of the runs that fit every comparison, in an order other than that of lists, with values of the runs beside. */
+export interface RunSearch extends RunPage {
+  where: readonly Comparison[]
+  /** Null: newest first. */
+  order: RunOrder | null
+  columns: readonly RunField[]
+}
+
 /** At most `limits.LIST_BYTES` of JSON: a page may end before its limit. */
 export interface StoredRunList {
   items: RunSummary[]
@@ -360,6 +369,8 @@ export interface RunStore {
   progress(progress: RunProgress): Promise<null>
 
   list(page: RunPage): Promise<StoredRunList>
+  /** The same as JSON, with `truncated`. `bad_filter`. */
+  search(search: RunSearch): Promise<RunExport>
   /** Whole, with all that stands beside it: it may be long. */
   get(id: string): Promise<StoredRun | null>
   head(id: string): Promise<StoredRunHead | null>

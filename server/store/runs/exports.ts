@@ -1,6 +1,13 @@
 import { ServiceError } from '../../../protocol/errors.ts'
 import type { Connection, Statement } from '../file/database.ts'
-import type { ExportMetricsRequest, ExportRunsRequest, OpenedExport, OpenedText, RunSelection } from '../front/runs.ts'
+import type {
+  ExportMetricsRequest,
+  ExportRunsRequest,
+  OpenedExport,
+  OpenedText,
+  RunSearch,
+  RunSelection,
+} from '../front/runs.ts'
 import { RunCurves } from './curves.ts'
 import { DocumentReader } from './documents.ts'
 import { metricPages } from './export-metrics.ts'
@@ -8,6 +15,7 @@ import { ExportPage } from './export-page.ts'
 import { runPages } from './export-runs.ts'
 import { NODE_COLUMNS, type NodeRow, RUN_COLUMNS, type RunRow, shownName } from './rows.ts'
 import { nodesText, runText, type TextPages } from './run-text.ts'
+import { searchPages } from './search/search.ts'
 import { RunSelections, type SelectedRun } from './selection.ts'
 
 interface Bounds {
@@ -44,6 +52,12 @@ export class Exports {
 
   openRuns(request: ExportRunsRequest): OpenedExport {
     return this.#add(request, (runs, { db, curves }) => runPages(db, runs, curves, request, this.#page))
+  }
+
+  openSearch(search: RunSearch, now_us: number): OpenedExport {
+    const cursor = this.#next++
+    this.#open.set(cursor, searchPages(this.#read(), search, this.#page, now_us))
+    return { cursor, truncated: false }
   }
 
   /** Null: there is no such run. */

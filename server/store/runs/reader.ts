@@ -39,7 +39,7 @@ import {
   type SummaryRow,
   shownName,
 } from './rows.ts'
-import { shownSummary } from './run-summary.ts'
+import { summaryOf } from './search/summary-row.ts'
 import type { RunSelections, SelectedRun } from './selection.ts'
 
 /** Runs that one page of metric names looks at, and that a page of curves at most comes from. */
@@ -147,11 +147,7 @@ export class RunReader {
 
   *#summaries(seqs: string): Generator<RunSummary, void, undefined> {
     const now_us = this.#now_us()
-    for (const row of this.#bySeqs.iterate(seqs)) {
-      const { seq, inputs, result } = row
-      const values = { inputs, inputs_cut: row.inputs_cut === 1, result, result_cut: row.result_cut === 1 }
-      yield readable('runs', { seq }, () => shownSummary(headOf(row), values, now_us))
-    }
+    for (const row of this.#bySeqs.iterate(seqs)) yield summaryOf(row, now_us)
   }
 
   get(id: string): StoredRun | null {

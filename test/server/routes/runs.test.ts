@@ -111,6 +111,31 @@ describe('reading runs', () => {
     assert.equal((await ask('GET', '/runs?group=a&group=b')).status, 422, 'what is no list stands there once')
   })
 
+  test('GET /runs takes comparisons, an order and columns, and refuses what is none by name', async () => {
+    await create({ inputs: { raw: 1 } })
+    const good = [
+      'where=input.raw%3C2',
+      'where=input.raw%3C2&where=metric.loss%3D1&sort=-input.raw',
+      'sort=created_at',
+      'columns=input.raw,metric.loss',
+      'sort=-created_at',
+    ]
+    for (const query of good) assert.equal((await ask('GET', `/runs?${query}`)).status, 200, query)
+    const bad: [query: string, loc: string][] = [
+      ['where=raw%3C2', 'query.where'],
+      ['where=input.raw', 'query.where'],
+      ['sort=raw', 'query.sort'],
+      ['columns=input.raw,raw', 'query.columns'],
+      [`columns=${Array.from({ length: limits.RUN_COLUMNS + 1 }, (_, at) => `input.x${at}`).join()}`, 'query.columns'],
+    ]
+    for (const [query, loc] of bad) {
+      const { status, json } = await ask('GET', `/runs?${query}`)
+      assert.deepEqual([status, json.code, json.errors[0].loc], [422, 'validation', loc], query)
+    }
+    const many = Array.from({ length: limits.RUN_COMPARISONS + 1 }, () => 'where=seed%3D1').join('&')
+    assert.equal((await ask('GET', `/runs?${many}`)).status, 422)
+  })
+
   test('every route of one run takes the beginning of its id or of its last group', async () => {
     const { id } = (await create()).json
     const short = id.slice(24, 32)

@@ -112,7 +112,7 @@ const DRIVES: Record<string, Drive> = {
   'POST /cascades/{id}/rerun': { not: SHORT },
   'GET /runs/flows/{name}': { paths: ['/runs/flows/wide'] },
   'POST /runs/flows/{name}': { paths: ['/runs/flows/wide'], bodies: ['{"inputs":{"x":$}}', '{"inputs":$}'] },
-  'GET /runs': { paths: ['/runs?limit=1000'] },
+  'GET /runs': { paths: ['/runs?limit=1000', '/runs?limit=1000&sort=-duration&columns=input.x'] },
   'GET /runs/metrics/names': {},
   'GET /runs/metrics/series': {},
   'GET /runs/metrics/export': {},

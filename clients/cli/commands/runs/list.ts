@@ -1,38 +1,51 @@
 import type { Command } from 'commander'
 import type { RunSummary } from '../../../../protocol/nouns/run.ts'
+import type { ListedRun } from '../../../client/runs/runs.ts'
 import { type Context, connect } from '../../context.ts'
 import { countOf } from '../../counts.ts'
 import { shortTime } from '../../output/figures.ts'
 import { params, took } from '../../output/run-text.ts'
 import { table } from '../../output/table.ts'
-import { addSelection, type SelectionOptions, selectionOf } from '../../selection.ts'
+import { addSelection, collected, type SelectionOptions, selectionOf } from '../../selection.ts'
 
 const SHOWN = 20
 const PAGE = 500
 
 export function addRunsList(runs: Command, context: Context): void {
   addSelection(runs.command('list', { isDefault: true }).description('list runs, the newest first'))
+    .option('--where <comparison>', "only runs that fit, such as 'input.lr<0.1'; may be given again", collected)
+    .option('--sort <field>', 'the order, such as metric.loss; with a minus before it the greatest first')
+    .option('--columns <fields>', 'columns to show first, with commas between them, such as metric.loss,input.lr')
     .option('--limit <count>', `print at most this many (default: ${SHOWN})`, countOf('--limit'))
     .option('--json', 'print JSON')
-    .action(
-      async (
-        flow: string | undefined,
-        options: SelectionOptions & { limit?: number; json?: boolean },
-        command: Command,
-      ) => {
-        const { output } = context
-        const most = options.limit ?? SHOWN
-        const client = connect(context, command)
-        const selection = selectionOf(flow, options)
-        const { count, counts } = await client.runs.page(selection, 1)
-        const items: RunSummary[] = []
-        for await (const run of client.runs.list(selection, Math.min(most, PAGE))) if (items.push(run) >= most) break
-        if (options.json) return output.json({ items, count, counts })
-        if (items.length === 0) return output.note('no runs match; start one with "svc run <flow>"')
-        output.table(runsTable(items, output.width))
-        if (count > items.length) output.note(`${items.length} of ${count}; --limit shows more`)
-      },
-    )
+    .action(async (flow: string | undefined, options: SelectionOptions & ListOptions, command: Command) => {
+      const { output } = context
+      const most = options.limit ?? SHOWN
+      const client = connect(context, command)
+      const { where, sort, columns } = options
+      const selection = {
+        ...selectionOf(flow, options),
+        ...(where === undefined ? {} : { where }),
+        ...(sort === undefined ? {} : { sort }),
+        ...(columns === undefined ? {} : { columns }),
+      }
+      const { count, counts, truncated } = await client.runs.page(selection, 1)
+      const items: ListedRun[] = []
+      for await (const run of client.runs.list(selection, Math.min(most, PAGE))) if (items.push(run) >= most) break
+      if (options.json) return output.json({ items, count, counts })
+      if (items.length === 0) return output.note('no runs match; start one with "svc run <flow>"')
+      output.table(runsTable(items, output.width))
+      if (count > items.length) output.note(`${items.length} of ${count}; --limit shows more`)
+      if (truncated) output.note('there are older runs, which were not looked at; narrow the selection with --before')
+    })
+}
+
+interface ListOptions {
+  readonly where?: string[]
+  readonly sort?: string
+  readonly columns?: string
+  readonly limit?: number
+  readonly json?: boolean
 }
 
 const runsTable = (items: readonly RunSummary[], width: number | undefined): string[] =>
