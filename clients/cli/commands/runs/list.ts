@@ -13,9 +13,9 @@ const PAGE = 500
 
 export function addRunsList(runs: Command, context: Context): void {
   addSelection(runs.command('list', { isDefault: true }).description('list runs, the newest first'))
-    .option('--where <comparison>', "only runs that fit, such as 'input.lr<0.1'; may be given again", collected)
-    .option('--sort <field>', 'the order, such as metric.loss; with a minus before it the greatest first')
-    .option('--columns <fields>', 'columns to show first, with commas between them, such as metric.loss,input.lr')
+    .option('--where <comparison>', "only runs that fit, such as 'input.lr<0.1'; may be repeated", collected)
+    .option('--sort <field>', 'the order, such as metric.loss; -metric.loss puts the greatest first')
+    .option('--columns <fields>', 'the columns to show first, separated by commas, such as metric.loss,input.lr')
     .option('--limit <count>', `print at most this many (default: ${SHOWN})`, countOf('--limit'))
     .option('--json', 'print JSON')
     .action(async (flow: string | undefined, options: SelectionOptions & ListOptions, command: Command) => {
