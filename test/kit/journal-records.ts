@@ -19,6 +19,11 @@ const R = JOURNAL_RECORD.word
 const WORDS = JOURNAL_RECORD.size >> 2
 const HALVES = JOURNAL_RECORD.size >> 3
 
+function show(length: number): void {
+  view.over(i32, f64, Buffer.from(bytes))
+  view.show(0, length)
+}
+
 function head(kind: number, subject: number, ref: number, version: number, ts: number): void {
   i32[R.kind] = kind
   i32[R.subject] = subject
@@ -43,7 +48,7 @@ export function valueRecord(
     i32[WORDS + 2 + VALUE_ITEM.word.flow] = queued.flow
     i32[WORDS + 2 + VALUE_ITEM.word.item] = queued.item
   }
-  view.show(i32, f64, Buffer.from(bytes), 0, 8)
+  show(8)
   if (!isNumeric(value.kind)) view.payload(value.bytes!, 0, value.length!)
   return view
 }
@@ -67,7 +72,7 @@ export function cascadeRecord(fields: {
   i32[WORDS + C.status] = fields.status
   i32[WORDS + C.executions] = fields.executions
   i32[WORDS + C.errors] = 0
-  view.show(i32, f64, Buffer.from(bytes), 0, CASCADE_PAYLOAD.size)
+  show(CASCADE_PAYLOAD.size)
   return view
 }
 
@@ -85,7 +90,7 @@ export function queuedRecord(fields: {
   i32[WORDS + I.item] = fields.item
   i32[WORDS + I.depth] = fields.depth ?? 0
   i32[WORDS + I.group] = fields.group ?? 0
-  view.show(i32, f64, Buffer.from(bytes), 0, ITEM_PAYLOAD.size)
+  show(ITEM_PAYLOAD.size)
   return view
 }
 
@@ -99,12 +104,12 @@ export function freshRecord(fields: {
   head(JOURNAL.fresh, fields.flow, fields.message, fields.version, 0)
   i32[WORDS + FRESH_PAYLOAD.word.item] = fields.item
   i32[WORDS + FRESH_PAYLOAD.word.items] = fields.items
-  view.show(i32, f64, Buffer.from(bytes), 0, FRESH_PAYLOAD.size)
+  show(FRESH_PAYLOAD.size)
   return view
 }
 
 export function takenRecord(flow: number, item: number): RecordView {
   head(JOURNAL.taken, flow, item, 0, 0)
-  view.show(i32, f64, Buffer.from(bytes), 0, 0)
+  show(0)
   return view
 }

@@ -264,6 +264,7 @@ export class JournalReader {
     stop: number,
   ): number {
     const view = this.#view
+    view.over(i32, f64, bytes)
     while (at < stop) {
       const word = at >> 2
       const size = i32[word]!
@@ -276,11 +277,13 @@ export class JournalReader {
         continue
       }
       if (kind > JOURNAL.fresh) throw new RangeError(`a journal record of kind ${kind}`)
-      view.show(i32, f64, bytes, at, (kinds & HAS_ITEM) === 0 ? size - HEADER : size - HEADER - VALUE_ITEM.size)
+      view.show(at, (kinds & HAS_ITEM) === 0 ? size - HEADER : size - HEADER - VALUE_ITEM.size)
       const isLong =
         (kind === JOURNAL.value || kind === JOURNAL.held) && i32[word + R.ref] !== 0 && !isNumeric((kinds >> 8) & 0xff)
-      if (isLong) this.#visitLong(visitor, i32, at)
-      else visitor.visit(view)
+      if (isLong) {
+        this.#visitLong(visitor, i32, at)
+        view.over(i32, f64, bytes)
+      } else visitor.visit(view)
       this.#records++
       at = next
     }

@@ -32,16 +32,22 @@ export class RecordView {
     this.bytes = Buffer.alloc(0)
   }
 
-  /** The record at byte `at` of the arrays, with its payload in place. */
-  show(i32: Int32Array, f64: Float64Array, bytes: Buffer, at: number, length: number): void {
+  /** Where the records lie that are shown next. Not for each: what an object refers to costs more to store than a number. */
+  over(i32: Int32Array, f64: Float64Array, bytes: Buffer): void {
     this.#i32 = i32
     this.#f64 = f64
-    this.#word = at >> 2
-    this.#half = at >> 3
-    this.payload(bytes, at + JOURNAL_RECORD.size, length)
+    this.bytes = bytes
   }
 
-  /** A payload that lies elsewhere. */
+  /** The record at byte `at`, with its payload in place. */
+  show(at: number, length: number): void {
+    this.#word = at >> 2
+    this.#half = at >> 3
+    this.start = at + JOURNAL_RECORD.size
+    this.length = length
+  }
+
+  /** A payload that lies elsewhere; before the next record `over` is due. */
   payload(bytes: Buffer, start: number, length: number): void {
     this.bytes = bytes
     this.start = start
