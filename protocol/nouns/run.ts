@@ -285,7 +285,7 @@ export const RunNodeWhy = Type.Object({
 export type RunNodeWhy = Static<typeof RunNodeWhy>
 
 /** Columns of a runs export that are there when they are asked for. */
-export const EXPORT_RUN_COLUMNS = ['seed', 'group', 'tags', 'note', 'created_at', 'error'] as const
+export const EXPORT_RUN_COLUMNS = ['seed', 'group', 'groups', 'tags', 'note', 'created_at', 'error'] as const
 export type ExportRunColumn = (typeof EXPORT_RUN_COLUMNS)[number]
 
 /** How many runs there are, over all pages and filters. */

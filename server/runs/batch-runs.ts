@@ -366,6 +366,7 @@ export class BatchRuns implements Runs {
   }
 
   async metricNames(selection: RunSelection): Promise<List<string>> {
+    await this.#named(selection, [])
     const items = await this.#parts.store.metricNames(selection)
     return { items, count: items.length }
   }
@@ -385,7 +386,7 @@ export class BatchRuns implements Runs {
     return this.#parts.store.exportRuns(request)
   }
 
-  /** Refuses a flow that there never was, and metrics that none of the selected runs carries: an empty export would hide the slip. */
+  /** Refuses a flow that there never was, and metrics that none of the selected runs carries: an empty answer would hide the slip. */
   async #named({ flow, group, tags, status, since, before }: RunSelection, metrics: readonly string[]): Promise<void> {
     const selection = { flow, group, ...(tags === undefined ? {} : { tags }), status, since, before }
     if (flow !== null) {

@@ -90,6 +90,14 @@ test('an export of a flow or a metric that there is not is refused by its name',
   } as const
   const code = async (change: Promise<{ close(): void }>) => refused(change.then(pages => pages.close()))
   assert.equal(await code(runs.exportRuns({ ...every, flow: 'nothing', metrics: [], columns: [] })), 'flow_not_found')
+  const selection = { flow: 'measure', group: null, status: null, since: null, before: null }
+  assert.match(
+    await runs.metricNames(selection).then(
+      () => 'it answered',
+      error => `${error.code}: ${error.detail}`,
+    ),
+    /^flow_not_found: .*"measure".*Did you mean "measures"\?/,
+  )
   assert.equal(await code(runs.exportMetrics({ ...every, name: 'measures.body.los', stride: 1 })), 'metric_not_found')
   const metrics = ['measures.body.loss', 'measures.body.los']
   assert.equal(await code(runs.exportRuns({ ...every, metrics, columns: [] })), 'metric_not_found')

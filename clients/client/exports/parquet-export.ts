@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import type { ExportRunColumn } from '../../../protocol/nouns/run.ts'
 import { linesOf } from '../text-lines.ts'
 import { type ColumnKind, type ParquetColumn, ParquetFile, type ParquetLibrary } from './parquet-file.ts'
 
@@ -39,6 +40,17 @@ const RUN_COLUMNS: readonly ParquetColumn[] = [
   { name: 'code_digest', kind: 'text' },
 ]
 
+/** Columns that are there when they were asked for. */
+const OPTIONAL_COLUMNS: Readonly<Record<ExportRunColumn, ColumnKind>> = {
+  seed: 'number',
+  group: 'text',
+  groups: 'json',
+  tags: 'json',
+  note: 'text',
+  created_at: 'time',
+  error: 'text',
+}
+
 /**
  * A row per run. What an input's column carries is known when all runs have been seen, so they wait in a temporary file. Where
  * it is not one kind in all runs, or lists and objects, the column is JSON.
@@ -73,19 +85,20 @@ class RunColumns {
     }
   }
 
-  /** In the order of the export; an input that no run had a value of counts as text. */
+  /** In the order of the export. What no run had a value of counts as text among the inputs, else as a number. */
   list(): ParquetColumn[] {
     const known = new Set(RUN_COLUMNS.map(({ name }) => name))
     const others = [...this.#kinds].filter(([name]) => !known.has(name))
-    return [...RUN_COLUMNS, ...others.map(([name, kind]) => ({ name, kind: kind ?? 'text' }))]
+    const unseen = (name: string): ColumnKind => (name.startsWith('inputs.') ? 'text' : 'number')
+    return [...RUN_COLUMNS, ...others.map(([name, kind]) => ({ name, kind: kind ?? unseen(name) }))]
   }
 
   #see(name: string, value: unknown): void {
     const kind = kindOf(value)
     const before = this.#kinds.get(name)
-    if (before === undefined) this.#kinds.set(name, name.startsWith('inputs.') ? kind : 'number')
-    else if (name.startsWith('inputs.') && kind !== null && kind !== before)
-      this.#kinds.set(name, before === null ? kind : 'json')
+    if (Object.hasOwn(OPTIONAL_COLUMNS, name)) this.#kinds.set(name, OPTIONAL_COLUMNS[name as ExportRunColumn])
+    else if (before === undefined || before === null) this.#kinds.set(name, kind)
+    else if (kind !== null && kind !== before) this.#kinds.set(name, 'json')
   }
 }
 

@@ -1,4 +1,5 @@
 import type { ByteWriter, ParquetWriter, SchemaElement } from 'hyparquet-writer'
+import { parseTime } from '../../../protocol/time.ts'
 import { VERSION } from '../../../protocol/version.ts'
 import { ClientError } from '../client-error.ts'
 
@@ -6,7 +7,8 @@ import { ClientError } from '../client-error.ts'
 export type ParquetLibrary = typeof import('hyparquet-writer')
 const PACKAGE = 'hyparquet-writer@0.17.0'
 
-export type ColumnKind = 'text' | 'number' | 'boolean' | 'json'
+/** `time`: microseconds since 1970, in UTC. */
+export type ColumnKind = 'text' | 'number' | 'boolean' | 'json' | 'time'
 
 export interface ParquetColumn {
   readonly name: string
@@ -50,9 +52,13 @@ export class ParquetFile {
     this.#cells = columns.map(() => [])
   }
 
-  /** A cell for each column. */
+  /** A cell for each column; times as RFC 3339. */
   add(row: readonly unknown[]): void {
-    for (let at = 0; at < row.length; at++) this.#cells[at]!.push(row[at])
+    for (let at = 0; at < row.length; at++) {
+      const cell = row[at]
+      const isTime = this.#columns[at]!.kind === 'time' && typeof cell === 'string'
+      this.#cells[at]!.push(isTime ? BigInt(parseTime(cell)!) : cell)
+    }
   }
 
   get isFull(): boolean {
@@ -96,5 +102,7 @@ function elementOf({ name, kind, required = false }: ParquetColumn): SchemaEleme
       return { ...element, type: 'BOOLEAN' }
     case 'json':
       return { ...element, type: 'BYTE_ARRAY', converted_type: 'JSON' }
+    case 'time':
+      return { ...element, type: 'INT64', converted_type: 'TIMESTAMP_MICROS' }
   }
 }

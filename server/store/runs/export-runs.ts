@@ -14,6 +14,7 @@ import type { SelectedRun } from './selection.ts'
 const OPTIONAL: Readonly<Record<ExportRunColumn, (row: Row) => unknown>> = {
   seed: row => row.seed,
   group: row => row.grouped,
+  groups: ({ grouped, joined }) => [...(grouped === null ? [] : [grouped]), ...(JSON.parse(joined) as string[])],
   tags: row => JSON.parse(row.tags) as string[],
   note: row => row.note,
   created_at: row => formatTime(row.created_at),
@@ -33,7 +34,9 @@ interface Row {
   started_at: number | null
   finished_at: number | null
   seed: number | null
+  /** The first of its groups; the others are `joined`. */
   grouped: string | null
+  joined: string
   tags: string
   note: string
   created_at: number
@@ -56,6 +59,7 @@ export function* runPages(
 ): Generator<Uint8Array<ArrayBuffer>> {
   const find = db.prepare(
     `SELECT status, "commit", code_digest, started_at, finished_at, seed, grouped, created_at, error, resolved, result, note,
+     (SELECT json_group_array(g.grouped ORDER BY g.position) FROM run_groups g WHERE g.run = runs.seq) AS joined,
      (SELECT json_group_array(t.tag ORDER BY t.position) FROM run_tags t WHERE t.run = runs.seq) AS tags FROM runs WHERE seq = ?`,
   ) as Statement<Row>
   const documents = new DocumentReader(db)

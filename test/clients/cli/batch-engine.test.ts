@@ -96,6 +96,9 @@ test('a run is made, told, found in the cache, compared, swept, exported and tri
   assert.equal((await svc('retry', '--group', group)).stdout.split('\n').length, 3)
 
   assert.equal((await svc('export', 'metrics', '--list')).stdout, 'scaler.scale.loss\n')
+  const misspelled = await svc('export', 'metrics', 'scaller', '--list')
+  assert.equal(misspelled.code, 3)
+  assert.match(misspelled.stderr, /"scaller".*Did you mean "scaler"\?/)
   const csv = await svc('export', 'metrics', 'scaler', '--before', one.created_at.replace('+00:00', 'Z'))
   assert.equal(csv.stdout.trim(), 'run,name,step,value')
   const curve = (await svc('export', 'metrics', '--stride', '2', '--format', 'jsonl')).stdout

@@ -8,6 +8,7 @@ import { Client } from '../../../clients/client/client.ts'
 import type { ClientError } from '../../../clients/client/client-error.ts'
 import type { Export } from '../../../clients/client/exports/exports.ts'
 import { loadParquet } from '../../../clients/client/exports/parquet-file.ts'
+import { formatTime } from '../../../protocol/time.ts'
 import { ApiDouble, type Scripted } from '../../kit/api-double.ts'
 import { ROOT } from '../../kit/sources.ts'
 import { directoryFor } from '../../kit/spawned.ts'
@@ -36,7 +37,13 @@ async function read({ stream }: Export) {
   const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length) as ArrayBuffer
   const { row_groups, schema } = parquetMetadata(file)
   const types = schema.slice(1).map(({ name, type, converted_type }) => [name, converted_type ?? type])
-  return { rows: await parquetReadObjects({ file }), groups: row_groups.length, types: Object.fromEntries(types) }
+  // To the microsecond, which a Date does not hold.
+  const parsers = { timestampFromMicroseconds: (us: bigint) => formatTime(Number(us)) }
+  return {
+    rows: await parquetReadObjects({ file, parsers: parsers as never }),
+    groups: row_groups.length,
+    types: Object.fromEntries(types),
+  }
 }
 
 const METRICS = '/runs/metrics/export'
@@ -111,6 +118,50 @@ describe('an export as Parquet', () => {
       'result.model.loss': 'DOUBLE',
       'metrics.f.a.x': 'DOUBLE',
     })
+  })
+
+  test('has the further columns of runs in types of their own, and lists of results whole', async t => {
+    const rows = [
+      runRow({
+        seed: 7,
+        group: 'night',
+        groups: ['night', 'second, with a comma'],
+        tags: ['a'],
+        note: 'as before',
+        created_at: '2026-01-02T00:00:05.123456+00:00',
+        error: null,
+        'result.curve': [1, 2],
+        'result.loss': 0.5,
+      }),
+      runRow({
+        seed: null,
+        group: null,
+        groups: [],
+        tags: [],
+        note: '',
+        created_at: '2026-01-02T00:00:06.000001+00:00',
+        error: 'timeout: It ran on.',
+        'result.curve': null,
+        'result.loss': 1,
+      }),
+    ]
+    const client = await clientOf(t, RUNS, rows)
+    const { rows: found, types } = await read(await client.runs.export({}, { format: 'parquet' }))
+    assert.deepEqual(
+      Object.entries(types).slice(6),
+      Object.entries({
+        seed: 'DOUBLE',
+        group: 'UTF8',
+        groups: 'JSON',
+        tags: 'JSON',
+        note: 'UTF8',
+        created_at: 'TIMESTAMP_MICROS',
+        error: 'UTF8',
+        'result.curve': 'JSON',
+        'result.loss': 'DOUBLE',
+      }),
+    )
+    assert.deepEqual(found, rows)
   })
 
   test('of no run is a file with its columns and no row', async t => {

@@ -162,10 +162,10 @@ test('a runs export keeps lists of results whole, leaves sizes of artifacts out,
     lines(await textOf(await store.runs.exportRuns(runs({ columns }))))
   const fixed = 'run,flow,status,duration,commit,code_digest'
   assert.equal((await read([]))[0], `${fixed},result.curve,result.deep.pictures,result.y`)
-  const [head, row] = await read(['seed', 'group', 'tags', 'note', 'created_at', 'error'])
-  assert.equal(head, `${fixed},seed,group,tags,note,created_at,error,result.curve,result.deep.pictures,result.y`)
+  const [head, row] = await read(['seed', 'group', 'groups', 'tags', 'note', 'created_at', 'error'])
+  assert.equal(head, `${fixed},seed,group,groups,tags,note,created_at,error,result.curve,result.deep.pictures,result.y`)
   const time = formatTime(one.created_at)
-  const told = `7,night,"[""b"",""a""]",'=no formula,${time},"node_error: no, ""never""","[1,2]",`
+  const told = `7,night,"[""night"",""day""]","[""b"",""a""]",'=no formula,${time},"node_error: no, ""never""","[1,2]",`
   assert.ok(row!.startsWith(`${one.id},boiler,failed,2.5,c0ffee,,${told}`), row)
 })
 
