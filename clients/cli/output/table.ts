@@ -8,13 +8,25 @@ export interface Column<Row> {
 
 const GAP = '  '
 
-/** Lines of a table with aligned columns. With a `width` the last column is shortened until the lines fit. */
-export function table<Row>(rows: readonly Row[], shape: readonly Column<Row>[], width?: number): string[] {
+/** What is left of a column that is cut; a narrower one is left out. */
+const NARROWEST = 8
+
+/**
+ * Lines of a table with aligned columns. With a `width` the last column is shortened until the lines fit. With `whole`, too, that many
+ * first columns are never cut; of the others those that fit are there, then one that is cut.
+ */
+export function table<Row>(
+  rows: readonly Row[],
+  all: readonly Column<Row>[],
+  width?: number,
+  whole = all.length,
+): string[] {
+  const shape = width === undefined ? all : fitting(rows, all, width, whole)
   const cells = [shape.map(({ title }) => title), ...rows.map(row => shape.map(({ cell }) => printable(cell(row))))]
   const widths = shape.map((_, at) => Math.max(...cells.map(line => columns(line[at]!))))
   if (width !== undefined) {
     const before = widths.slice(0, -1).reduce((sum, each) => sum + each + GAP.length, 0)
-    widths[widths.length - 1] = Math.min(widths.at(-1)!, Math.max(8, width - before))
+    widths[widths.length - 1] = Math.min(widths.at(-1)!, Math.max(NARROWEST, width - before))
   }
   return cells.map(line =>
     line
@@ -25,4 +37,19 @@ export function table<Row>(rows: readonly Row[], shape: readonly Column<Row>[], 
       .join(GAP)
       .trimEnd(),
   )
+}
+
+function fitting<Row>(
+  rows: readonly Row[],
+  shape: readonly Column<Row>[],
+  width: number,
+  whole: number,
+): readonly Column<Row>[] {
+  let room = width
+  const shown = shape.findIndex(({ title, cell }, at) => {
+    const fits = at < whole || room >= NARROWEST
+    room -= Math.max(columns(title), ...rows.map(row => columns(printable(cell(row))))) + GAP.length
+    return !fits
+  })
+  return shown < 0 ? shape : shape.slice(0, shown)
 }

@@ -150,16 +150,16 @@ describe('svc run', () => {
 })
 
 describe('svc runs', () => {
-  test('list prints the newest, their params cut at 80 characters', async t => {
+  test('list prints the newest, inputs that vary first, a text cut at 80 characters', async t => {
     const long = runOf(3, { inputs: { text: 'x'.repeat(100), a: 1 }, group: 'g' })
     const { stdout, stderr, requests } = await against(
       t,
       { 'GET /runs': { answer: { items: [long, runOf(2)], count: 9, counts: {} } } },
       ['runs', 'list', 'boiler', '--status', 'succeeded', '--since', '2026-01-01T00:00:00Z', '--limit', '2'],
     )
-    assert.match(stdout, /^run +flow +status +created +took +group +params\n/)
-    const params = / (text=x+…)$/m.exec(stdout)![1]!
-    assert.equal(params.length, 80)
+    assert.match(stdout, /^text +a +run +status +created +took +group\n/)
+    const text = /^(x+…) +1 /m.exec(stdout)![1]!
+    assert.equal(text.length, 80)
     assert.match(stderr, /2 of 9/)
     assert.deepEqual(requests.at(-1)!.query, {
       flow: 'boiler',

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import type { RunSummary } from '../../../../protocol/nouns/run.ts'
 import type { ListedRun } from '../../../client/runs/runs.ts'
 import { type Context, connect } from '../../context.ts'
 import { countOf } from '../../counts.ts'
 import { shortTime } from '../../output/figures.ts'
 import { params, took } from '../../output/run-text.ts'
-import { table } from '../../output/table.ts'
+import { fieldsOf, runsTable, shortIds, varyingInputs } from '../../output/runs-table.ts'
+import type { Column } from '../../output/table.ts'
 import { addSelection, collected, type SelectionOptions, selectionOf } from '../../selection.ts'
 
 const SHOWN = 20
@@ -34,7 +34,7 @@ export function addRunsList(runs: Command, context: Context): void {
       for await (const run of client.runs.list(selection, Math.min(most, PAGE))) if (items.push(run) >= most) break
       if (options.json) return output.json({ items, count, counts })
       if (items.length === 0) return output.note('no runs match; start one with "svc run <flow>"')
-      output.table(runsTable(items, output.width))
+      output.table(linesOf(items, columns, output.width))
       if (count > items.length) output.note(`${items.length} of ${count}; --limit shows more`)
       if (truncated) output.note('there are older runs, which were not looked at; narrow the selection with --before')
     })
@@ -48,17 +48,37 @@ interface ListOptions {
   readonly json?: boolean
 }
 
-const runsTable = (items: readonly RunSummary[], width: number | undefined): string[] =>
-  table(
+function linesOf(items: readonly ListedRun[], columns: string | undefined, width: number | undefined): string[] {
+  const flows = new Set(items.map(({ flow }) => flow))
+  // Inputs of several flows have nothing to do with each other.
+  const varying = flows.size === 1 ? varyingInputs(items) : []
+  const short = width === undefined ? null : shortIds(items.map(({ id }) => id))
+  const same = (run: ListedRun): Record<string, unknown> =>
+    Object.fromEntries(Object.entries(run.inputs).filter(([name]) => !varying.includes(name)))
+  const onlyIf = (isThere: boolean, column: Column<ListedRun>): Column<ListedRun>[] => (isThere ? [column] : [])
+  return runsTable(
     items,
+    varying,
+    fieldsOf(columns),
     [
-      { title: 'run', cell: ({ id }) => id },
-      { title: 'flow', cell: ({ flow }) => flow },
+      { title: 'run', cell: ({ id }) => short?.get(id) ?? id },
       { title: 'status', cell: ({ status }) => status },
+      ...onlyIf(flows.size > 1, { title: 'flow', cell: ({ flow }) => flow }),
       { title: 'created', cell: ({ created_at }) => shortTime(created_at) },
       { title: 'took', align: 'right', cell: run => took(run) },
-      { title: 'group', cell: ({ group }) => group ?? '' },
-      { title: 'params', cell: ({ inputs }) => params(inputs) },
+      ...onlyIf(
+        items.some(({ tags }) => tags.length > 0),
+        { title: 'tags', cell: ({ tags }) => tags.join(' ') },
+      ),
+      ...onlyIf(
+        items.some(({ group }) => group !== null),
+        { title: 'group', cell: ({ group }) => group ?? '' },
+      ),
+      ...onlyIf(
+        items.some(run => Object.keys(same(run)).length > 0),
+        { title: 'params', cell: run => params(same(run)) },
+      ),
     ],
     width,
   )
+}

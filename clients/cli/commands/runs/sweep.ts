@@ -7,8 +7,8 @@ import { type Context, connect } from '../../context.ts'
 import { Failure, usage } from '../../failure.ts'
 import { givenList, product } from '../../given-values.ts'
 import { originCommit } from '../../origin-commit.ts'
-import { params, took } from '../../output/run-text.ts'
-import { table } from '../../output/table.ts'
+import { took } from '../../output/run-text.ts'
+import { fieldsOf, runsTable, shortIds, varyingInputs } from '../../output/runs-table.ts'
 import { addRequestOptions, type RequestOptions, requestOf } from './request.ts'
 import type { Entry } from './sweep-entry.ts'
 
@@ -18,6 +18,7 @@ const DIGITS = 8
 
 interface SweepOptions extends RequestOptions {
   readonly param?: Record<string, unknown[]>
+  readonly columns?: string
   readonly dryRun?: boolean
   readonly wait: boolean
   readonly json?: boolean
@@ -38,6 +39,7 @@ export function addSweep(program: Command, context: Context): void {
     key: 'part of every key: with another text, every run is another one',
   })
   sweep
+    .option('--columns <fields>', 'columns beside the inputs, with commas between them, such as metric.loss,result.y')
     .option('--dry-run', 'start nothing; print the runs that would be started')
     .option('--no-wait', 'start the runs, and do not wait for their end')
     .option('--json', 'print JSON')
@@ -53,8 +55,22 @@ export function addSweep(program: Command, context: Context): void {
       )
       if (options.dryRun) await look(runs, entries)
       else await startAndWait(context, client, runs, entries, options)
+      await addColumns(client, { flow, group }, entries, options)
       print(context, group, entries, options)
     })
+}
+
+/** Of the runs that are in the group: all but those that a dry run would put there. */
+async function addColumns(
+  client: Client,
+  selection: { flow: string; group: string },
+  entries: readonly Entry[],
+  { columns }: SweepOptions,
+): Promise<void> {
+  if (columns === undefined) return
+  const byId = Map.groupBy(entries, ({ run }) => run?.id ?? '')
+  for await (const run of client.runs.list({ ...selection, columns }))
+    for (const entry of byId.get(run.id) ?? []) entry.columns = run.columns
 }
 
 async function start(runs: KeyedRuns, entry: Entry): Promise<void> {
@@ -137,7 +153,12 @@ function print({ output }: Context, group: string, entries: readonly Entry[], op
   if (options.json) {
     output.json({
       group,
-      items: entries.map(({ request, run, is_started }) => ({ inputs: request.inputs, started: is_started, run })),
+      items: entries.map(({ request, run, is_started, columns }) => ({
+        inputs: request.inputs,
+        started: is_started,
+        run,
+        columns,
+      })),
     })
   } else output.table(sweepTable(entries, options, output.width))
   output.note(`${started} of ${entries.length} runs ${verb}, group ${group}`)
@@ -149,15 +170,19 @@ function print({ output }: Context, group: string, entries: readonly Entry[], op
     )
 }
 
-const sweepTable = (entries: readonly Entry[], options: SweepOptions, width: number | undefined): string[] =>
-  table(
-    entries,
+function sweepTable(entries: readonly Entry[], options: SweepOptions, width: number | undefined): string[] {
+  const rows = entries.map(entry => ({ ...entry, inputs: entry.request.inputs ?? {}, columns: entry.columns ?? {} }))
+  const short = width === undefined ? null : shortIds(entries.flatMap(({ run }) => run?.id ?? []))
+  return runsTable(
+    rows,
+    rows.length > 1 ? varyingInputs(rows) : Object.keys(options.param!),
+    fieldsOf(options.columns),
     [
-      { title: 'run', cell: ({ run }) => run?.id ?? '' },
+      { title: 'run', cell: ({ run }) => (run === null ? '' : (short?.get(run.id) ?? run.id)) },
       { title: 'status', cell: ({ run }) => run?.status ?? 'missing' },
       { title: 'took', align: 'right', cell: ({ run }) => (run === null ? '' : took(run)) },
       { title: options.dryRun ? 'would start' : 'started', cell: ({ is_started }) => (is_started ? 'yes' : 'no') },
-      { title: 'params', cell: ({ request }) => params(request.inputs ?? {}) },
     ],
     width,
   )
+}

@@ -79,7 +79,7 @@ describe('svc sweep', () => {
         { a: 2, b: [1, 2] },
       ],
     )
-    assert.match(stdout, /^\S+ +succeeded +2 s +yes +a=2 b=\[1,2\]$/m)
+    assert.match(stdout, /^2 +\[1,2\] +\S+ +succeeded +2 s +yes$/m)
     const groups = new Set(runs.map(run => run.group))
     assert.equal(groups.size, 1)
     assert.ok(stderr.includes(`4 of 4 runs started, group ${[...groups][0]}`), stderr)
@@ -155,7 +155,7 @@ describe('svc sweep', () => {
     add('boiler', { group, inputs })
     const { code, stdout, stderr } = await sweep('--param', 'a=1')
     assert.equal(code, 0, stderr)
-    assert.match(stdout, new RegExp(`^${runs[1]!.id} +succeeded .* no +a=1$`, 'm'))
+    assert.match(stdout, new RegExp(`^1 +${runs[1]!.id} +succeeded .* no$`, 'm'))
   })
 
   test('starts nothing with --dry-run and prints what would be started', async t => {
@@ -165,7 +165,7 @@ describe('svc sweep', () => {
     const before = posts()
     const { code, stdout, stderr } = await sweep('--param', 'a=1,2,3', '--dry-run')
     assert.deepEqual([code, posts(), runs.length], [0, before, 2])
-    assert.match(stdout, /failed +2 s +yes +a=1\n.*succeeded +2 s +no +a=2\n +missing +yes +a=3\n/)
+    assert.match(stdout, /^1 .*failed +2 s +yes\n2 .*succeeded +2 s +no\n3 +missing +yes\n/m)
     assert.match(stderr, /2 of 3 runs would be started/)
     const json = await sweep('--param', 'a=2,3', '--dry-run', '--json')
     assert.partialDeepStrictEqual(JSON.parse(json.stdout), {

@@ -1,0 +1,76 @@
+import { valueText } from './run-text.ts'
+import { type Column, table } from './table.ts'
+import { fit, printable } from './text.ts'
+
+/** What both tables of runs, the list and the sweep, show first: the inputs that vary, then the columns that were asked for. */
+
+interface Shown {
+  readonly inputs: Readonly<Record<string, unknown>>
+  readonly columns?: Readonly<Record<string, unknown>>
+}
+
+/** Digits of a short id, when they are enough to tell those apart that are shown. */
+const SHORT_DIGITS = 8
+const LAST_GROUP = 24
+const SIGNIFICANT = 6
+/** Numbers are shorter; a text is cut here. */
+const TEXT_COLUMNS = 80
+
+/** Short ids by id: the beginning of the last group, which is random, so long that each of these has another one. */
+export function shortIds(ids: Iterable<string>): ReadonlyMap<string, string> {
+  const all = [...new Set(ids)]
+  for (let digits = SHORT_DIGITS; digits < 12; digits++) {
+    const short = new Map(all.map(id => [id, id.slice(LAST_GROUP, LAST_GROUP + digits)]))
+    if (new Set(short.values()).size === all.length) return short
+  }
+  return new Map(all.map(id => [id, id]))
+}
+
+/** Names of the inputs in which they differ; one that a run lacks differs, too. In the order in which they come first. */
+export function varyingInputs(runs: readonly Pick<Shown, 'inputs'>[]): string[] {
+  const texts = new Map<string, (string | undefined)[]>()
+  runs.forEach(({ inputs }, at) => {
+    for (const [name, value] of Object.entries(inputs)) {
+      const ofName = texts.get(name) ?? []
+      ofName[at] = JSON.stringify(value)
+      texts.set(name, ofName)
+    }
+  })
+  return [...texts].filter(([, each]) => runs.some((_, at) => each[at] !== each[0])).map(([name]) => name)
+}
+
+/**
+ * Lines of a table whose first columns are these inputs and fields, whole however wide the terminal is; the rest is cut, or left out
+ * where there is no room. Without a width all is whole.
+ */
+export function runsTable<Row extends Shown>(
+  rows: readonly Row[],
+  inputs: readonly string[],
+  fields: readonly string[],
+  rest: readonly Column<Row>[],
+  width: number | undefined,
+): string[] {
+  const isNumber = (values: readonly unknown[]): boolean =>
+    values.every(value => value === undefined || value === null || typeof value === 'number')
+  const column = (title: string, value: (row: Row) => unknown, text: (value: unknown) => string): Column<Row> => ({
+    title,
+    ...(isNumber(rows.map(value)) ? { align: 'right' } : {}),
+    cell: row => {
+      const shown = value(row)
+      return shown === undefined || shown === null ? '' : fit(printable(text(shown)), TEXT_COLUMNS)
+    },
+  })
+  const first = [
+    ...inputs.map(name => column(name, row => row.inputs[name], valueText)),
+    ...fields.map(name => column(name, row => row.columns?.[name], figure)),
+  ]
+  return table(rows, [...first, ...rest], width, first.length)
+}
+
+/** Numbers as far as people compare them; --json has all digits. */
+const figure = (value: unknown): string =>
+  typeof value === 'number' && !Number.isInteger(value)
+    ? String(Number(value.toPrecision(SIGNIFICANT)))
+    : valueText(value)
+
+export const fieldsOf = (columns: string | undefined): string[] => columns?.split(',').filter(name => name !== '') ?? []
