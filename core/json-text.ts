@@ -1,6 +1,6 @@
 import type { Steps } from './steps.ts'
 
-/** Containers down to here are taken apart: an answer, its list, an item of it, and what that holds. */
+/** Containers down to here are taken apart: an answer, its list, an item of it, and what that holds. Below, long ones alone. */
 const DEPTH = 4
 /** Text of about this length becomes one piece. */
 const PIECE = 64 * 1024
@@ -23,6 +23,35 @@ export function* jsonTextSteps(value: unknown): Steps<string> {
   yield* write(value, DEPTH, '', pieces)
   yield
   return pieces.end().join('')
+}
+
+/** The pieces of that text, of about 64 KiB each. */
+export function* jsonPieces(value: unknown): Steps<string[]> {
+  const pieces = new Pieces<string>(text => text)
+  yield* write(value, DEPTH, '', pieces)
+  return pieces.end()
+}
+
+/** JSON of more than this, about, is made in slices: a result of 16 MiB takes some hundred milliseconds. */
+const AT_ONCE = 32 * 1024
+
+/** Looks no further than it must. */
+export function isLongJson(value: unknown): boolean {
+  let left = AT_ONCE
+  const weigh = (one: unknown): void => {
+    left -= typeof one === 'string' ? one.length : 8
+    if (left < 0 || typeof one !== 'object' || one === null) return
+    if (Array.isArray(one)) {
+      for (let at = 0; at < one.length && left >= 0; at++) weigh(one[at])
+      return
+    }
+    for (const key in one) {
+      if (left < 0) return
+      weigh((one as Record<string, unknown>)[key])
+    }
+  }
+  weigh(value)
+  return left < 0
 }
 
 class Pieces<Piece> {
@@ -52,7 +81,12 @@ class Pieces<Piece> {
 
 /** `before` is what stands before the value, if it has a text. Answers whether it has. */
 function* write(value: unknown, depth: number, before: string, to: Pieces<unknown>): Steps<boolean> {
-  if (typeof value !== 'object' || value === null || depth === 0) {
+  if (typeof value === 'string' && value.length > PIECE) {
+    to.add(before)
+    yield* writeText(value, to)
+    return true
+  }
+  if (typeof value !== 'object' || value === null || (depth <= 0 && !isLongJson(value))) {
     const text: string | undefined = JSON.stringify(value)
     if (text === undefined) return false
     to.add(before)
@@ -62,6 +96,19 @@ function* write(value: unknown, depth: number, before: string, to: Pieces<unknow
   if (Array.isArray(value)) yield* writeList(value, depth, before, to)
   else yield* writeObject(value as Record<string, unknown>, depth, before, to)
   return true
+}
+
+/** No part of it ends between the halves of a character: JSON escapes a half that stands alone. */
+function* writeText(text: string, to: Pieces<unknown>): Steps<void> {
+  to.add('"')
+  for (let at = 0; at < text.length; ) {
+    let end = Math.min(at + PIECE, text.length)
+    if (end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800) end--
+    to.add(JSON.stringify(text.slice(at, end)).slice(1, -1))
+    at = end
+    yield
+  }
+  to.add('"')
 }
 
 function* writeList(list: readonly unknown[], depth: number, before: string, to: Pieces<unknown>): Steps<void> {
@@ -100,7 +147,10 @@ function endOfRun(list: readonly unknown[], at: number): number {
   while (end < most && characters < PIECE) {
     const item = list[end]
     if (typeof item === 'object' && item !== null) break
-    if (typeof item === 'string') characters += item.length
+    if (typeof item === 'string') {
+      if (item.length > PIECE) break
+      characters += item.length
+    }
     end++
   }
   return end

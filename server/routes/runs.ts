@@ -24,7 +24,7 @@ import type { Engine } from '../engine.ts'
 import { jsonBytes } from '../http/long-answer.ts'
 import { runId, wholeRun } from '../http/parse/short-ids.ts'
 import { type Answer, existing, nothing, ok, okLong, type Route, route } from '../http/route.ts'
-import type { JsonText, RunExport, RunPage, RunSearch, RunSelection } from '../store/front/runs.ts'
+import type { JsonText, RunAnswer, RunExport, RunPage, RunSearch, RunSelection } from '../store/front/runs.ts'
 import { closed, listOf, microseconds, okPage, pageQuery, sinceQuery, untilQuery } from './queries.ts'
 
 const tag = 'runs'
@@ -166,6 +166,8 @@ const jsonAnswer = (text: JsonText): Answer =>
     ? jsonBytes(text)
     : { status: 200, stream: { type: 'application/json', length: null, chunks: text } }
 
+const runAnswer = (run: RunAnswer): Answer => ('id' in run ? okLong(run) : jsonAnswer(run))
+
 export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'> }): Route[] {
   const { runs, observe } = engine
   const whole = (id: string): Promise<string> => wholeRun(runs, id)
@@ -183,12 +185,11 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       refuses: ['flow_not_found', 'bad_input', 'too_many_runs'],
       handle: async ({ params, body, user, headers }) => {
         const request = withKey(body, headers['idempotency-key'] ?? '')
-        const { run, replayed, mismatch } = await runs.create(params.name, request, user.name)
-        const told: Record<string, string> = replayed
-          ? { 'idempotency-replayed': 'true' }
-          : { location: `/runs/${run.id}` }
+        const { run, replayed, mismatch } = await runs.createShown(params.name, request, user.name)
+        const told: Record<string, string> = replayed ? { 'idempotency-replayed': 'true' } : {}
+        if (!replayed && 'id' in run) told['location'] = `/runs/${run.id}`
         if (mismatch) told['idempotency-mismatch'] = 'inputs'
-        return { status: replayed ? 200 : 201, body: run, long: true, headers: told }
+        return { ...runAnswer(run), status: replayed ? 200 : 201, headers: told }
       },
     }),
     route({
@@ -386,7 +387,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       params: { id: runId },
       answers: { 200: Run },
       refuses: ['ambiguous_id', 'run_ended'],
-      handle: async ({ params, user }) => ok(await runs.cancel(await whole(params.id), user.name)),
+      handle: async ({ params, user }) => runAnswer(await runs.cancelShown(await whole(params.id), user.name)),
     }),
     route({
       method: 'PATCH',
@@ -398,7 +399,8 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       body: ChangeRun,
       answers: { 200: Run },
       refuses: ['ambiguous_id', 'too_many_tags', 'disk_full'],
-      handle: async ({ params, body, user }) => okLong(await runs.change(await whole(params.id), body, user.name)),
+      handle: async ({ params, body, user }) =>
+        runAnswer(await runs.changeShown(await whole(params.id), body, user.name)),
     }),
     route({
       method: 'DELETE',
@@ -426,7 +428,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       refuses: ['ambiguous_id', 'run_not_ended', 'flow_not_found', 'bad_input', 'too_many_runs'],
       handle: async ({ params, user }) => {
         const run = await runs.retry(await whole(params.id), user.name)
-        return { status: 201, body: run, headers: { location: `/runs/${run.id}` } }
+        return { status: 201, body: run, long: true, headers: { location: `/runs/${run.id}` } }
       },
     }),
   ]

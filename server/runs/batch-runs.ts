@@ -24,17 +24,18 @@ import { keyText } from '../../protocol/values/canonical-json.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
 import type { RunPlaces } from '../../protocol/worker/resources.ts'
 import type {
+  AnsweredRun,
   ExportMetricsRequest,
   ExportRunsRequest,
   JsonText,
   NewRun,
   RepeatRun,
+  RunAnswer,
   RunExport,
   RunSearch,
   RunSelection,
   RunStore,
   SeriesRequest,
-  StoredRun,
   StoredRunHead,
   StoredRunNode,
 } from '../store/front/runs.ts'
@@ -47,8 +48,8 @@ import { artifactsNamed } from './stage-cache.ts'
 
 export type RunsPage = Page & RunSelection
 
-export interface CreatedBatchRun {
-  run: Run
+export interface CreatedBatchRun<Answer = Run> {
+  run: Answer
   /** The key named a run that was there. */
   replayed: boolean
   /** Its inputs are others than those of the request. */
@@ -65,6 +66,8 @@ export interface Deleter {
 export interface Runs {
   /** Resolves when the run is durable. */
   create(flow: string, request: CreateRun, caller: string): Promise<CreatedBatchRun>
+  /** The same, as `GET /runs/{id}` answers it. */
+  createShown(flow: string, request: CreateRun, caller: string): Promise<CreatedBatchRun<RunAnswer>>
   /** What a run of the flow would execute now. */
   runnable(flow: string): Promise<Runnable>
   /** A page holds at most `limits.LIST_BYTES` of JSON. */
@@ -83,9 +86,11 @@ export interface Runs {
   nodesText(id: string): Promise<JsonText | List<RunNode>>
   nodes(id: string): Promise<List<RunNode>>
   cancel(id: string, by: string): Promise<Run>
+  cancelShown(id: string, by: string): Promise<RunAnswer>
   retry(id: string, caller: string): Promise<Run>
   /** Its tags and its note. */
   change(id: string, change: ChangeRun, by: string): Promise<Run>
+  changeShown(id: string, change: ChangeRun, by: string): Promise<RunAnswer>
   /** With its nodes, metrics and logs, when it has ended and no other run reuses nodes of it. Its events stay. */
   delete(id: string, by: Deleter): Promise<void>
   why(id: string, node: string): Promise<RunNodeWhy>
@@ -133,6 +138,11 @@ export class BatchRuns implements Runs {
   }
 
   async create(name: string, request: CreateRun, caller: string): Promise<CreatedBatchRun> {
+    const { run, ...told } = await this.createShown(name, request, caller)
+    return { run: await understood(run), ...told }
+  }
+
+  async createShown(name: string, request: CreateRun, caller: string): Promise<CreatedBatchRun<RunAnswer>> {
     const flow = this.#parts.flow(name)
     const inputs = request.inputs ?? {}
     const seed = request.seed ?? null
@@ -143,8 +153,11 @@ export class BatchRuns implements Runs {
       digested = await this.#resolve(flow, inputs, seed)
     } catch (error) {
       const there = await this.#repeated(request, { flow: name, created_by: caller, groups, tags }, error)
-      const mismatch = keyText({ inputs, seed }) !== keyText({ inputs: there.inputs, seed: there.seed })
-      return { run: shownRun(there, this.#parts.now_us()), replayed: true, mismatch }
+      const given = 'inputs' in there ? there.inputs : await this.#parts.store.inputs(there.id)
+      const slice = new Slice()
+      const key = keyText({ inputs: given, seed: there.seed })
+      await slice.rest()
+      return { run: await this.#shown(there), replayed: true, mismatch: keyText({ inputs, seed }) !== key }
     }
     const { resolved, inputs_digest } = digested
     return this.#create({
@@ -176,7 +189,7 @@ export class BatchRuns implements Runs {
     { idempotency_key }: CreateRun,
     repeat: Omit<RepeatRun, 'idempotency_key'>,
     refusal: unknown,
-  ): Promise<StoredRun> {
+  ): Promise<AnsweredRun> {
     if (idempotency_key === undefined || !(refusal instanceof ServiceError)) throw refusal
     const there = await this.#parts.store.repeat({ ...repeat, idempotency_key })
     if (there === null) throw refusal
@@ -226,22 +239,30 @@ export class BatchRuns implements Runs {
       retry_of: id,
       attempt: before.attempt + 1,
     })
-    return run
+    return understood(run)
   }
 
-  async #create(run: NewRun): Promise<CreatedBatchRun> {
+  async #create(run: NewRun): Promise<CreatedBatchRun<RunAnswer>> {
     const { id, flow, groups, cause, created_by } = run
     const group = groups[0] ?? null
     const event = eventOf('run_created', flow, this.#parts.now_us(), { run: id, group, cause, by: created_by })
     const { created_at, there } = await this.#parts.store.create(run, event)
     if (there !== null) {
       const mismatch = there.inputs_digest !== run.inputs_digest
-      return { run: shownRun(there, this.#parts.now_us()), replayed: true, mismatch }
+      return { run: await this.#shown(there), replayed: true, mismatch }
     }
     const created = queuedRun(run, created_at)
     this.#parts.tell(event)
     this.#parts.coordinator.queued(created)
     return { run: shownRun(created, created_at), replayed: false, mismatch: false }
+  }
+
+  /** What is long of it goes from the reader thread to the socket. */
+  async #shown(run: AnsweredRun): Promise<RunAnswer> {
+    if ('inputs' in run) return shownRun(run, this.#parts.now_us())
+    const text = await this.#parts.store.runText(run.id, run.cancel_requested_at)
+    if (text === null) throw notFound(run.id)
+    return text
   }
 
   async list({ limit, offset, ...selection }: RunsPage) {
@@ -290,6 +311,10 @@ export class BatchRuns implements Runs {
   }
 
   async cancel(id: string, by: string): Promise<Run> {
+    return understood(await this.cancelShown(id, by))
+  }
+
+  async cancelShown(id: string, by: string): Promise<RunAnswer> {
     const marked = await this.#markCancelled(id)
     if (marked === null) {
       const run = await this.#existing(id)
@@ -298,10 +323,14 @@ export class BatchRuns implements Runs {
     this.#parts.coordinator.cancel(marked, by)
     this.#parts.announce('run_cancel_requested', marked.flow, { run: id, by })
     if (!isLive(marked.status)) this.#parts.announce('run_finished', marked.flow, { run: id, status: marked.status })
-    return shownRun(marked, this.#parts.now_us())
+    return this.#shown(marked)
   }
 
   async change(id: string, change: ChangeRun, by: string): Promise<Run> {
+    return understood(await this.changeShown(id, change, by))
+  }
+
+  async changeShown(id: string, change: ChangeRun, by: string): Promise<RunAnswer> {
     const { flow } = await this.#existing(id)
     const { note, ...tags } = change
     // The note itself is read at the run: it may be long, and was meant for people.
@@ -310,7 +339,7 @@ export class BatchRuns implements Runs {
     const run = await this.#parts.store.change({ id, ...change }, event)
     if (run === null) throw notFound(id)
     this.#parts.tell(event)
-    return shownRun(run, this.#parts.now_us())
+    return this.#shown(run)
   }
 
   async delete(id: string, by: Deleter): Promise<void> {
@@ -336,14 +365,13 @@ export class BatchRuns implements Runs {
   }
 
   /** A run that executes is ended also when the disk refuses the mark: it would not outlive a restart, marked or not. */
-  async #markCancelled(id: string): Promise<StoredRun | null> {
+  async #markCancelled(id: string): Promise<AnsweredRun | null> {
     const now = this.#parts.now_us()
     try {
       return await this.#parts.store.requestCancel(id, now)
     } catch (error) {
       if (!isDiskRefusal(error) || !this.#parts.coordinator.isExecuting(id)) throw error
-      const run = await this.#parts.store.get(id)
-      if (run === null) throw notFound(id)
+      const run = await this.#existing(id)
       return { ...run, cancel_requested_at: run.cancel_requested_at ?? now }
     }
   }
@@ -475,6 +503,9 @@ export class BatchRuns implements Runs {
 const EVERY_RUN: RunSelection = { flow: null, group: null, status: null, since: null, before: null }
 
 const notFound = (id: string): ServiceError => new ServiceError('run_not_found', `There is no run ${id}.`)
+
+const understood = async (answer: RunAnswer): Promise<Run> =>
+  'id' in answer ? answer : ((await parsed(answer)) as Run)
 
 async function parsed(text: JsonText): Promise<unknown> {
   if (text instanceof Uint8Array) return JSON.parse(Buffer.from(text).toString())

@@ -188,7 +188,7 @@ export class Coordinator {
   }
 
   /** The store has marked it; or refused to, and it executes: then it ends all the same. */
-  cancel(run: StoredRun, by: string): void {
+  cancel(run: Pick<StoredRun, 'id'>, by: string): void {
     this.#queue.delete(run.id)
     const claiming = this.#claiming.get(run.id)
     if (claiming !== undefined) claiming.cancelled_by = by

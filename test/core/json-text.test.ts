@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { jsonSteps } from '../../core/json-text.ts'
+import { jsonPieces, jsonSteps } from '../../core/json-text.ts'
 import { finish } from '../../core/steps.ts'
 import { seed } from '../kit/random.ts'
 
@@ -26,4 +26,17 @@ test('an answer of several pieces is what JSON.stringify makes of it', () => {
   const long = { numbers, texts, mixed, long: 'ü'.repeat(300_000), deep: { deep: { deep: { deep: mixed } } } }
   assert.equal(textOf(long), JSON.stringify(long))
   assert.ok(finish(jsonSteps(long)).length > 5)
+})
+
+test('no part of a long text or of a long list deep inside is written at once', () => {
+  const text = `x${'😀'.repeat(150_000)}\ud800"\\\n`
+  const numbers = Array.from({ length: 100_000 }, (_, at) => at)
+  const deep = { a: { b: { c: { d: { e: { f: numbers } } } } }, texts: [[[[[[[text, text]]]]]]] }
+  assert.equal(textOf(deep), JSON.stringify(deep))
+  assert.equal(finish(jsonPieces(deep)).join(''), JSON.stringify(deep))
+  const steps = jsonSteps(deep)
+  let parts = 1
+  while (!steps.next().done) parts++
+  assert.ok(parts > 100, `${parts} parts`)
+  for (const piece of finish(jsonPieces(deep))) assert.ok(piece.length < 256 * 1024, `a piece of ${piece.length}`)
 })

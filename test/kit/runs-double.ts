@@ -51,6 +51,10 @@ export class RunsDouble implements Runs {
     return { run: this.#shown(run), replayed: false, mismatch: false }
   }
 
+  createShown(flow: string, request: CreateRun, caller: string): Promise<CreatedBatchRun> {
+    return this.create(flow, request, caller)
+  }
+
   #new(flow: string, request: CreateRun, created_by: string): StoredRun {
     const inputs = request.inputs ?? {}
     const seed = request.seed ?? null
@@ -171,6 +175,14 @@ export class RunsDouble implements Runs {
     run.tags = [...new Set([...(tags ?? run.tags), ...add_tags])].filter(tag => !remove_tags.includes(tag))
     run.note = note ?? run.note
     return this.#shown(run)
+  }
+
+  cancelShown(id: string): Promise<Run> {
+    return this.cancel(id)
+  }
+
+  changeShown(id: string, change: ChangeRun): Promise<Run> {
+    return this.change(id, change)
   }
 
   async delete(id: string): Promise<void> {

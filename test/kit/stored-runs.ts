@@ -115,7 +115,10 @@ export async function ranRun(
 /** Creates it, or finds the one that was there, and reads it. */
 export async function created(runs: RunStore, run: NewRun): Promise<{ run: StoredRun; replayed: boolean }> {
   const { there } = await runs.create(run, null)
-  return { run: there ?? (await runs.get(run.id))!, replayed: there !== null }
+  return {
+    run: (there !== null && 'inputs' in there ? there : null) ?? (await runs.get(there?.id ?? run.id))!,
+    replayed: there !== null,
+  }
 }
 
 export async function textOf(pages: AsyncIterable<Uint8Array>): Promise<string> {

@@ -1,7 +1,8 @@
 import { Worker } from 'node:worker_threads'
-import { jsonTextSteps } from '../../../core/json-text.ts'
+import { isLongJson, jsonTextSteps } from '../../../core/json-text.ts'
 import { Clock } from '../../../core/memory/clock.ts'
 import { attachMemory } from '../../../core/memory/region.ts'
+import { finish, type Steps } from '../../../core/steps.ts'
 import { ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
 import type { Cascade } from '../../../protocol/nouns/cascade.ts'
@@ -36,7 +37,6 @@ import type {
   RenameFlow,
   ResumedFlow,
   RevokedToken,
-  RunWrite,
   Sample,
   SaveFlow,
   StoredUser,
@@ -45,7 +45,7 @@ import type {
   TimeseriesRequest,
 } from './requests.ts'
 import type { RetentionStore } from './retention.ts'
-import { RunClient } from './run-client.ts'
+import { RunClient, type UnwrittenRun, writtenRun } from './run-client.ts'
 import type { LogStore } from './run-logs.ts'
 import type { RunStore } from './runs.ts'
 
@@ -372,10 +372,10 @@ export class Store implements WatchedThread {
   }
 
   /** In the order of the calls. The text of a long one is made in slices, and those that are called meanwhile wait for it. */
-  #writeRun<Result>(request: RunWrite): Promise<Result> {
+  #writeRun<Result>(request: UnwrittenRun): Promise<Result> {
     const post = (text: string): Promise<Result> => this.#call(id => ({ type: 'run_write', id, text }))
-    if (this.#making === null && !isLong(request)) return post(JSON.stringify(request))
-    const text = (this.#making ?? Promise.resolve()).then(() => inSlices(jsonTextSteps(request)))
+    if (this.#making === null && !isLongJson(request)) return post(JSON.stringify(finish(writtenRun(request))))
+    const text = (this.#making ?? Promise.resolve()).then(() => inSlices(runWriteText(request)))
     const answered = text.then(post)
     const done = (): void => {
       if (this.#making === made) this.#making = null
@@ -415,24 +415,6 @@ export class Store implements WatchedThread {
   }
 }
 
-/** JSON of more than this, about, is made in slices: a result of 16 MiB takes some hundred milliseconds. */
-const AT_ONCE = 32 * 1024
-
-/** Looks no further than it must. */
-function isLong(value: unknown): boolean {
-  let left = AT_ONCE
-  const weigh = (one: unknown): void => {
-    left -= typeof one === 'string' ? one.length : 8
-    if (left < 0 || typeof one !== 'object' || one === null) return
-    if (Array.isArray(one)) {
-      for (let at = 0; at < one.length && left >= 0; at++) weigh(one[at])
-      return
-    }
-    for (const key in one) {
-      if (left < 0) return
-      weigh((one as Record<string, unknown>)[key])
-    }
-  }
-  weigh(value)
-  return left < 0
+function* runWriteText(request: UnwrittenRun): Steps<string> {
+  return yield* jsonTextSteps(yield* writtenRun(request))
 }

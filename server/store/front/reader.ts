@@ -85,7 +85,7 @@ function read(request: ReadRequest): unknown {
     case 'run_output':
       return runs.output(request.id, request.name)
     case 'run_text':
-      return exports.openRun(request.id, clock.now_us())
+      return exports.openRun(request.id, clock.now_us(), request.cancel_requested_at)
     case 'nodes_text':
       return exports.openNodes(request.id)
     case 'run_nodes':

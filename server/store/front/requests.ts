@@ -261,7 +261,7 @@ export type ReadRequest =
   | { type: 'run_inputs'; id: string }
   | { type: 'run_output'; id: string; name: string }
   | { type: 'run_nodes'; id: string }
-  | { type: 'run_text'; id: string }
+  | { type: 'run_text'; id: string; cancel_requested_at: number | null }
   | { type: 'nodes_text'; id: string }
   | { type: 'run_series'; series: SeriesRequest }
   | { type: 'metric_names'; names: MetricNamesRequest }

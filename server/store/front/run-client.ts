@@ -1,10 +1,12 @@
 import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
+import type { Steps } from '../../../core/steps.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import { chunksOf } from '../runs/metric-chunk.ts'
 import { writtenNode } from '../runs/rows.ts'
 import { type Cursor, PulledExport } from './pulled-export.ts'
 import type { ReadRequest, RunWrite } from './requests.ts'
 import type {
+  AnsweredRun,
   CacheOrigin,
   CachePage,
   ChangedRun,
@@ -37,11 +39,12 @@ import type {
   StoredRunList,
   StoredRunNode,
   StoredSeriesPage,
+  WrittenNode,
   WrittenProgress,
 } from './runs.ts'
 
 interface Parts {
-  write<Result>(request: RunWrite): Promise<Result>
+  write<Result>(request: UnwrittenRun): Promise<Result>
   read<Result>(request: ReadRequest, given?: ArrayBuffer[]): Promise<Result>
   /** Resolves when readers see what was answered; null: they do. */
   seen(): Promise<unknown> | null
@@ -63,7 +66,7 @@ export class RunClient implements RunStore {
     return this.#write({ type: 'create_run', run, event, at: this.#parts.now_us() })
   }
 
-  repeat(repeat: RepeatRun): Promise<StoredRun | null> {
+  repeat(repeat: RepeatRun): Promise<AnsweredRun | null> {
     return this.#write({ type: 'repeat_run', repeat })
   }
 
@@ -76,23 +79,23 @@ export class RunClient implements RunStore {
   }
 
   finish(finish: FinishRun, progress: RunProgress | null, then: ClaimRun | null): Promise<FinishedRun> {
-    return this.#write({ type: 'finish_run', finish, progress: progress && written(progress), then })
+    return this.#write({ type: 'finish_run', finish, progress, then })
   }
 
   delete(id: string, event: EngineEvent | null): Promise<boolean> {
     return this.#write({ type: 'delete_run', id, event })
   }
 
-  change(change: ChangedRun, event: EngineEvent): Promise<StoredRun | null> {
+  change(change: ChangedRun, event: EngineEvent): Promise<AnsweredRun | null> {
     return this.#write({ type: 'change_run', change, event })
   }
 
-  requestCancel(id: string, at: number): Promise<StoredRun | null> {
+  requestCancel(id: string, at: number): Promise<AnsweredRun | null> {
     return this.#write({ type: 'cancel_run', id, at })
   }
 
   progress(progress: RunProgress): Promise<null> {
-    return this.#write({ type: 'run_progress', progress: written(progress) })
+    return this.#write({ type: 'run_progress', progress })
   }
 
   list(page: RunPage): Promise<StoredRunList> {
@@ -123,8 +126,8 @@ export class RunClient implements RunStore {
     return this.#read({ type: 'run_output', id, name })
   }
 
-  async runText(id: string): Promise<JsonText | null> {
-    const opened = await this.#read<OpenedText | null>({ type: 'run_text', id })
+  async runText(id: string, cancel_requested_at: number | null = null): Promise<JsonText | null> {
+    const opened = await this.#read<OpenedText | null>({ type: 'run_text', id, cancel_requested_at })
     return opened && this.#textOf(opened)
   }
 
@@ -208,7 +211,7 @@ export class RunClient implements RunStore {
     }
   }
 
-  #write<Result>(request: RunWrite): Promise<Result> {
+  #write<Result>(request: UnwrittenRun): Promise<Result> {
     return this.#parts.write(request)
   }
 
@@ -218,8 +221,22 @@ export class RunClient implements RunStore {
   }
 }
 
-function written({ id, nodes, metrics, artifacts, log }: RunProgress): WrittenProgress {
+/** A write of a run before its progress is made JSON, which may take long. */
+export type UnwrittenRun =
+  | Exclude<RunWrite, { type: 'finish_run' | 'run_progress' }>
+  | { type: 'finish_run'; finish: FinishRun; progress: RunProgress | null; then: ClaimRun | null }
+  | { type: 'run_progress'; progress: RunProgress }
+
+/** As it crosses to the store; an output at a step. */
+export function* writtenRun(request: UnwrittenRun): Steps<RunWrite> {
+  if (request.type === 'run_progress') return { ...request, progress: yield* written(request.progress) }
+  if (request.type !== 'finish_run') return request
+  return { ...request, progress: request.progress && (yield* written(request.progress)) }
+}
+
+function* written({ id, nodes, metrics, artifacts, log }: RunProgress): Steps<WrittenProgress> {
   const documents: RunDocument[] = []
-  const rows = nodes.map(node => writtenNode(node, documents))
+  const rows: WrittenNode[] = []
+  for (const node of nodes) rows.push(yield* writtenNode(node, documents))
   return { id, nodes: rows, documents, chunks: chunksOf(metrics), artifacts, log }
 }

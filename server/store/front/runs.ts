@@ -4,6 +4,7 @@ import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type {
   ExportRunColumn,
   ResourceAmounts,
+  Run,
   RunCause,
   RunError,
   RunNodeStatus,
@@ -81,8 +82,11 @@ export type NewRun = Pick<
   | 'attempt'
 >
 
+/** What a write answers: a run with long values comes without them, so that the front has no hand in them. */
+export type AnsweredRun = StoredRun | StoredRunHead
+
 /** The time that a new run got; or the run of the same flow, caller and key that was there, and nothing was written. */
-export type CreatedRun = { created_at: number; there: null } | { created_at: null; there: StoredRun }
+export type CreatedRun = { created_at: number; there: null } | { created_at: null; there: AnsweredRun }
 
 /** A request with a key that may name a run that is there. */
 export type RepeatRun = Pick<NewRun, 'flow' | 'created_by' | 'groups' | 'tags'> & { idempotency_key: string }
@@ -180,7 +184,7 @@ export interface RunProgress {
 /** Columns of a node's row, in the order of `WRITTEN_NODE` of ../runs/rows.ts. */
 export type WrittenNode = (string | number | null)[]
 
-/** A long value that stands beside its row; see ../runs/documents.ts. */
+/** A long value that stands beside its row, or a piece of one, whose others follow; see ../runs/documents.ts. */
 export interface RunDocument {
   part: string
   json: string
@@ -309,6 +313,9 @@ export interface RunOutput {
 /** JSON in UTF-8: whole when it is short, else in pages as an export. */
 export type JsonText = Uint8Array<ArrayBuffer> | RunExport
 
+/** A run to be answered: one with long values as the JSON that the reader thread makes. */
+export type RunAnswer = Run | JsonText
+
 /** How the reader is asked for what takes several answers. `before`: created_at of the last run that was looked at. */
 export interface MetricNamesRequest {
   selection: RunSelection
@@ -352,7 +359,7 @@ export interface LoadedRuns {
 export interface RunStore {
   create(run: NewRun, event: EngineEvent | null): Promise<CreatedRun>
   /** The run that has the key, which is put into the groups and gets the tags as well; null when there is none. */
-  repeat(request: RepeatRun): Promise<StoredRun | null>
+  repeat(request: RepeatRun): Promise<AnsweredRun | null>
   /** Null when it is queued no more. */
   claim(claim: ClaimRun): Promise<ClaimedRun | null>
   /** A run that is unbegun is queued again by the next start. Nothing is written when it is not running under this epoch. */
@@ -362,9 +369,9 @@ export interface RunStore {
   /** With all that belongs to it. False when there is none; `run_not_ended`, and `run_in_use` when another run reuses its nodes. */
   delete(id: string, event: EngineEvent | null): Promise<boolean>
   /** A queued run is cancelled at once; a running one is marked. Null when it has ended, or is none. */
-  requestCancel(id: string, at: number): Promise<StoredRun | null>
+  requestCancel(id: string, at: number): Promise<AnsweredRun | null>
   /** The run as it is then, and the event is kept with it; null when there is none. `too_many_tags`. */
-  change(change: ChangedRun, event: EngineEvent): Promise<StoredRun | null>
+  change(change: ChangedRun, event: EngineEvent): Promise<AnsweredRun | null>
   /** Dropped when the run is not running. */
   progress(progress: RunProgress): Promise<null>
 
@@ -381,8 +388,8 @@ export interface RunStore {
   /** One value of its result; undefined when there is none of that name. */
   output(id: string, name: string): Promise<RunOutput>
   nodes(id: string): Promise<StoredRunNode[]>
-  /** `Run` as JSON. Made on the reader thread, which holds a page of it at most. */
-  runText(id: string): Promise<JsonText | null>
+  /** `Run` as JSON. Made on the reader thread, which holds a page of it at most. `cancel_requested_at`: of a run whose row has none yet. */
+  runText(id: string, cancel_requested_at?: number | null): Promise<JsonText | null>
   /** `{items, count}` of `RunNode`, in their order. */
   nodesText(id: string): Promise<JsonText>
   series(request: SeriesRequest): Promise<StoredSeriesPage>

@@ -1,5 +1,6 @@
 import { limits } from '../../../protocol/limits.ts'
 import type { Connection, Statement } from '../file/database.ts'
+import type { RunDocument } from '../front/runs.ts'
 
 /**
  * Long values of runs, beside their rows: JSON in pieces of UTF-8, so that a reader holds one piece and never a value. A column of
@@ -30,6 +31,16 @@ export class DocumentWriter {
     const bytes = Buffer.from(json)
     for (let piece = 0, at = 0; at < bytes.length; piece++, at += limits.RUN_DOCUMENT_PIECE_BYTES)
       this.#put.run(run, part, piece, bytes.subarray(at, at + limits.RUN_DOCUMENT_PIECE_BYTES))
+  }
+
+  /** Pieces of one value follow each other. */
+  writeAll(run: number, documents: readonly RunDocument[]): void {
+    for (let at = 0; at < documents.length; ) {
+      const { part } = documents[at]!
+      let json = ''
+      for (; at < documents.length && documents[at]!.part === part; at++) json += documents[at]!.json
+      this.write(run, part, json)
+    }
   }
 }
 

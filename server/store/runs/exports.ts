@@ -61,10 +61,12 @@ export class Exports {
   }
 
   /** Null: there is no such run. */
-  openRun(id: string, now_us: number): OpenedText | null {
+  openRun(id: string, now_us: number, cancel_requested_at: number | null): OpenedText | null {
     const { run, documents } = this.#read()
     const row = run.get(id)
-    return row === undefined ? null : this.#begun(runText(row, documents, this.#page, now_us))
+    if (row === undefined) return null
+    row.cancel_requested_at ??= cancel_requested_at
+    return this.#begun(runText(row, documents, this.#page, now_us))
   }
 
   openNodes(id: string): OpenedText {

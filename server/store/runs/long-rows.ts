@@ -1,3 +1,4 @@
+import { finish } from '../../../core/steps.ts'
 import { limits } from '../../../protocol/limits.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import { readable } from '../file/unreadable.ts'
@@ -98,8 +99,8 @@ export class LongRows {
       const stored = readable('run_nodes', { run: seq, node }, () => JSON.parse(outputs) as StoredOutput[])
       // What has no value here was moved before.
       if (stored.some(output => output.value === undefined)) continue
-      this.#putNode.run(writtenOutputs(node, stored, documents), seq, node)
-      for (const { part, json } of documents) this.#documents.write(seq, part, json)
+      this.#putNode.run(finish(writtenOutputs(node, stored, documents)), seq, node)
+      this.#documents.writeAll(seq, documents)
       bytes += outputs.length
     }
     return bytes

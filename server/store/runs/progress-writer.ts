@@ -37,7 +37,7 @@ export class ProgressWriter {
 
   write(run: number, { nodes, documents = [], chunks, artifacts, log }: WrittenProgress): void {
     for (const row of nodes) this.#node.run(run, ...row)
-    for (const { part, json } of documents) this.#documents.write(run, part, json)
+    this.#documents.writeAll(run, documents)
     for (const chunk of chunks) this.#writeChunk(run, chunk)
     for (const digest of artifacts) this.#artifact.run(run, digest)
     if (log) this.#log.write(run, log)

@@ -1,6 +1,16 @@
+import { isLongJson, jsonPieces } from '../../../core/json-text.ts'
+import type { Steps } from '../../../core/steps.ts'
 import type { ResourceAmounts, RunCause, RunError, RunNodeStatus, RunStatus } from '../../../protocol/nouns/run.ts'
 import { readable } from '../file/unreadable.ts'
-import type { RunDocument, StoredOutput, StoredRun, StoredRunHead, StoredRunNode, WrittenNode } from '../front/runs.ts'
+import type {
+  AnsweredRun,
+  RunDocument,
+  StoredOutput,
+  StoredRun,
+  StoredRunHead,
+  StoredRunNode,
+  WrittenNode,
+} from '../front/runs.ts'
 import { type DocumentReader, ELSEWHERE, isLong, outputPart, type RunPart } from './documents.ts'
 import { cutValues } from './run-summary.ts'
 
@@ -76,13 +86,24 @@ export const shownName = (name: string): string => name.replace(/^~\d+\./, '')
 export const runOf = (row: RunRow, documents: DocumentReader): StoredRun =>
   readable('runs', { seq: row.seq }, () => {
     const part = (name: RunPart): string | null => (row[name] === ELSEWHERE ? documents.text(row.seq, name) : row[name])
-    return {
-      ...parsedHead(row),
-      inputs: JSON.parse(part('inputs')!) as Record<string, unknown>,
-      resolved: JSON.parse(part('resolved')!) as Record<string, unknown>,
-      result: parsed<Record<string, unknown>>(part('result')),
-    }
+    const values = { inputs: part('inputs')!, resolved: part('resolved')!, result: part('result') }
+    return { ...parsedHead(row), ...parsedValues(values) }
   })
+
+/** Without its values when one of them is long. */
+export const answeredRun = (row: RunRow): AnsweredRun =>
+  readable('runs', { seq: row.seq }, () =>
+    hasLong(row) ? parsedHead(row) : { ...parsedHead(row), ...parsedValues(row) },
+  )
+
+const hasLong = ({ inputs, resolved, result }: RunRow): boolean =>
+  [inputs, resolved, result].some(json => json !== null && (json === ELSEWHERE || isLong(json)))
+
+const parsedValues = ({ inputs, resolved, result }: Pick<RunRow, RunPart>): Pick<StoredRun, RunPart> => ({
+  inputs: JSON.parse(inputs) as Record<string, unknown>,
+  resolved: JSON.parse(resolved) as Record<string, unknown>,
+  result: parsed<Record<string, unknown>>(result),
+})
 
 export const headOf = (row: HeadRow): StoredRunHead => readable('runs', { seq: row.seq }, () => parsedHead(row))
 
@@ -195,38 +216,50 @@ export const WRITTEN_NODE =
  * A row of `run_nodes` without its run, as it is bound: it crosses threads so, and the store need not read what it only keeps. Values
  * that would make it long are put into `documents`.
  */
-export const writtenNode = (node: StoredRunNode, documents: RunDocument[]): WrittenNode => [
-  node.node,
-  node.position,
-  node.status,
-  node.attempt,
-  node.executions,
-  node.emissions,
-  written(node.asked),
-  written(node.granted),
-  node.machine,
-  whole(node.queued_at),
-  whole(node.started_at),
-  whole(node.finished_at),
-  node.body_s,
-  node.expected_s,
-  node.cache_key,
-  node.cached_from,
-  written(node.error),
-  written(node.parts),
-  node.outputs === null ? null : writtenOutputs(node.node, node.outputs, documents),
-  node.metrics_dropped,
-]
+export function* writtenNode(node: StoredRunNode, documents: RunDocument[]): Steps<WrittenNode> {
+  const outputs = node.outputs === null ? null : yield* writtenOutputs(node.node, node.outputs, documents)
+  return [
+    node.node,
+    node.position,
+    node.status,
+    node.attempt,
+    node.executions,
+    node.emissions,
+    written(node.asked),
+    written(node.granted),
+    node.machine,
+    whole(node.queued_at),
+    whole(node.started_at),
+    whole(node.finished_at),
+    node.body_s,
+    node.expected_s,
+    node.cache_key,
+    node.cached_from,
+    written(node.error),
+    written(node.parts),
+    outputs,
+    node.metrics_dropped,
+  ]
+}
 
-/** Each value is made JSON once. */
-export function writtenOutputs(node: string, outputs: readonly StoredOutput[], documents: RunDocument[]): string {
-  const texts = outputs.map(({ value, ...output }) => {
+/** Each value is made JSON once; a long one in pieces that follow each other in `documents`. */
+export function* writtenOutputs(
+  node: string,
+  outputs: readonly StoredOutput[],
+  documents: RunDocument[],
+): Steps<string> {
+  const texts: string[] = []
+  for (const { value, ...output } of outputs) {
     const head = JSON.stringify(output).slice(0, -1)
-    const json = JSON.stringify(value)
-    if (!isLong(json)) return `${head},"value":${json}}`
-    documents.push({ part: outputPart(node, output.port), json })
-    return `${head},"document":true}`
-  })
+    const pieces = isLongJson(value) ? yield* jsonPieces(value) : [JSON.stringify(value)]
+    if (pieces.length === 1 && !isLong(pieces[0]!)) {
+      texts.push(`${head},"value":${pieces[0]}}`)
+      continue
+    }
+    const part = outputPart(node, output.port)
+    for (const json of pieces) documents.push({ part, json })
+    texts.push(`${head},"document":true}`)
+  }
   return `[${texts.join(',')}]`
 }
 

@@ -5,6 +5,7 @@ import type { RunError } from '../../../protocol/nouns/run.ts'
 import type { EventWriter } from '../catalog/events.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import type {
+  AnsweredRun,
   ChangedRun,
   ClaimedRun,
   ClaimRun,
@@ -21,7 +22,19 @@ import type {
 import type { RunCounts } from './counts.ts'
 import { DocumentReader, DocumentWriter, type RunPart } from './documents.ts'
 import { ProgressWriter } from './progress-writer.ts'
-import { COUNTS, type CountRow, columnOf, countsOf, RUN_COLUMNS, type RunRow, runOf, whole, written } from './rows.ts'
+import {
+  answeredRun,
+  COUNTS,
+  type CountRow,
+  columnOf,
+  countsOf,
+  headOf,
+  RUN_COLUMNS,
+  type RunRow,
+  runOf,
+  whole,
+  written,
+} from './rows.ts'
 
 interface Moved {
   seq: number
@@ -189,7 +202,7 @@ export class RunWriter {
     return { created_at, there: null }
   }
 
-  repeat({ flow: name, created_by, idempotency_key, ...added }: RepeatRun): StoredRun | null {
+  repeat({ flow: name, created_by, idempotency_key, ...added }: RepeatRun): AnsweredRun | null {
     const flow = this.#flow.get(name)
     return flow === undefined ? null : this.#there(flow, created_by, idempotency_key, added)
   }
@@ -199,22 +212,22 @@ export class RunWriter {
     created_by: string,
     key: string,
     { groups, tags = [] }: Pick<RepeatRun, 'groups'> & { tags?: readonly string[] },
-  ): StoredRun | null {
+  ): AnsweredRun | null {
     const row = this.#byKey.get(flow, created_by, key)
     if (!row) return null
-    const there = runOf(row, this.#stored)
+    const there = answeredRun(row)
     const missing = groups.filter(group => !there.groups.includes(group))
     const added = new Set(tags.filter(tag => !there.tags.includes(tag)))
     refuseOver(there.id, there.tags.length + added.size)
     for (const group of missing) this.#join.run(group, there.id, group)
     for (const tag of added) this.#tag.run(tag, there.id)
-    return missing.length === 0 && added.size === 0 ? there : this.#get(there.id)
+    return missing.length === 0 && added.size === 0 ? there : this.#answered(there.id)
   }
 
-  change({ id, tags, add_tags = [], remove_tags = [], note }: ChangedRun, event: EngineEvent): StoredRun | null {
+  change({ id, tags, add_tags = [], remove_tags = [], note }: ChangedRun, event: EngineEvent): AnsweredRun | null {
     const row = this.#byId.get(id)
     if (row === undefined) return null
-    const before = runOf(row, this.#stored).tags
+    const before = headOf(row).tags
     const removed = new Set(remove_tags)
     const wanted = [...new Set([...(tags ?? before), ...add_tags])].filter(tag => !removed.has(tag))
     refuseOver(id, wanted.length)
@@ -224,7 +237,7 @@ export class RunWriter {
     }
     if (note !== undefined) this.#note.run(note, row.seq)
     this.#events.write(event)
-    return this.#get(id)
+    return this.#answered(id)
   }
 
   claim({ id, epoch, code_digest, code_commit, started_at, whole: isAsked, event }: ClaimRun): ClaimedRun | null {
@@ -263,12 +276,12 @@ export class RunWriter {
     return { finished: moved !== undefined, claimed: then === null ? null : this.claim(then) }
   }
 
-  requestCancel(id: string, at: number): StoredRun | null {
+  requestCancel(id: string, at: number): AnsweredRun | null {
     const time = whole(at)
     const moved = this.#cancel.get(time, time, reason('cancelled', 'Cancelled before it was started.'), id)
     if (moved) this.#run_counts.move(moved.flow, 'queued', 'cancelled')
     else if (!this.#mark.get(time, id)) return null
-    return this.#get(id)
+    return this.#answered(id)
   }
 
   progress(progress: WrittenProgress): null {
@@ -314,6 +327,10 @@ export class RunWriter {
 
   #writeLong(run: number, parts: { readonly [Part in RunPart]?: string | null }): void {
     for (const [part, json] of Object.entries(parts)) if (json) this.#documents.write(run, part, json)
+  }
+
+  #answered(id: string): AnsweredRun {
+    return answeredRun(this.#byId.get(id)!)
   }
 
   #get(id: string): StoredRun {

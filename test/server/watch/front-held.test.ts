@@ -9,7 +9,7 @@ import type { FlowNode } from '../../../protocol/nouns/flow-document.ts'
 import { allRoutes, type Services } from '../../../server/routes/all-routes.ts'
 import { FrontWatch } from '../../../server/watch/front-watch.ts'
 import type { Answered, Asked, DriverTask } from '../../kit/driver-thread.ts'
-import { sharedEngine } from '../../kit/live-engine.ts'
+import { eventually, sharedEngine } from '../../kit/live-engine.ts'
 import { code, flow, input, output } from '../../kit/live-story.ts'
 import { LogDouble } from '../../kit/served-front.ts'
 
@@ -122,9 +122,9 @@ const DRIVES: Record<string, Drive> = {
   'GET /runs/{id}/nodes/{node}/why': { not: SHORT },
   'GET /runs/{id}/logs': { not: 'a page of lines of one run, bounded in bytes' },
   'GET /runs/{id}/events': { not: 'events of one run, a page of the list of events' },
-  'PATCH /runs/{id}': { not: 'takes some tags and a short text, and answers as a cancel' },
+  'PATCH /runs/{id}': { not: 'driven with long inputs, below' },
   'DELETE /runs/{id}': { not: SHORT },
-  'POST /runs/{id}/cancel': { not: SHORT },
+  'POST /runs/{id}/cancel': { not: 'driven with long inputs, below' },
   'POST /runs/{id}/retry': { not: SHORT },
   'PUT /artifacts': { not: 'an upload: read as it comes, on the thread of the artifacts' },
   'GET /artifacts': { paths: ['/artifacts?limit=1000'] },
@@ -197,6 +197,8 @@ async function drive(method: string, path: string, body: string | null = null, l
   return status
 }
 
+const OF = (flow: string) => ({ limit: 1, offset: 0, flow, group: null, status: null, since: null, before: null })
+
 const drives = () =>
   Object.entries(DRIVES).flatMap(([route, { paths, bodies, not }]) => {
     const [method, path] = route.split(' ') as [string, string]
@@ -252,6 +254,33 @@ test('neither a look at a commit of the largest document nor going back to one h
     statuses.push(await drive('GET', `/flows/documents/history/${commit}`))
     statuses.push(await drive('POST', '/flows/documents/restore', JSON.stringify({ commit })))
   }
+  assert.deepEqual(new Set(statuses), new Set([200]))
+  assert.deepEqual(offenders.splice(0), [])
+})
+
+test('neither a repeat of the key of a run with a result of 8 MiB nor a cancellation of one with long inputs holds the front', async () => {
+  const list = 'Array.from({ length: 500_000 }, (_, at) => at % 10)'
+  const makes = (id: string, source: string) =>
+    code(id, source, [input('x', 'json', { message: 'x' })], [output('y', 'json', { message: id })])
+  const lists = Array.from({ length: 8 }, (_, at) => makes(`list${at}`, `export default () => ({ y: ${list} })`))
+  const waits = makes('waits', 'export default async () => { await new Promise(() => {}) }')
+  await live.engine.flows.save('large', { document: flow(lists, { message: 'x', dtype: 'json' }) }, 'tests')
+  await live.engine.flows.save('waits', { document: flow([waits], { message: 'x', dtype: 'json' }) }, 'tests')
+  const key = { idempotency_key: 'k' }
+  const statuses: number[] = []
+  const { run } = await live.engine.runs.create('large', { inputs: { x: 1 }, ...key }, 'svc')
+  const status = async (id: string) => (await live.engine.runs.list(OF(id))).items[0]?.status
+  await eventually(async () => (await status('large')) === 'succeeded', 'the run has ended')
+  statuses.push(await drive('POST', '/runs/flows/large', JSON.stringify({ inputs: { x: 1 }, ...key })))
+  statuses.push(await drive('POST', '/runs/flows/large', JSON.stringify({ inputs: { none: 1 }, ...key })))
+  statuses.push(await drive('GET', `/runs/${run.id}`))
+  statuses.push(await drive('GET', `/runs/${run.id}/nodes`))
+  const inputs = { x: Array.from({ length: 450_000 }, (_, at) => at % 10) }
+  const waiting = await live.engine.runs.create('waits', { inputs }, 'svc')
+  await drive('POST', `/runs/${waiting.run.id}/cancel`)
+  statuses.push(await drive('PATCH', `/runs/${waiting.run.id}`, JSON.stringify({ note: 'too long' })))
+  const { items } = await live.engine.runs.list(OF('waits'))
+  assert.notEqual(items[0]!.cancel_requested_at, null)
   assert.deepEqual(new Set(statuses), new Set([200]))
   assert.deepEqual(offenders.splice(0), [])
 })

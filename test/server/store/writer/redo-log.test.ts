@@ -3,6 +3,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
+import { finish } from '../../../../core/steps.ts'
 import { storeBounds } from '../../../../server/store/file/bounds.ts'
 import type { RunWrite } from '../../../../server/store/front/requests.ts'
 import { writtenNode } from '../../../../server/store/runs/rows.ts'
@@ -209,7 +210,9 @@ function randomWrites(random: () => number): () => RunWrite {
   const taken = (from: string[]): string => from.splice(Math.floor(random() * from.length), 1)[0]!
   const progress = (id: string) => ({
     id,
-    nodes: [nodeRow('a', { body_s: random() }), nodeRow('b', { position: 1 })].map(node => writtenNode(node, [])),
+    nodes: [nodeRow('a', { body_s: random() }), nodeRow('b', { position: 1 })].map(node =>
+      finish(writtenNode(node, [])),
+    ),
     chunks: [{ name: 'a.loss', bytes: Buffer.alloc(16, 1).toString('base64') }],
     artifacts: [],
   })
