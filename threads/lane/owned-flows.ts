@@ -122,15 +122,21 @@ export class OwnedFlows {
     if (this.#prefers_free || this.#wanting.size === 0) {
       const free = this.#claim()
       if (free !== null) {
-        for (const run of this.#wanting) if (run.isAtRest) this.release(run)
+        this.#releaseAtRest()
         return this.#alone(free)
       }
     }
     for (const run of this.#wanting) {
       this.#wanting.delete(run)
+      this.#releaseAtRest()
       return this.#alone(run)
     }
     return null
+  }
+
+  /** Those of which nothing has begun here: they would wait for the body that runs next, and another lane may be free. */
+  #releaseAtRest(): void {
+    for (const run of this.#wanting) if (run.isAtRest) this.release(run)
   }
 
   #takeOwnMarks(): void {
