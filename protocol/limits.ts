@@ -64,6 +64,8 @@ export const limits = {
   BACKLOG_RETRY_S: 1,
   /** So many engines that died while a resumed item ran; the next one drops it. */
   ENGINE_DEATHS_OF_ITEM: 2,
+  /** A lane waits so long for the suspect of another lane to end before it runs its own. */
+  SUSPECT_TURN_MS: 3_000,
   FLOW_PRESSURE_SHOWN: 0.6,
   FLOW_PRESSURE_DEGRADED: 0.85,
   DEGRADED_AFTER_MS: 5_000,
@@ -416,6 +418,10 @@ export function assertLimits(): void {
   hold(
     limits.FLOW_WAITING_HARD_FACTOR * limits.FLOW_WAITING_BYTES <= (limits.LANE_HEAP_MB * MIB) / 2,
     'a lane has room for a flow at its hard bound',
+  )
+  hold(
+    limits.SUSPECT_TURN_MS > 2 * limits.UNIT_MS + limits.BLOCKED_LANE_MS / 2,
+    'a suspect that has the turn for longer is recorded as open by then',
   )
   hold(Number.isInteger(Math.log2(limits.JOURNAL_RING_BYTES)), 'ring positions are masked')
 }

@@ -15,6 +15,16 @@ const SUMS = 'export default ({ x }, ctx) => ({ y: (ctx.state.sum = (ctx.state.s
 const holds = (file: string): string => `import { existsSync } from 'node:fs'
 export default ({ x }) => { while (!existsSync(${JSON.stringify(file)})); return { y: x } }`
 
+/** The supervisor has started it again so often. */
+async function restarts(engine: RealEngine, times: number): Promise<void> {
+  for (let time = 1; time <= times; time++) {
+    await eventually(`it is started again, ${time}`, () => {
+      if (engine.process.child.exitCode !== null) assert.fail(engine.process.stderr)
+      return (engine.process.stderr.match(/is started again/g) ?? []).length >= time
+    })
+  }
+}
+
 test('a value whose body kills every engine that runs it is dropped with a number: what is around it runs, once', async t => {
   const engine = await RealEngine.start(t, { environment: { FLOW_LANES: '1' } })
   const file = join(directoryFor(t), 'open')
@@ -30,12 +40,7 @@ test('a value whose body kills every engine that runs it is dropped with a numbe
     accepted.push(await engine.publish('kills.x', x, { durable: x === 4 }))
   }
   writeFileSync(file, '')
-  for (const restarts of [1, 2, 3]) {
-    await eventually(`it is started again, ${restarts}`, () => {
-      if (engine.process.child.exitCode !== null) assert.fail(engine.process.stderr)
-      return (engine.process.stderr.match(/is started again/g) ?? []).length >= restarts
-    })
-  }
+  await restarts(engine, 3)
   await engine.restartedAfter(pid)
   await engine.value('kills.y', 1 + 2 + 3 + 4)
   await engine.value('sums.y', 17)
@@ -57,4 +62,37 @@ test('a value whose body kills every engine that runs it is dropped with a numbe
   assert.deepEqual(await values('kills.y'), [1, 3, 6, 10])
   assert.deepEqual(await values('sums.y'), [1, 3, 10, 13, 17])
   assert.equal((await engine.flow('sums')).not_run_after_restart, 0)
+})
+
+/** Waits until the file is there; then says that it runs in this engine, and takes its time. */
+const works = (file: string): string => `import { existsSync, writeFileSync } from 'node:fs'
+export default ({ x }) => {
+  while (!existsSync(${JSON.stringify(file)}));
+  writeFileSync(${JSON.stringify(file)} + process.pid, '')
+  for (const end = performance.now() + 400; performance.now() < end; );
+  return { y: x }
+}`
+/** Kills the engine when the other one runs in it; alone if that does not come to run. Both are done before a lane counts as blocked. */
+const killsBeside = (file: string): string => `import { existsSync } from 'node:fs'
+export default () => {
+  while (!existsSync(${JSON.stringify(file)}));
+  for (const end = performance.now() + 600; performance.now() < end; )
+    if (existsSync(${JSON.stringify(file)} + process.pid)) break
+  process.kill(process.pid, 'SIGKILL')
+}`
+
+test('a value that runs on another lane whenever engines die of one is not blamed: it runs', async t => {
+  const engine = await RealEngine.start(t, { environment: { FLOW_LANES: '2' } })
+  const file = join(directoryFor(t), 'open')
+  const io = { reads: ['x'], makes: ['y'] }
+  await engine.save('kills', flowOf(body('bad', killsBeside(file), io)))
+  await engine.save('works', flowOf(body('good', works(file), io)))
+  const { pid } = engine
+  await Promise.all(['kills.x', 'works.x'].map(name => engine.publish(name, 7, { durable: true })))
+  writeFileSync(file, '')
+  await restarts(engine, 3)
+  await engine.restartedAfter(pid)
+  assert.equal((await engine.flow('kills')).not_run_after_restart, 1)
+  assert.equal((await engine.flow('works')).not_run_after_restart, 0)
+  await engine.value('works.y', 7)
 })

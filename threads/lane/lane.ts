@@ -87,12 +87,13 @@ class Lane implements Host {
 
   constructor(task: LaneTask) {
     this.#task = task
-    this.#under_way = task.under_way === null ? null : new UnderWay(task.under_way, task.slot)
     this.bounds = { ...flowBounds, items: task.waiting_items }
     const memory = new LaneMemory(task.sab, task.slot, flow =>
       this.#notes.dropped(this.#plans.get(flow)?.flow ?? String(flow), 'hard_cap'),
     )
     this.#memory = memory
+    const beat = (): void => memory.beat(this.clock())
+    this.#under_way = task.under_way === null ? null : new UnderWay(task.under_way, task.slot, beat)
     this.#seq = Math.max(memory.begun.last, task.slot * 2 ** 40)
     const { shared, owner, arena, journal, flows, held } = memory
     this.#values = new LaneValues(memory, this.codec)

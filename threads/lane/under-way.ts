@@ -18,27 +18,45 @@ export interface UnderWayTask {
   readonly path: string
   /** By flow index: how many items were queued again; they are the first ones of its queue. */
   readonly resumed: ReadonlyMap<number, number>
-  /** What the engines before left. */
+  /** What the engines before left: the suspects. */
   readonly items: readonly UnderWayItem[]
+  /** One word: the slot of the lane whose suspect runs; 0: none does. */
+  readonly turn: SharedArrayBuffer
 }
 
 /** A record for each lane slot: JSON, then zeros. Two of the longest names fit; one that does not is not written. */
 const RECORD_BYTES = 1024
 export const UNDER_WAY_BYTES = RECORD_BYTES * limits.LANE_SLOTS
 
+/** How long a lane that waits for its turn sleeps between two heartbeats. */
+const TURN_LOOK_MS = 50
+
 /**
  * Says in a file which resumed item a lane runs, before its body runs. The write is in the system's memory when it returns, so it
  * outlives the process; power loss may undo it. Two writes (some 10 us) for each cascade of a resumed item, nothing for others.
+ *
+ * Items that ran when an engine died are suspects in the next one, where they run one at a time, whichever lanes have them: only the
+ * one that runs when that engine dies, too, has died with two. The others lose the suspicion when they end. A lane stands still until
+ * it has the turn, for SUSPECT_TURN_MS at most: a cascade that has taken longer is recorded as open by then, so no engine runs it
+ * again, and nobody blames it.
  */
 export class UnderWay {
   readonly #task: UnderWayTask
   readonly #file: number
   readonly #at: number
   readonly #record = Buffer.alloc(RECORD_BYTES)
+  readonly #slot: number
+  readonly #turn: Int32Array
+  readonly #beat: () => void
   #cascade: Cascade | null = null
+  /** The one that has the turn. */
+  #suspect: Cascade | null = null
 
-  constructor(task: UnderWayTask, slot: number) {
+  constructor(task: UnderWayTask, slot: number, beat: () => void) {
     this.#task = task
+    this.#slot = slot
+    this.#turn = new Int32Array(task.turn)
+    this.#beat = beat
     this.#file = openSync(task.path, 'r+')
     this.#at = (slot - SLOT.lane) * RECORD_BYTES
   }
@@ -53,17 +71,39 @@ export class UnderWay {
     const version = cascade.root_version
     const known = this.#task.items.find(one => one.flow === name && one.message === message && one.version === version)
     const item: UnderWayItem = { flow: name, message, version, deaths: (known?.deaths ?? 0) + 1 }
+    if (known !== undefined) {
+      this.#takeTurn()
+      this.#suspect = cascade
+    }
     this.#cascade = cascade
     this.#write(JSON.stringify(item))
   }
 
+  #takeTurn(): void {
+    for (let left_ms: number = limits.SUSPECT_TURN_MS; left_ms > 0; left_ms -= TURN_LOOK_MS) {
+      const holder = Atomics.compareExchange(this.#turn, 0, 0, this.#slot)
+      // What is away from this lane has its mark in the same place: the newest of them counts.
+      if (holder === 0 || holder === this.#slot) return
+      this.#beat()
+      Atomics.wait(this.#turn, 0, holder, TURN_LOOK_MS)
+    }
+    Atomics.store(this.#turn, 0, this.#slot)
+  }
+
+  #leaveTurn(): void {
+    this.#suspect = null
+    if (Atomics.compareExchange(this.#turn, 0, this.#slot, 0) === this.#slot) Atomics.notify(this.#turn, 0)
+  }
+
   ended(cascade: Cascade): void {
+    if (cascade === this.#suspect) this.#leaveTurn()
     if (cascade !== this.#cascade) return
     this.#cascade = null
     this.#write('')
   }
 
   close(): void {
+    this.#leaveTurn()
     closeSync(this.#file)
   }
 

@@ -69,7 +69,7 @@ export class UnderWayFile {
   task(flows: readonly ResumedFlow[]): UnderWayTask | null {
     if (this.#items === null || flows.length === 0) return null
     const resumed = new Map(flows.map(({ flow, messages }) => [flow, messages.length]))
-    return { path: this.#path, resumed, items: this.#items }
+    return { path: this.#path, resumed, items: this.#items, turn: new SharedArrayBuffer(4) }
   }
 
   /** The engine ends in order. */

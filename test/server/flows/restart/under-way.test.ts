@@ -38,7 +38,8 @@ function start(data_dir: string, ...versions: number[]) {
   const [version, places] = [Float64Array.from(versions), new Int32Array(versions.length)]
   const [parent_seqs, parent_times] = [new Float64Array(versions.length), new Float64Array(versions.length)]
   const task = file.task([{ flow: FLOW, messages, versions: version, places, parent_seqs, parent_times }])
-  return { file, lane: (slot = 0) => new UnderWay(task!, SLOT.lane + slot), marks: task !== null }
+  const lane = (slot = 0, waits = () => {}) => new UnderWay(task!, SLOT.lane + slot, waits)
+  return { file, lane, marks: task !== null }
 }
 
 test('a start after one that did not end marks what it queued again; after a clean end nothing is marked', t => {
@@ -61,6 +62,42 @@ test('an item that ran in two engines when they died has crashed them, on whiche
   assert.equal(file.hasCrashed('f', 'f.x', 7), true)
   assert.equal(file.hasCrashed('f', 'f.x', 8), false)
   assert.equal(file.hasCrashed('g', 'f.x', 7), false)
+})
+
+test('suspects run one at a time, and only the one that runs when the engine dies again has crashed two', t => {
+  const data_dir = directoryFor(t)
+  start(data_dir, 7, 8)
+  const second = start(data_dir, 7, 8)
+  second.lane(0).runs(run, cascade(0, 7))
+  second.lane(1).runs(run, cascade(1, 8))
+  const third = start(data_dir, 7, 8)
+  const [one, other] = [cascade(0, 7), cascade(1, 8)]
+  const first = third.lane(0)
+  first.runs(run, one)
+  let waited = 0
+  const crashed = () => [7, 8].filter(version => start(data_dir, 7, 8).file.hasCrashed('f', 'f.x', version))
+  const lane = third.lane(1, () => {
+    waited++
+    assert.deepEqual(crashed(), [7])
+    first.ended(one)
+  })
+  lane.runs(run, other)
+  assert.equal(waited, 1)
+  assert.deepEqual(crashed(), [8])
+  lane.ended(other)
+  assert.deepEqual(crashed(), [])
+})
+
+test('a suspect that never ends, or whose lane died, holds up the others for a while only', t => {
+  const data_dir = directoryFor(t)
+  start(data_dir, 7, 8)
+  const second = start(data_dir, 7, 8)
+  second.lane(0).runs(run, cascade(0, 7))
+  second.lane(1).runs(run, cascade(1, 8))
+  const third = start(data_dir, 7, 8)
+  third.lane(0).runs(run, cascade(0, 7))
+  third.lane(1).runs(run, cascade(1, 8))
+  assert.equal(start(data_dir, 7, 8).file.hasCrashed('f', 'f.x', 8), true)
 })
 
 test('items that ended, and those that came after the start, are not blamed', t => {
