@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import Database from 'better-sqlite3'
 import { limits } from '../../protocol/limits.ts'
 import { BatchStory } from '../kit/batch-story.ts'
 import { sharedEngine } from '../kit/live-engine.ts'
@@ -49,6 +52,43 @@ test('a run that has ended is deleted with all that belongs to it, and told of',
   const again = await runs.create('goes', { inputs: { x: 1 }, idempotency_key: 'k' }, 'tests')
   assert.equal(again.replayed, false)
   await story.ended(again.run.id)
+})
+
+test('a run that is deleted over HTTP takes its log with it, and that of another run stays', async () => {
+  const story = new BatchStory(live.engine)
+  await story.save(
+    'says',
+    fit('export default ({ x }, ctx) => { ctx.log(x + " of 3"); console.log("and"); return {} }'),
+  )
+  const [goes, stays] = [await story.runs('says', { inputs: { x: 1 } }), await story.runs('says', { inputs: { x: 2 } })]
+  const headers = { authorization: `Bearer ${readFileSync(join(live.data_dir, 'token'), 'utf8').trim()}` }
+  const ask = (method: string, path: string): Promise<Response> => fetch(`${live.url}${path}`, { method, headers })
+  const texts = async (id: string): Promise<string[]> => {
+    const { items } = (await (await ask('GET', `/runs/${id}/logs`)).json()) as { items: { text: string }[] }
+    return items.map(({ text }) => text)
+  }
+  assert.deepEqual(
+    [await texts(goes.id), await texts(stays.id)],
+    [
+      ['1 of 3', 'and'],
+      ['2 of 3', 'and'],
+    ],
+  )
+  assert.equal((await ask('DELETE', `/runs/${goes.id}`)).status, 204)
+  const gone = await ask('GET', `/runs/${goes.id}/logs`)
+  assert.deepEqual([gone.status, ((await gone.json()) as { code: string }).code], [404, 'run_not_found'])
+  assert.deepEqual(await texts(stays.id), ['2 of 3', 'and'])
+  const db = new Database(join(live.data_dir, 'engine.db'), { readonly: true })
+  const heads = db.prepare('SELECT r.id FROM run_logs l LEFT JOIN runs r ON r.seq = l.run').pluck().all()
+  const chunks = db
+    .prepare('SELECT DISTINCT r.id FROM run_log_chunks c LEFT JOIN runs r ON r.seq = c.run')
+    .pluck()
+    .all()
+  db.close()
+  for (const kept of [heads, chunks]) {
+    assert.ok(kept.includes(stays.id))
+    assert.ok(!kept.includes(goes.id) && !kept.includes(null), 'no row is left of the run that is gone')
+  }
 })
 
 test('a run whose node another one reuses stays, until that one is gone', async () => {
