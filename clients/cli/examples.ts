@@ -46,8 +46,8 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'nodes show': ['svc nodes show machine.alarm'],
   'nodes errors': ['svc nodes errors machine.alarm'],
   'nodes ack': ['svc nodes ack machine.alarm'],
-  run: ['svc run detector -p window=12 -p threshold=3', 'svc run detector --local --follow'],
-  sweep: ['svc sweep detector --param window=6,12,24 --param threshold=3,4 --dry-run'],
+  run: ['svc run detector -p series=machine -p window=12', 'svc run detector --local --follow -p series=machine'],
+  sweep: ['svc sweep detector --param series=machine,ambient --param window=6,12,24 --dry-run'],
   'runs list': [
     'svc runs',
     'svc runs list detector --status failed',

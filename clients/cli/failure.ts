@@ -31,7 +31,10 @@ export function failureOf(error: ClientError): Failure {
   if (kind !== 'refused') return new Failure(EXIT.failed, message)
   if (status === 401 && code !== 'wrong_credentials') return notSignedIn(message)
   if (status === 401) return new Failure(EXIT.not_signed_in, message)
-  const places = (problem?.errors ?? []).map(({ loc, msg }) => `${loc}: ${msg}`)
+  const places = (problem?.errors ?? []).map(({ loc, msg }) => `${placeOf(loc)}: ${msg}`)
   const isRefused = status === null || status < 500 || status === 503 || status === 507
   return new Failure(isRefused ? EXIT.refused : EXIT.failed, message, places)
 }
+
+/** The place of a request in words of the command line: `body.inputs.rate` is the input rate. */
+const placeOf = (loc: string): string => loc.replace(/^body\.inputs\./, 'input ').replace(/^(body|query|path)\./, '')

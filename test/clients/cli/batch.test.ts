@@ -145,7 +145,7 @@ describe('svc run', () => {
   test('names the inputs that the engine refused', async t => {
     const { code, stderr } = await against(t, { 'POST /runs/flows/boiler': { refuse: 'bad_input' } }, ['run', 'boiler'])
     assert.equal(code, 3)
-    assert.match(stderr, /Wrong inputs for a run.*\n.*body\.document: is odd/)
+    assert.match(stderr, /Wrong inputs for a run.*\n.*document: is odd/)
   })
 })
 
@@ -341,7 +341,7 @@ describe('svc export', () => {
     const script = { 'GET /runs/metrics/names': { answer: listOf('boiler.a.x', 'boiler.a.y') } }
     const { stdout, requests } = await against(t, script, ['export', 'runs', '--list', '--group', 'g'])
     assert.equal(stdout, 'boiler.a.x\nboiler.a.y\n')
-    assert.deepEqual(requests[0]!.query, { group: 'g' })
+    assert.deepEqual(requests[0]!.query, { group: 'g', limit: '1000', offset: '0' })
   })
 
   test('ends with 3 and both versions when the engine lacks it', async t => {

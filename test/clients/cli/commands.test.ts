@@ -236,8 +236,9 @@ describe('svc flows', () => {
     const items = Array.from({ length: 1_500 }, (_, at) => flow(`flow_${at}`))
     const pages: Scripted = {
       act: ({ query }) => {
-        const offset = Number(query['offset'])
-        return { items: items.slice(offset, offset + Number(query['limit'])), count: items.length }
+        const end = Number(query['offset']) + Number(query['limit'])
+        const next = end < items.length ? { next: end } : {}
+        return { items: items.slice(Number(query['offset']), end), count: items.length, ...next }
       },
     }
     const { stdout } = await against(t, { 'GET /flows': pages }, ['flows', 'list'])
@@ -274,7 +275,7 @@ describe('svc flows', () => {
     const argv = ['flows', 'put', 'boiler', 'flow.json', '--base-version', '2', '--url', api.url]
     const { code, stderr } = await run(t, argv, { cwd })
     assert.equal(code, 3)
-    assert.match(stderr, /Read the flow again.*\n.*body\.document: is odd/)
+    assert.match(stderr, /Read the flow again.*\n.*document: is odd/)
     assert.deepEqual(
       api.requests.map(({ body }) => body),
       [{ document: { nodes: [] }, base_version: 2 }],

@@ -48,8 +48,8 @@ export async function findCommit(client: Client, name: string, start: string): P
   const { items } = await client.flows.history(name)
   const matches = items.filter(({ commit }) => commit.startsWith(start))
   if (matches.length === 1) return matches[0]!.commit
-  const problem = matches.length === 0 ? 'No commit' : `${matches.length} commits`
-  throw new Failure(EXIT.refused, `${problem} of ${name} begin with ${start}. "svc flows history ${name}" lists them.`)
+  const problem = matches.length === 0 ? `No commit of ${name} begins` : `${matches.length} commits of ${name} begin`
+  throw new Failure(EXIT.refused, `${problem} with ${start}. "svc flows history ${name}" lists them.`)
 }
 
 const commits = (items: readonly FlowCommit[], width: number | undefined): string[] =>

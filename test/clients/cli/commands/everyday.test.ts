@@ -114,10 +114,19 @@ describe('svc nodes', () => {
   })
 
   test('acknowledges the last one', async t => {
-    const { code, requests } = await against(t, { 'POST /nodes/boiler.smooth/acknowledge': { answer: null } }, [
-      ...['nodes', 'ack', 'boiler.smooth'],
-    ])
+    const script = {
+      'GET /nodes/boiler.smooth/errors': { answer: { items: [FAILED], count: 1 } },
+      'POST /nodes/boiler.smooth/acknowledge': { answer: null },
+    }
+    const { code, requests } = await against(t, script, ['nodes', 'ack', 'boiler.smooth'])
+    assert.deepEqual([code, requests.at(-1)!.method], [0, 'POST'])
+  })
+
+  test('have nothing to acknowledge when none has failed', async t => {
+    const script = { 'GET /nodes/boiler.smooth/errors': { answer: { items: [], count: 0 } } }
+    const { code, stderr, requests } = await against(t, script, ['nodes', 'ack', 'boiler.smooth'])
     assert.deepEqual([code, requests.length], [0, 1])
+    assert.match(stderr, /boiler\.smooth has no failed executions/)
   })
 })
 
