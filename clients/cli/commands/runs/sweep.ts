@@ -32,14 +32,13 @@ export function addSweep(program: Command, context: Context): void {
     .option('--param <name=v1,v2>', 'the values of an input, each as JSON or text; may be repeated', givenList)
   addRequestOptions(sweep, {
     timeout: 'fail a run that takes longer',
-    group:
-      'the group of the runs, also of those that are there; one for each state of the flow and its code when not given',
-    tag: 'a name to find the runs by, may be given again; also added to those that are there',
+    group: 'the group of the runs; existing runs join it (default: a group per state of the flow and its code)',
+    tag: 'a tag to find the runs by, also added to existing runs; may be repeated',
     note: 'a text that is kept with each new run',
     key: 'part of every key: with another text, every run is another one',
   })
   sweep
-    .option('--columns <fields>', 'columns beside the inputs, with commas between them, such as metric.loss,result.y')
+    .option('--columns <fields>', 'more columns, separated by commas, such as metric.loss,result.y')
     .option('--dry-run', 'start nothing; print the runs that would be started')
     .option('--no-wait', 'start the runs, and do not wait for their end')
     .option('--json', 'print JSON')
