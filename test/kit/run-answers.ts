@@ -94,4 +94,10 @@ export const runEvent = (type: string, second: number, fields: Record<string, un
   ...fields,
 })
 
+/** A page as the engine answers it. */
+export const pageOf = <Item>(all: readonly Item[], offset: number, limit: number) => {
+  const items = all.slice(offset, offset + limit)
+  const next = offset + items.length
+  return { items, count: all.length, ...(next < all.length ? { next } : {}) }
+}
 export const listOf = <Item>(...items: Item[]) => ({ items, count: items.length })

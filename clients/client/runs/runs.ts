@@ -127,7 +127,7 @@ export class Runs {
     for (;;) {
       const { items, next } = await this.page({ ...selection, ...(before === undefined ? {} : { before }) }, page)
       yield* items
-      if (next === undefined && items.length < page) return
+      if (next === undefined) return
       before = items.at(-1)!.created_at
     }
   }

@@ -6,7 +6,17 @@ import { parquetReadObjects } from 'hyparquet'
 import { sentences } from '../../../clients/cli/commands/runs/why.ts'
 import type { CreateRun, Run, RunNodeWhy } from '../../../protocol/nouns/run.ts'
 import { ApiDouble, refuse, type Scripted } from '../../kit/api-double.ts'
-import { failedRun, listOf, queuedRun, runEvent, runId, runNodeOf, runOf, timeAt } from '../../kit/run-answers.ts'
+import {
+  failedRun,
+  listOf,
+  pageOf,
+  queuedRun,
+  runEvent,
+  runId,
+  runNodeOf,
+  runOf,
+  timeAt,
+} from '../../kit/run-answers.ts'
 import { directoryFor, eventually, Spawned } from '../../kit/spawned.ts'
 import { against, ended, svc } from '../../kit/svc-against.ts'
 
@@ -296,7 +306,7 @@ describe('svc retry', () => {
       'GET /runs': {
         act: ({ query }) => {
           const items = runs.filter(run => query['before'] === undefined || run.created_at < query['before'])
-          return { ...listOf(...items.slice(0, Number(query['limit']))), counts: {} }
+          return { ...pageOf(items, 0, Number(query['limit'])), counts: {} }
         },
       },
     }

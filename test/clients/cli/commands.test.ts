@@ -5,6 +5,7 @@ import { describe, type TestContext, test } from 'node:test'
 import type { FlowCommit, FlowSummary } from '../../../protocol/nouns/flow.ts'
 import type { Summary } from '../../../protocol/nouns/summary.ts'
 import { ApiDouble, refuse, type Scripted } from '../../kit/api-double.ts'
+import { pageOf } from '../../kit/run-answers.ts'
 import { directoryFor, Spawned, type SpawnedOptions } from '../../kit/spawned.ts'
 
 const flow = (name: string, fields: Partial<FlowSummary> = {}): FlowSummary => ({
@@ -235,11 +236,7 @@ describe('svc flows', () => {
   test('list prints a table, or JSON, of every page', async t => {
     const items = Array.from({ length: 1_500 }, (_, at) => flow(`flow_${at}`))
     const pages: Scripted = {
-      act: ({ query }) => {
-        const end = Number(query['offset']) + Number(query['limit'])
-        const next = end < items.length ? { next: end } : {}
-        return { items: items.slice(Number(query['offset']), end), count: items.length, ...next }
-      },
+      act: ({ query }) => pageOf(items, Number(query['offset']), Number(query['limit'])),
     }
     const { stdout } = await against(t, { 'GET /flows': pages }, ['flows', 'list'])
     assert.match(stdout, /^flow +version +nodes +enabled +issues +saved +by\n/)

@@ -46,8 +46,11 @@ const reads = (run: string): Record<string, Read> => ({
   'GET /artifacts': { path: '/artifacts', keyOf: item => item['digest'], isLong: false },
   'GET /flavors': { path: '/flavors', keyOf: byName, isLong: false },
   'GET /events': { path: '/events?type=flow_saved', keyOf: whole, isLong: true },
+  'GET /tokens': { path: '/tokens', keyOf: byName, isLong: false },
   'GET /users': { path: '/users', keyOf: byName, isLong: false },
 })
+/** The same route goes another way for it. */
+const SORTED: Read = { path: '/runs?sort=-created_at', keyOf: byId, isLong: false }
 /** Answered whole, as a stream that the reader thread makes: a node's outputs belong to the record of the run. */
 const STREAMED = ['GET /runs/{id}/nodes']
 /** A list of curves, whose pages are counted in points: below. */
@@ -94,7 +97,7 @@ test('no page of a list is longer than its bound, and by `next` its pages bring 
     }
     return { items, sizes }
   }
-  for (const { path, keyOf, isLong } of Object.values(reads(run))) {
+  for (const { path, keyOf, isLong } of [...Object.values(reads(run)), SORTED]) {
     const { items, sizes } = await readAll(path, limits.LIST_LIMIT)
     assert.equal(new Set(items.map(keyOf)).size, items.length, `${path}: no row is there twice`)
     if (isLong) assert.ok(sizes[0]! < limits.LIST_LIMIT && sizes.length > 1, `${path}: pages of ${sizes.join()} rows`)
@@ -154,6 +157,11 @@ async function fill({ engine, url, data_dir }: LiveEngine): Promise<string> {
   const headers = { authorization: `Bearer ${token}` }
   for (let at = 0; at < 8; at++)
     assert.equal((await fetch(`${url}/artifacts`, { method: 'PUT', headers, body: `bytes ${at}` })).status, 201)
+  for (let at = 0; at < 4; at++) {
+    const body = JSON.stringify({ name: `token${at}`, rights: ['metrics'], expires_s: 600 })
+    const type = { ...headers, 'content-type': 'application/json' }
+    assert.equal((await fetch(`${url}/tokens`, { method: 'POST', headers: type, body })).status, 201)
+  }
   const batch = new BatchStory(engine)
   const measures = `export default ({ x }, ctx) => {
     for (let at = 0; at < x.names; at++) ctx.metric('m' + '${'m'.repeat(50)}' + at, at)

@@ -5,7 +5,7 @@ import { ClientError } from '../../../../clients/client/client-error.ts'
 import type { EngineEvent } from '../../../../protocol/nouns/event.ts'
 import type { Run } from '../../../../protocol/nouns/run.ts'
 import { ApiDouble, refuse, type Scripted } from '../../../kit/api-double.ts'
-import { queuedRun, runEvent, runId, runOf, timeAt } from '../../../kit/run-answers.ts'
+import { pageOf, queuedRun, runEvent, runId, runOf, timeAt } from '../../../kit/run-answers.ts'
 import { eventually } from '../../../kit/spawned.ts'
 
 const ID = runId(1)
@@ -51,8 +51,8 @@ describe('the list of runs', () => {
   const pages: Scripted = {
     act: ({ query }) => {
       const { before = '9', limit } = query
-      const items = all.filter(run => run.created_at < before).slice(0, Number(limit))
-      return { items, count: items.length, counts: {} }
+      const left = all.filter(run => run.created_at < before)
+      return { ...pageOf(left, 0, Number(limit)), counts: {} }
     },
   }
 
