@@ -83,9 +83,10 @@ export class PublishMany {
       versions[i] = this.#commit.commit(route, 0, value, this.#refs[i]!, record)
     }
     versions.length = routes.length
-    this.#journal.mark()
+    this.#journal.close()
     this.#words.unlockAll(flows)
     this.#tellAll(flows)
+    this.#journal.tell()
     return 0
   }
 

@@ -107,10 +107,12 @@ export class Publisher {
     this.#commit.say(ts, 0, 0, 0)
     const version = this.#commit.commit(route, 0, value, ref, route.queued ? RECORD.queued : RECORD.inner)
     if (ends_unit) {
-      this.#journal.mark()
+      this.#journal.close()
       this.#words.unlockWithBarrier(route)
       if (route.queued) this.#ready.markReady(route.flow)
       for (let i = 0; i < route.foreign.length; i++) this.#ready.markReady(route.foreign[i]!)
+      // After the lanes: a body waits for them.
+      this.#journal.tell()
     } else {
       this.#words.unlock(route)
       if (route.queued) this.#untold.add(route.flow)
@@ -200,9 +202,10 @@ export class Publisher {
     }
     this.#commit.say(ts, 0, parent_seq, parent_ts)
     this.#commit.item(flow, message, version, value, ref)
-    this.#journal.mark()
+    this.#journal.close()
     this.#flows.unlockPublishWithBarrier(flow, this.#owner)
     this.#ready.markReady(flow)
+    this.#journal.tell()
     return 0
   }
 

@@ -427,8 +427,18 @@ export class JournalWriter {
    */
   mark(): void {
     if (this.#marked === this.#tail) return
+    this.close()
+    this.tell()
+  }
+
+  /** The first half of a mark: other threads may go on from the unit. Who has somebody to wake for that does it before `tell`. */
+  close(): void {
     this.#marked = this.#tail
     atomics.store(this.#i32, this.#head + JOURNAL_HEADER.word.marked, this.#tail)
+  }
+
+  /** The second half: wakes the store and the front if they sleep. A wake takes microseconds, and they are in no hurry. */
+  tell(): void {
     if (atomics.acquire(this.#i32, this.#store_sleeping) !== 0) this.#wakes.store()
     if (atomics.acquire(this.#i32, this.#front_sleeping) !== 0) this.#wakes.front()
   }
