@@ -200,6 +200,8 @@ export const limits = {
   BOOK_MACHINES: 64,
   BOOK_CLAIMS: 1_024,
   BOOK_WAITING: 4_096,
+  /** Of the nodes that wait, in one answer: the first of the line. */
+  WAITING_NODES_SHOWN: 500,
   BOOK_HEAD_MS: 60_000,
   BOOK_PATIENCE_MS: 200,
   MACHINE_CARDS: 64,

@@ -77,9 +77,9 @@ export class Client {
     return this.#calls.get('/observability/summary')
   }
 
-  /** What each machine has and who holds it, and which nodes wait for what. */
-  resources(): Promise<WorkerResources> {
-    return this.#calls.get('/workers/resources')
+  /** What each machine has and who holds it, and which nodes wait for what: the first ones, or those of one run. */
+  resources(run?: string): Promise<WorkerResources> {
+    return this.#calls.get('/workers/resources', run === undefined ? {} : { run })
   }
 
   /** Every body is loaded anew, with what it imports. */

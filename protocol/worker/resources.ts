@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { limits } from '../limits.ts'
 import { ResourceAmounts } from '../nouns/run.ts'
 
 /** `GET /workers/resources`: the books. What each machine has, who holds it since when, and who waits for what. */
@@ -39,7 +40,10 @@ export const RunPlaces = Type.Object({
 export type RunPlaces = Static<typeof RunPlaces>
 export const WorkerResources = Type.Object({
   machines: Type.Array(MachineResources),
-  waiting: Type.Array(WaitingNode),
+  waiting: Type.Array(WaitingNode, {
+    description: `The first ${limits.WAITING_NODES_SHOWN} in line; with \`run\` those of the run.`,
+  }),
+  waiting_count: Type.Integer({ description: 'All nodes that wait.' }),
   runs: RunPlaces,
 })
 export type WorkerResources = Static<typeof WorkerResources>

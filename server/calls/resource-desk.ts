@@ -12,7 +12,8 @@ import type { Machine } from './local-machine.ts'
 
 /** The machines that nodes run on. */
 export interface Workers {
-  resources(): MachineBooks
+  /** `run`: only the nodes of this run among those that wait; null: all. At most `limits.WAITING_NODES_SHOWN`. */
+  resources(run: string | null): MachineBooks
 }
 
 /** The name of the engine's own machine. */
@@ -129,8 +130,15 @@ export class ResourceDesk implements Workers {
     this.#settle()
   }
 
-  resources(): MachineBooks {
+  resources(run: string | null = null): MachineBooks {
     const { machines, claims, waiting } = this.#listing()
+    const inLine = waiting.flatMap(({ ticket, needs }) => {
+      const entry = this.#waiting.get(ticket)
+      return entry === undefined ? [] : [{ entry, needs }]
+    })
+    const beyond = this.#beyond.map(entry => ({ entry, needs: null }))
+    const labelled = [...this.#labelled].map(entry => ({ entry, needs: entry.amounts }))
+    const lines = [...this.#shown([...inLine, ...beyond], run), ...this.#shown(labelled, run)]
     return {
       machines: machines.map(({ machine, capacity, free }) => ({
         machine: LOCAL,
@@ -148,30 +156,29 @@ export class ResourceDesk implements Workers {
             ]
           }),
       })),
-      waiting: [
-        ...this.#shown([
-          ...waiting.flatMap(({ ticket, needs }) => {
-            const entry = this.#waiting.get(ticket)
-            return entry === undefined ? [] : [{ entry, needs }]
-          }),
-          ...this.#beyond.map(entry => ({ entry, needs: this.#needs(entry.amounts) })),
-        ]),
-        ...this.#shown([...this.#labelled].map(entry => ({ entry, needs: entry.amounts }))),
-      ],
+      waiting: lines.slice(0, limits.WAITING_NODES_SHOWN),
+      waiting_count: inLine.length + beyond.length + labelled.length,
     }
   }
 
-  /** A line, its first one first. */
-  #shown(line: readonly { entry: Entry; needs: Amounts }[]): MachineBooks['waiting'] {
-    return line.map(({ entry: { node, run, asked, device, since_us }, needs }, at) => ({
-      node,
-      run,
-      asked,
-      needs: given(asked, needs),
-      since: this.#parts.shownTime(since_us),
-      device,
-      position: at + 1,
-    }))
+  /** A line, its first one first. `needs`: null when the books have no room for it. */
+  #shown(line: readonly { entry: Entry; needs: Amounts | null }[], of: string | null): MachineBooks['waiting'] {
+    const shown: MachineBooks['waiting'] = []
+    for (let at = 0; at < line.length && shown.length < limits.WAITING_NODES_SHOWN; at++) {
+      const { entry, needs } = line[at]!
+      const { node, run, asked, device, since_us, amounts } = entry
+      if (of !== null && run !== of) continue
+      shown.push({
+        node,
+        run,
+        asked,
+        needs: given(asked, needs ?? this.#needs(amounts)),
+        since: this.#parts.shownTime(since_us),
+        device,
+        position: at + 1,
+      })
+    }
+    return shown
   }
 
   /** Nobody is granted anything any more. */

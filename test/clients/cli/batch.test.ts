@@ -215,6 +215,7 @@ describe('svc runs', () => {
             { ...waits, node: 'boiler.read', device: 'rig', position: 1 },
             { ...waits, node: 'boiler.score', run: runId(2) },
           ],
+          waiting_count: 3,
           runs: { count: 4, free: 0, set_aside: 1, wanting: 0 },
         },
       },
@@ -452,6 +453,7 @@ test('svc status tells of runs, machines and nodes that wait', async t => {
         device: null,
       },
     ],
+    waiting_count: 1,
     runs: { count: 4, free: 1, set_aside: 2, wanting: 1 },
   }
   const { stdout, code } = await against(

@@ -108,6 +108,27 @@ describe('a node that asks for resources', () => {
 })
 
 describe('who waits', () => {
+  test('is shown up to a number, counted beyond it, and found by its run', async () => {
+    const { desk } = machine()
+    await granted(claim(desk, ask(4)))
+    const all = Array.from({ length: limits.WAITING_NODES_SHOWN + 40 }, (_, at) =>
+      claim(desk, ask(1), `f.n${at}`, `run ${at % 100}`),
+    )
+    all.push(desk.claim({ node: 'f.far', run: 'run 7', asked: ask(null), device: 'rig' }))
+    const every = desk.resources()
+    assert.deepEqual([every.waiting.length, every.waiting_count], [limits.WAITING_NODES_SHOWN, all.length])
+    const of_run = desk.resources('run 7')
+    assert.deepEqual(
+      of_run.waiting.map(({ node, position }) => `${node} ${position}`),
+      ['f.n7 8', 'f.n107 108', 'f.n207 208', 'f.n307 308', 'f.n407 408', 'f.n507 508', 'f.far 1'],
+    )
+    assert.equal(of_run.waiting_count, all.length)
+    for (const one of all) {
+      one.promise.catch(() => {})
+      one.cancel()
+    }
+  })
+
   test('and is cancelled leaves the line, and those behind it move up', async () => {
     const { desk } = machine()
     const holder = await granted(claim(desk, ask(4)))

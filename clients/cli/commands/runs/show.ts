@@ -23,7 +23,7 @@ export function addRunsShow(runs: Command, context: Context): void {
       output.lines(figures(output, run))
       if (nodes.items.length > 0) {
         output.lines([''])
-        const resources = isWaited ? await client.resources() : { waiting: [] }
+        const resources = isWaited ? await client.resources(run.id) : { waiting: [] }
         output.table(nodesTable(nodes.items, node => waitsFor(node, run.flow, run.id, resources), output.width))
       }
       if (run.result === null || Object.keys(run.result).length === 0) return
