@@ -564,8 +564,8 @@ export class LiveEngine implements Engine {
     overload.stop()
     ended.close()
     await timer.stop()
-    // Runs end for their own reason, so before the books refuse whoever waits; no body is waited for: the desk ends what runs before any
-    // grace is over.
+    // Runs first, so that they end with their own error before the books refuse waiting claims. No body is waited for: the call desk ends
+    // running bodies before any grace is over.
     const runs_ended = coordinator.close()
     workers.close()
     await retention.close()

@@ -10,7 +10,7 @@ import type { Emission } from './publish/emission.ts'
 import type { Execution, Failure } from './seat.ts'
 import type { Place, Wave } from './wave.ts'
 
-/** Answered in place of a failure when a body gave an object with none of its outputs and no other key: perhaps a promise. */
+/** Returned instead of a failure when a body returned an object without keys: it may be a promise. */
 export const NO_OUTPUTS: Failure = { code: 'bad_output', message: 'no outputs', stack: null }
 
 /**
@@ -18,7 +18,7 @@ export const NO_OUTPUTS: Failure = { code: 'bad_output', message: 'no outputs', 
  * to the wave that started it, each further one starts its own; a value that goes back round a loop starts one, too.
  */
 export class Emissions {
-  /** Waves that emissions have joined or started, in order; whoever published puts them where they run next. */
+  /** Waves that emissions have joined or started, in order. The caller that published puts them where they run next. */
   readonly next: Wave[] = []
   /** Waves that went back round a loop: all that one turn of it emits comes before the next turn. */
   readonly back = new Fifo<Wave>()
@@ -126,7 +126,7 @@ export class Emissions {
     return wave
   }
 
-  /** The execution has given its wave what it will ever give it. */
+  /** The execution will give its wave no more values. */
   contribute(execution: Execution): void {
     execution.contributed = true
     if (!execution.away && !execution.ended) return

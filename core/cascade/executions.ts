@@ -27,7 +27,7 @@ interface ExecutionsParts {
 
 /**
  * Starts the bodies of one flow and takes what they give: at once, later from a promise or a call slot, or step by step from a
- * generator. The flow's turns say which of them goes on next.
+ * generator. The turns of the flow decide which of them continues next.
  */
 export class Executions {
   /** Generators pulled in this turn. */

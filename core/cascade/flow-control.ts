@@ -5,7 +5,7 @@ import type { Bounds } from './queue/bounds.ts'
 import type { Execution } from './seat.ts'
 import type { Cascade, Wave } from './wave.ts'
 
-/** `Execution.kind`, of those on a stack. */
+/** The values of `Execution.kind` while it is on a stack. */
 const GENERATOR = 1
 
 /** Why an execution that was let go out of a ring at the hard bound emits nothing more. */
@@ -28,21 +28,20 @@ interface EmitWait {
  * times. In a full flow a node does none of them while something that it emitted waits in a mailbox: it is held. So each node
  * adds at most one emission (or what one synchronous call emits) to what waits in a full flow.
  *
- * Why something always goes on: what waits in a mailbox waits for an execution of its node, or for a node further up in its
- * own wave, or for one that entered the mailbox before it. At the end of such a chain stands an execution that is away, or a
- * held node. A body that is away comes back by itself. A held node waits for what it emitted, further down; the last held
- * node down the flow has nothing below it that waits for a held node. Held nodes can stand in a ring all the same: waves pass
- * each other, or a value that went round a loop waits for the execution that emits it, and keeps its place before what that
- * emits next. Then nothing is away by itself, and one of the held goes one step (`letOneGo`). Such steps add to what waits, so
- * at the hard bound an execution that is let go may end, and emits nothing more.
+ * Why a full flow always makes progress: an execution in a mailbox waits for the present execution of its node, for an earlier
+ * node of its own wave, or for an execution that entered the mailbox before it. Such a chain ends at an execution that is away,
+ * or at a held node. A body that is away comes back by itself. A held node waits for its emissions further down the flow; below
+ * the last held node no execution waits for a held node, so its emissions run. Held nodes can still form a ring: when waves
+ * pass each other, or when a value in a loop waits for the execution that emits it and keeps its place before the next emission
+ * of that execution. Then no body is away, and one held node at a time may take one step (`letOneGo`). Each step adds waiting
+ * work, so at the hard bound such an execution may end but emits nothing more.
  *
- * Full also means: full of bytes. A wave keeps what it has brought and published until it ends. Their number stays the same
- * when a wave goes on from mailbox to mailbox, but bytes grow on the way, so one rule more holds then: a node whose body was
- * away starts nothing while a wave waits that it has given something to. Nothing waits for room, so a value that is larger
- * than the bound goes through.
+ * A flow can also be full of bytes. A wave keeps its values until it ends. The number of waves stays the same on their way from
+ * mailbox to mailbox, but their bytes grow, so one more rule holds then: a node whose body was away starts no execution while a
+ * wave waits that has values of it. Nothing waits for room, so a value that is larger than the bound goes through.
  *
- * What goes round a loop is not held back by what waits in the loop, see `Emissions`: it ends by its number of turns, and at
- * the hard bound of the flow.
+ * Values in a loop are not held back by waiting work of the same loop, see `Emissions`: the loop ends at its bound of turns, or
+ * at the hard bound of the flow.
  */
 export class FlowControl {
   /** Executions in mailboxes. */

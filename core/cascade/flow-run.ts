@@ -15,7 +15,7 @@ import type { Arrival, Arrived, Execution, Failure, Seat } from './seat.ts'
 import { Seats } from './seats.ts'
 import type { Cascade, Wave } from './wave.ts'
 
-/** `Wave.kind`, which tells a wave from an execution on the stack and from what arrived. */
+/** `Wave.kind`: tells a wave from an execution on the stack and from an arrival. */
 const WAVE = 0
 
 /**
@@ -329,7 +329,7 @@ export class FlowRun implements Flow {
     return new PlanRun(plan, seats, this.#host)
   }
 
-  /** Drops what waits in the mailboxes, and `queued` items; what runs goes on. Answers how many those are. */
+  /** Drops all executions in mailboxes and `queued` items; running executions continue. Returns the number of both. */
   purge(ingress: Ingress, queued: number): number {
     return this.#lines.purge(this.#seats.mailboxes) + this.#beginning.purge(this.#item, ingress, queued)
   }

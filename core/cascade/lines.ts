@@ -8,7 +8,7 @@ import type { Seat } from './seat.ts'
 import type { Seats } from './seats.ts'
 import type { Wave } from './wave.ts'
 
-/** The lines before the nodes of a flow: who waits for a node that is busy, for a body that is being loaded, or for its own wave. */
+/** The mailboxes of a flow: executions that wait for a busy node, for a body that is being loaded, or for an earlier node of their wave. */
 export class Lines {
   readonly #flow: Flow
   readonly #host: Host

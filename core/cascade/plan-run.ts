@@ -11,7 +11,7 @@ import type { BackEdgeCount, Wave } from './wave.ts'
 const PRUNE_BYTES = 8 * 2 ** 20
 const NO_LOOPS: BackEdgeCount = { waves: 0 }
 
-/** A value that is no primitive: kept encoded, and decoded afresh for each reader, so that no body can change another's input. */
+/** A value that is not a primitive: kept encoded, and decoded for each reader, so that no body can change the input of another. */
 export class Packed {
   readonly kind: number
   readonly bytes: Buffer

@@ -27,7 +27,7 @@ import type { ReadySet } from './queue/ready.ts'
 
 const { word } = FLOW_ROW
 const intent = INTENT_ROW.word
-/** A record of a cascade or of what was taken, generously. */
+/** Upper bound of the bytes of a record of a cascade, or of a taken item. */
 const CLOSING_BYTES = 128
 
 /** What the recovering thread works with; all of it its own. */

@@ -7,7 +7,7 @@ import type { FlowTable } from './flows.ts'
 import type { Publisher } from './publish/publish.ts'
 import type { Route } from './publish/route.ts'
 
-/** The longest record of a held value, generously. */
+/** Upper bound of the bytes of a record of a held value. */
 const ROOM_BYTES = limits.JOURNAL_INLINE_BYTES + 128
 
 export interface HeldHands {

@@ -44,7 +44,7 @@ const clock = performance
 
 /** Journal bytes that a turn may need at its start; it waits for the store until they are free. */
 const TURN_ROOM_BYTES = limits.JOURNAL_RING_BYTES / 4
-/** The longest record of a value, generously. */
+/** Upper bound of the bytes of a record of a value. */
 const PUBLISH_ROOM_BYTES = limits.JOURNAL_INLINE_BYTES + 128
 const BROKEN_TOLD_AFTER_US = 1_000_000
 /** Sleep while the bound on cascades in flight holds the ingress back. */

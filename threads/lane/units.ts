@@ -8,7 +8,7 @@ import type { LaneNotes } from './notes.ts'
 import type { LaneSeat } from './seat.ts'
 import type { LaneStates } from './states.ts'
 
-/** Records of an open cascade, generously. */
+/** Upper bound of the bytes of the records of an open cascade. */
 const OPEN_ROOM_BYTES = 256
 
 /**

@@ -90,7 +90,7 @@ describe('svc tail into a pipe', () => {
     const again = await subscribed(api, 2)
     assert.deepEqual(again, { type: 'subscribe', names: ['boiler.hot'], flows: ['host'], events: false })
     assert.deepEqual(api.frames.at(-2), { type: 'have', versions: { 'boiler.raw': 7, 'host.load': 4 } })
-    await svc.stderrShows(/the connection is lost; trying again\nsvc: connected again/)
+    await svc.stderrShows(/the connection was lost; reconnecting\nsvc: connected again/)
     svc.child.kill('SIGINT')
     assert.equal((await svc.ended).code, 130)
   })
