@@ -6,7 +6,7 @@
  *   SEED=7 npm test              the same random numbers again
  *   LONG=1 npm test -- fuzz      fuzz and stress in their long form
  *
- * It ends with node's own summary and with node's exit code.
+ * It ends with node's own summary, with what was skipped because this machine lacks something, and with node's exit code.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
@@ -40,6 +40,8 @@ async function main(words: readonly string[]): Promise<number> {
       `--test-concurrency=${AT_ONCE}`,
       `--test-timeout=${TEST_TIMEOUT_MS}`,
       '--test-reporter=spec',
+      '--test-reporter-destination=stdout',
+      `--test-reporter=${join(ROOT, 'test/skipped.ts')}`,
       '--test-reporter-destination=stdout',
       ...files,
     ],

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { limits } from '../../protocol/limits.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
 import { BatchStory } from '../kit/batch-story.ts'
+import { withoutGit } from '../kit/git.ts'
 import { eventually, sharedEngine } from '../kit/live-engine.ts'
 import { code, flow, input, refused } from '../kit/live-story.ts'
 import { StoredFiles } from '../kit/stored-artifacts.ts'
@@ -21,7 +22,7 @@ const stored = async (text: string): Promise<string> => {
   return (await live.engine.artifacts.put(bytes(), text.length)).digest
 }
 
-test('the commit that came with a run stays beside the one that the engine reads', async () => {
+test('the commit that came with a run stays beside the one that the engine reads', { skip: withoutGit }, async () => {
   const story = new BatchStory(live.engine)
   const git = (...words: string[]): string =>
     execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@example.org', ...words], {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { withoutGit } from '../kit/git.ts'
 import { sdkBlocks } from '../kit/sdk-page.ts'
 import { ROOT } from '../kit/sources.ts'
 import { UserRepository } from '../kit/user-repository.ts'
@@ -12,7 +13,9 @@ const turning = (at: number): number => Math.sin(at / 5)
 const striking = (at: number): number => turning(at) + (at % 64 === 0 ? 9 : 0)
 const samples = [turning, striking].flatMap(sound => Array.from({ length: WINDOW }, (_, at) => sound(at)))
 
-test('the example repository and the flows of the page are synced, and do what they say', async t => {
+test('the example repository and the flows of the page are synced, and do what they say', {
+  skip: withoutGit,
+}, async t => {
   const repository = new UserRepository(t)
   cpSync(join(ROOT, 'docs/examples/sdk'), repository.root, { recursive: true })
   repository.write('.gitignore', 'node_modules\n.svc\n')

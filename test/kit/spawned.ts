@@ -4,6 +4,7 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { endedWithUs } from './orphans.ts'
 import { ROOT } from './sources.ts'
 
 /** A bound for what has to happen some time; nothing is asserted about how long it took. */
@@ -77,6 +78,7 @@ export class Spawned {
       stdio: ['pipe', 'pipe', 'pipe'],
       ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
     })
+    endedWithUs(this.child)
     this.child.stdout!.setEncoding('utf8').on('data', text => (this.stdout += text))
     this.child.stderr!.setEncoding('utf8').on('data', text => (this.stderr += text))
     this.ended = new Promise(resolve => this.child.once('close', (code, signal) => resolve({ code, signal })))

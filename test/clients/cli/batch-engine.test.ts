@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { connect } from '../../../clients/client/index.ts'
 import type { FlowDocument } from '../../../protocol/nouns/flow-document.ts'
 import type { Run } from '../../../protocol/nouns/run.ts'
+import { withoutGit } from '../../kit/git.ts'
 import { directoryFor, Spawned } from '../../kit/spawned.ts'
 
 /** Scales x by k and tells a curve of it; 13 brings bad luck. What `wait_s` says passes before the last node ends. */
@@ -113,7 +114,9 @@ test('a run is made, told, found in the cache, compared, swept, exported and tri
   )
 })
 
-test('a sweep runs anew after the code of the repository changed, and finds the runs of the code before', async t => {
+test('a sweep runs anew after the code of the repository changed, and finds the runs of the code before', {
+  skip: withoutGit,
+}, async t => {
   const { cwd, svc, runs } = await served(t)
   const write = (factor: number): void => writeFileSync(join(cwd, 'factor.mjs'), `export const factor = ${factor}\n`)
   write(2)

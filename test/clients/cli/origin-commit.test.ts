@@ -6,6 +6,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { originCommit } from '../../../clients/cli/origin-commit.ts'
 import type { CreateRun } from '../../../protocol/nouns/run.ts'
 import { ApiDouble } from '../../kit/api-double.ts'
+import { withoutGit } from '../../kit/git.ts'
 import { runId, runOf } from '../../kit/run-answers.ts'
 import { directoryFor, Spawned } from '../../kit/spawned.ts'
 
@@ -27,7 +28,7 @@ function repository(t: TestContext): { folder: string; commit: string } {
 
 const RUNNABLE = { flow: 'boiler', version: 1, commit: 'c', content_digest: 'd', code_digest: null }
 
-describe('the commit that a run is stamped with', () => {
+describe('the commit that a run is stamped with', { skip: withoutGit }, () => {
   test('is that of the repository around the folder; what git does not track changes nothing', t => {
     const { folder, commit } = repository(t)
     writeFileSync(join(folder, 'notes.txt'), 'new')

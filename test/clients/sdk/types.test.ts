@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { withoutGit } from '../../kit/git.ts'
 import { sdkBlocks } from '../../kit/sdk-page.ts'
 import { ROOT } from '../../kit/sources.ts'
 import { UserRepository } from '../../kit/user-repository.ts'
@@ -35,7 +36,9 @@ function compilerSays(folder: string): { file: string; line: number; text: strin
   }))
 }
 
-test('a wrong key or dtype does not compile in the repository of a user, and the examples do', t => {
+test('a wrong key or dtype does not compile in the repository of a user, and the examples do', {
+  skip: withoutGit,
+}, t => {
   const repository = new UserRepository(t)
   cpSync(join(ROOT, 'docs/examples/sdk'), repository.root, { recursive: true })
   for (const { path, source } of sdkBlocks()) repository.write(path, source)
@@ -59,7 +62,9 @@ test('a wrong key or dtype does not compile in the repository of a user, and the
   assert.ok(said.every(({ line }) => line > head.length))
 })
 
-test('the package is importable where Node strips no types, and gives what its sources give', async t => {
+test('the package is importable where Node strips no types, and gives what its sources give', {
+  skip: withoutGit,
+}, async t => {
   const repository = new UserRepository(t)
   const copy = join(repository.root, 'copied/node_modules/flow-engine')
   for (const part of ['package.json', 'protocol', 'clients/sdk', 'clients/cli/start/stripped-sources.js'])

@@ -14,17 +14,31 @@ import { dirname, join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { RealEngine } from '../../kit/real-engine.ts'
 import { ROOT } from '../../kit/sources.ts'
-import { directoryFor, Spawned } from '../../kit/spawned.ts'
+import { directoryFor, eventually, Spawned } from '../../kit/spawned.ts'
 
 /** What `svc serve` says before it ends, and with which code. It must be one sentence or two, not a trace. */
 async function refused(t: TestContext, cwd: string, uid?: number): Promise<string> {
   const argv = ['serve', '--plain', '--port', '0', '--data-dir', 'state']
   const serve = Spawned.svc(t, { argv, cwd, ...(uid === undefined ? {} : { uid }) })
+  await eventually('it ends', () => serve.child.exitCode !== null || /^ready/m.test(serve.stdout))
+  assert.doesNotMatch(serve.stdout, /^ready/m, 'it was to be refused, and started')
   const { code } = await serve.ended
   assert.equal(code, 1, serve.stderr + serve.stdout)
   assert.match(serve.stderr, /^svc: [^\n]+\n$/)
   assert.doesNotMatch(serve.stderr, /\bat .*\.ts|Error:|node:/)
   return serve.stderr
+}
+
+/** Given to the user that the engine is to run as, where we may. */
+function own(path: string): void {
+  if (process.getuid?.() === 0) chownSync(path, NOBODY, NOBODY)
+}
+
+function laidFor(t: TestContext, lay: (state: string) => void): string {
+  const cwd = directory(t, lay)
+  own(cwd)
+  own(join(cwd, 'state'))
+  return cwd
 }
 
 /** A directory with one thing in it that should not be so; `lay` is given the path of the data directory. */
@@ -88,19 +102,11 @@ describe('a start that is refused says why in a sentence', () => {
     assert.match(text, /serve\.log is a link that leads nowhere/)
   })
 
-  test('when this user may not use what is there, or somebody else has laid it there', async t => {
+  test('when this user may not use what is there', async t => {
     const isRoot = process.getuid?.() === 0
     if (isRoot && !isOpenToOthers()) return t.skip('the checkout is closed to other users')
     const uid = isRoot ? NOBODY : undefined
-    const own = (path: string): void => {
-      if (isRoot) chownSync(path, NOBODY, NOBODY)
-    }
-    const laid = (lay: (state: string) => void): string => {
-      const cwd = directory(t, lay)
-      own(cwd)
-      own(join(cwd, 'state'))
-      return cwd
-    }
+    const laid = (lay: (state: string) => void): string => laidFor(t, lay)
     const cases: [why: RegExp, lay: (state: string) => void][] = [
       [/key\.pem cannot be used: this user has no permission \(EACCES\)/, state => unusable(join(state, 'key.pem'))],
       [
@@ -118,15 +124,22 @@ describe('a start that is refused says why in a sentence', () => {
       chmodSync(path, 0)
     }
     await Promise.all(cases.map(async ([why, lay]) => assert.match(await refused(t, laid(lay), uid), why)))
+  })
+
+  test('when a folder is closed to this user, or somebody else has laid a file there', async t => {
+    // A folder of its own user is opened by the engine.
+    if (process.getuid?.() !== 0) return t.skip('needs root, which can lay something there for another user')
+    if (!isOpenToOthers()) return t.skip('the checkout is closed to other users')
+    const uid = NOBODY
+    const laid = (lay: (state: string) => void): string => laidFor(t, lay)
     // Not ours to enter, or to write in.
     for (const mode of [0, 0o555]) {
       const cwd = laid(() => {})
       chmodSync(join(cwd, 'state'), mode)
-      if (isRoot) chownSync(join(cwd, 'state'), 0, 0)
+      chownSync(join(cwd, 'state'), 0, 0)
       assert.match(await refused(t, cwd, uid), /state\S* cannot be used: this user has no permission \(EACCES\)/)
       chmodSync(join(cwd, 'state'), 0o700)
     }
-    if (!isRoot) return
     const planted = laid(state => {
       writeFileSync(join(state, 'key.pem'), '')
       chownSync(join(state, 'key.pem'), 1234, 1234)

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { CodeDigest } from '../../../server/runs/code-digest.ts'
+import { withoutGit } from '../../kit/git.ts'
 
 function repository(t: TestContext) {
   const root = mkdtempSync(join(tmpdir(), 'code-digest-'))
@@ -22,7 +23,7 @@ function repository(t: TestContext) {
   return { root, git, write, code }
 }
 
-test('the digest is of the tracked sources by path and content, and of nothing else', async t => {
+test('the digest is of the tracked sources by path and content, and of nothing else', { skip: withoutGit }, async t => {
   const { git, write, code, root } = repository(t)
   assert.equal(await code.read(), null)
   write('lib/a.ts', 'export const a = 1\n')
@@ -46,7 +47,7 @@ test('the digest is of the tracked sources by path and content, and of nothing e
   assert.notEqual((await code.read())!.digest, first!.digest)
 })
 
-test('a change of one byte is seen however soon it follows', async t => {
+test('a change of one byte is seen however soon it follows', { skip: withoutGit }, async t => {
   const { git, write, code } = repository(t)
   const seen = new Set<string>()
   write('a.js', '00\n')

@@ -8,6 +8,7 @@ import type { StoreBounds } from '../../../server/store/file/bounds.ts'
 import { databaseFile } from '../../../server/store/file/database.ts'
 import { Store } from '../../../server/store/front/client.ts'
 import { smallMemory } from '../../kit/memory.ts'
+import { endedWithUs } from '../../kit/orphans.ts'
 import { randomFrom, seed } from '../../kit/random.ts'
 import { temporaryDirectory } from '../../kit/stored.ts'
 
@@ -39,6 +40,7 @@ function runAndKill(data_dir: string, bounds: Partial<StoreBounds>, after_ms: nu
   const child = spawn(process.execPath, [program, data_dir, JSON.stringify(bounds)], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+  endedWithUs(child)
   const kill = (): void => {
     said.killed_at = Date.now()
     child.kill('SIGKILL')

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import type { Run } from '../../../../../protocol/nouns/run.ts'
+import { withoutGit } from '../../../../kit/git.ts'
 import type { RealEngine } from '../../../../kit/real-engine.ts'
 import { directoryFor, Endings, eventually, Spawned } from '../../../../kit/spawned.ts'
 import { UserRepository } from '../../../../kit/user-repository.ts'
@@ -12,6 +13,7 @@ const endings = new Endings()
 let repository: UserRepository
 let engine: RealEngine
 before(async () => {
+  if (withoutGit) return
   repository = new UserRepository(endings)
   repository.commit()
   repository.git('remote', 'add', 'origin', 'https://somebody:secret@example.org/plant.git')
@@ -58,7 +60,7 @@ async function editByHand(flow: string, change: (node: Record<string, unknown>) 
   await engine.save(flow, document)
 }
 
-describe('svc sync', () => {
+describe('svc sync', { skip: withoutGit }, () => {
   test('uploads a flow with a shim for each node, which runs the code of the repository', async () => {
     const module = declared('first', '[use(scale, { offset: 0.5 })]')
     const commit = repository.git('rev-parse', 'HEAD')
@@ -179,7 +181,9 @@ describe('svc sync', () => {
   })
 })
 
-test('an edit by hand keeps the origin of a flow, a restored version has its own, and null takes it away', async () => {
+test('an edit by hand keeps the origin of a flow, a restored version has its own, and null takes it away', {
+  skip: withoutGit,
+}, async () => {
   const origin = (commit: string) => ({ repository: 'git@example.org:plant.git', commit, digests: { scale: 'ab' } })
   const document = (times: number) => ({
     nodes: [
@@ -216,7 +220,7 @@ test('an edit by hand keeps the origin of a flow, a restored version has its own
   assert.equal((await engine.ask('PUT', '/flows/other_plant', { document: document(5), origin: {} })).status, 422)
 })
 
-describe('code that changes', () => {
+describe('code that changes', { skip: withoutGit }, () => {
   const why = async (run: Run) => (await engine.ask('GET', `/runs/${run.id}/nodes/scale/why`)).json
 
   test('runs from the next sync on, live and in runs, though the document is the same', async () => {
@@ -243,7 +247,7 @@ describe('code that changes', () => {
   })
 })
 
-describe('modules that do not give their flows', () => {
+describe('modules that do not give their flows', { skip: withoutGit }, () => {
   test('cost only themselves', async () => {
     const well = declared('well')
     repository.write('broken/exits.ts', 'process.exit(0)\n')
@@ -298,7 +302,7 @@ for (;;);
   })
 })
 
-describe('where the code lies', () => {
+describe('where the code lies', { skip: withoutGit }, () => {
   test('the nearest folder of flows is read when no module is named, also from within it', async () => {
     declared('found')
     repository.write('flows/deep/er.mjs', flowOf('deeper', '[scale]', '../found'))
