@@ -16,7 +16,10 @@ test('runs are listed newest first, by flow, group, status and times, in pages',
   const ids: string[] = []
   const times: number[] = []
   for (let i = 0; i < 8; i++) {
-    const run = newRun(i % 2 === 0 ? 'boiler' : 'kettle', { groups: i < 4 ? ['sweep'] : [] })
+    const run = newRun(i % 2 === 0 ? 'boiler' : 'kettle', {
+      groups: i < 4 ? ['sweep'] : [],
+      tags: i % 3 === 0 ? ['t', 'third'] : ['t'],
+    })
     const { created_at } = (await created(store.runs, run)).run
     ids.push(run.id)
     times.push(created_at)
@@ -37,6 +40,11 @@ test('runs are listed newest first, by flow, group, status and times, in pages',
   assert.deepEqual(await listed({ flow: 'kettle', before: times[5]! }), [[3, 1], 2])
   assert.deepEqual(await listed({ flow: 'boiler', status: 'queued', since: times[3]! }), [[6], 1])
   assert.deepEqual(await listed({ status: 'queued', since: times[3]!, offset: 3 }), [[3], 4])
+  assert.deepEqual(await listed({ tags: ['third'] }), [[6, 3, 0], 3])
+  assert.deepEqual(await listed({ tags: ['t', 'third'], limit: 1, offset: 1 }), [[3], 3])
+  assert.deepEqual(await listed({ tags: ['third'], group: 'sweep' }), [[3, 0], 2])
+  assert.deepEqual(await listed({ tags: ['third', 'none'], group: 'sweep' }), [[], 0])
+  assert.deepEqual(await listed({ tags: ['third'], flow: 'boiler', status: 'queued', since: times[1]! }), [[6], 1])
   assert.deepEqual(await listed({ flow: 'nowhere' }), [[], 0])
   assert.deepEqual(await listed({ group: 'nothing' }), [[], 0])
   assert.deepEqual(await listed({ offset: 8 }), [[], 8])
