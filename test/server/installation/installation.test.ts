@@ -216,7 +216,7 @@ describe('a database that is gone', () => {
     writeFileSync(join(data_dir, 'engine.json'), JSON.stringify(killed))
     const { code, detail } = refusal(() => open(t, { cwd }))
     assert.equal(code, 'bad_database')
-    assert.match(detail, /engine\.db-wal is missing, and the engine before did not end in order/)
+    assert.match(detail, /engine\.db-wal is missing, and the engine did not stop cleanly/)
     writeFileSync(join(data_dir, 'engine.db-wal'), '')
     open(t, { cwd }).close()
     rmSync(join(data_dir, 'engine.db-wal'))

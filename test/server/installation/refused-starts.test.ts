@@ -99,7 +99,7 @@ describe('a start that is refused says why in a sentence', () => {
       t,
       directory(t, state => symlinkSync('/nowhere/at/all', join(state, 'serve.log'))),
     )
-    assert.match(text, /serve\.log is a link that leads nowhere/)
+    assert.match(text, /serve\.log is a broken link/)
   })
 
   test('when this user may not use what is there', async t => {
@@ -157,7 +157,7 @@ describe('a start that is refused says why in a sentence', () => {
     assert.equal((await again.process.ended).code, 1)
     assert.match(
       again.process.stderr,
-      /^svc: The signing key \S*key\.pem is missing, .* backup; .*"openssl genpkey .*\n$/,
+      /^svc: The signing key \S*key\.pem is missing, .* backup\. .*"openssl genpkey .*\n$/,
     )
     assert.deepEqual(readdirSync(engine.data_dir).sort(), before)
 

@@ -85,7 +85,7 @@ describe('an engine that crashes', () => {
     }
     process.kill(last, 'SIGKILL')
     assert.equal((await serve.ended).code, 1)
-    assert.match(serve.stderr, /6th time within a minute and is not started again.*serve\.log/)
+    assert.match(serve.stderr, /6th time within a minute; it is not started again.*serve\.log/)
   })
 
   test('is waited for no longer once a signal comes', async t => {
