@@ -393,7 +393,7 @@ class Lane implements Host {
 
   publish(run: PlanRun, message: number, value: EncodedValue, ts_us: number, depth: number, cascade: Cascade): number {
     const bytes = PUBLISH_ROOM_BYTES + itemRecordBytes(run.routes[message]!)
-    if (!this.#memory.journal.hasRoom(bytes)) this.#units.makeRoom(bytes, this.#flows.get(run.plan.flow_index), cascade)
+    if (!this.#memory.journal.hasRoom(bytes)) this.#makeRoom(bytes, run, cascade)
     const version = this.#memory.publisher.publishInner(
       run.routes[message]!,
       value,
@@ -419,12 +419,17 @@ class Lane implements Host {
     const { journal, publisher } = this.#memory
     // Before the words are taken: whoever waits for them must not wait for the store.
     const bytes = emissionBytes(emission)
-    if (!journal.hasRoom(bytes)) this.#units.makeRoom(bytes, this.#flows.get(run.plan.flow_index), cascade)
+    if (!journal.hasRoom(bytes)) this.#makeRoom(bytes, run, cascade)
     publisher.publishEmission(emission, flows, ts_us, depth, cascade.seq, cascade.started_us, cascade.root_ts)
     for (let at = 0; at < emission.count; at++) {
       if (emission.versions[at]! > 0) this.#memory.countPublished()
       else this.#notes.dropped(run.plan.flow, 'arena_full')
     }
+  }
+
+  /** Apart from the two that publish, which are to stay small: V8 inlines them. */
+  #makeRoom(bytes: number, run: PlanRun, cascade: Cascade): void {
+    this.#units.makeRoom(bytes, this.#flows.get(run.plan.flow_index), cascade)
   }
 
   passes(run: PlanRun, output: PlanOutputPort, value: EncodedValue): boolean {
