@@ -77,7 +77,7 @@ export function createProgram(context: Context): Command {
     .version(VERSION, '-v, --version', 'print the release number')
     .helpOption('-h, --help', 'print this help')
     .helpCommand(false)
-    .option('--url <address>', 'the engine to talk to, such as http://127.0.0.1:8700')
+    .option('--url <address>', 'the address of the engine, such as http://127.0.0.1:8700')
     .option('--data-dir <path>', 'the directory of the installation to use')
     .option('--global', 'use the installation of this user instead of the one beside the code')
     .configureHelp({ showGlobalOptions: true })

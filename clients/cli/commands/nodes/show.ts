@@ -42,8 +42,8 @@ function figures({ name, type, placement, executions, errors, waiting_for_input,
   const lines: [string, string][] = [
     ['node', name],
     ['type', `${type}, runs ${runs}`],
-    ['executions', `${executions}, ${errors} failed; ${waiting_for_input} wakes without: no value yet`],
-    ['minute', minute === null ? 'none has closed yet' : `${shortTime(minute.since)} to ${shortTime(minute.until)}`],
+    ['executions', `${executions}, ${errors} failed; ${waiting_for_input} not run: an input had no value`],
+    ['minute', minute === null ? 'not complete yet' : `${shortTime(minute.since)} to ${shortTime(minute.until)}`],
   ]
   if (down !== null) lines.push(['down', down])
   return lines.map(([title, text]) => `${title.padEnd(12)}${printable(text)}`)

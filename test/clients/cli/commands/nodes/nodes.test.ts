@@ -106,7 +106,7 @@ describe('svc nodes show', () => {
     const none = { wait: null, execution: null, total: null }
     const fresh = { ...NODE, minute: null, since_start: none, last_minute: null, wires: [] }
     const stdout = await show(t, fresh, [])
-    assert.match(stdout, /^minute +none has closed yet$/m)
+    assert.match(stdout, /^minute +not complete yet$/m)
     assert.match(stdout, /^wait +all +0 +- +- +-$/m)
   })
 })
