@@ -98,7 +98,7 @@ class Checker implements JournalVisitor {
     this.seen++
     this.last = version
     const expected = lengthOf(version)
-    if (message !== this.#slot || ts !== version / 2 || flags !== (expected < 0 ? 1 : 2)) assert.fail('a torn header')
+    if (message !== this.#slot || ts !== version / 2 || flags !== (expected < 0 ? 0 : 2)) assert.fail('a torn header')
     if (expected < 0) {
       if (number !== version * 3) assert.fail('a torn number')
     } else if (length !== expected || (length > 0 && summary(bytes, start, length) !== `${length}x${version & 0xff}`))
