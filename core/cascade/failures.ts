@@ -10,7 +10,7 @@ const failure = (code: Failure['code'], message: string): Failure => ({ code, me
 
 export function badOutput({ seat }: Execution, got: unknown): Failure {
   const what = got === null ? 'null' : typeof got
-  return failure('bad_output', `${seat.node.qualified} answered ${what}, not an object of outputs.`)
+  return failure('bad_output', `${seat.node.qualified} returned ${what}, not an object of outputs.`)
 }
 
 export const emitsWhileRead = ({ seat }: Execution): Failure =>
@@ -25,10 +25,10 @@ export const emitsAfterEnd = ({ seat }: Execution): Failure =>
 export const emitsInRing = ({ seat }: Execution): Failure => failure('emit_overflow', `${seat.node.qualified} ${RING}.`)
 
 export function undeclaredKey({ seat }: Execution, key: string): Failure {
-  const ports = seat.node.outputs.map(output => output.port).join(', ') || 'it has none'
+  const ports = seat.node.outputs.map(output => output.port).join(', ') || 'none'
   return failure(
     'undeclared_key',
-    `${seat.node.qualified} answered the key "${key}", which none of its output ports declares (${ports}).`,
+    `${seat.node.qualified} returned the key "${key}", but its output ports are: ${ports}.`,
   )
 }
 

@@ -119,8 +119,8 @@ test('of many errors the last failed inputs are kept, and all are counted', asyn
 /** What a body that answers so is told, and what reached its reader. */
 const wrong: Record<string, [answer: string, code: string, message: RegExp]> = {
   'an undeclared key': ['{ y: x, z: 1 }', 'undeclared_key', /the key "z"/],
-  'a number': ['x', 'bad_output', /answered number/],
-  'a text': ['"y"', 'bad_output', /answered string/],
+  'a number': ['x', 'bad_output', /returned number/],
+  'a text': ['"y"', 'bad_output', /returned string/],
   'another dtype': ['{ y: "one" }', 'wrong_dtype', /Output "y" of .*int/],
   'a fraction for an int': ['{ y: 1.5 }', 'wrong_dtype', /Output "y"/],
   'not a number': ['{ f: NaN }', 'not_finite', /Output "f"/],
