@@ -1,6 +1,6 @@
 /**
- * The rounds that are too long for `npm test`: engines that are killed and stopped under load, and random flows under random
- * bounds. Each is a program or a test file of its own; this runs them one after the other and ends with 1 when one failed.
+ * The tests that are too long for `npm test`: engines that are killed and stopped under load, full disks, hostile bodies, and
+ * random flows under random bounds. Each is a program or a test file of its own; this runs them one after the other and ends with 1 when one failed.
  *
  *   npm run rounds              some minutes
  *   SEED=7 npm run rounds       the same random numbers again
@@ -13,6 +13,7 @@ const ROOT = join(import.meta.dirname, '..')
 const SEED = process.env['SEED'] ?? String(randomInt(2 ** 31))
 
 const ROUNDS: readonly { what: string; words: readonly string[]; environment?: Record<string, string> }[] = [
+  { what: 'engines that are killed, full disks, hostile bodies', words: ['test/run.ts', 'test/faults/'] },
   { what: 'kills and stops of an engine', words: ['test/faults/resume-rounds.ts', '25', '2000'] },
   { what: 'kill -9 under a mixed load', words: ['test/faults/kill-rounds.ts', '12'] },
   {

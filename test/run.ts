@@ -1,8 +1,9 @@
 /**
  * The runner behind `npm test`: sets up what the tests need, then hands every test file to `node --test`.
  *
- *   npm test                     all tests; fuzz and stress files in their short form
+ *   npm test                     all tests but those of test/faults; fuzz and stress files in their short form
  *   npm test -- memory cli       only the files whose path holds one of the words
+ *   npm test -- faults           engines that are killed, full disks, hostile bodies: part of `npm run rounds`
  *   SEED=7 npm test              the same random numbers again
  *   LONG=1 npm test -- fuzz      fuzz and stress in their long form
  *
@@ -15,8 +16,10 @@ import { join, relative } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '..')
 const TEST_FILE = /\.(test|fuzz|stress)\.ts$/
-/** Two at a time: the machines that this runs on may have no more cores, and every engine under test starts threads. */
-const AT_ONCE = 2
+/** Whole engines, minutes long: run by `npm run rounds`. */
+const ROUNDS = 'test/faults/'
+/** For two cores: tests wait now and then, and every engine under test starts threads. */
+const AT_ONCE = 3
 /** A test that hangs is ended and reported by name; far above anything that a working test takes. */
 const TEST_TIMEOUT_MS = 300_000
 const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
@@ -24,7 +27,9 @@ const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/go
 process.exitCode = await main(process.argv.slice(2))
 
 async function main(words: readonly string[]): Promise<number> {
-  const files = testFiles().filter(file => words.length === 0 || words.some(word => file.includes(word)))
+  const files = testFiles().filter(file =>
+    words.length === 0 ? !file.startsWith(ROUNDS) : words.some(word => file.includes(word)),
+  )
   if (files.length === 0) {
     console.error(`No test file has a path with ${words.map(word => JSON.stringify(word)).join(' or ')} in it.`)
     return 1
