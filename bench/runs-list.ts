@@ -2,15 +2,21 @@
  * `GET /runs?limit=50` with 1,000,000 runs stored, beside the same with 1,000: the middle of many requests, one after the
  * other. Lower is better; `ours_over_rival` is what growth costs.
  */
+import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunningPartner } from './engine.ts'
 import { type Bench, type Contestant, compare, median, progress, type Row, RUNS } from './kit.ts'
+import { Partner } from './partner.ts'
 import { startWithRuns } from './stored-runs.ts'
 
 const FEW = 1_000
 const MANY = 1_000_000
-const LARGE = 100
+const LARGE = [
+  { runs: 100, result_bytes: 1e6, of: '1 MB' },
+  { runs: 45, result_bytes: 8 * 2 ** 20, of: '8 MiB' },
+]
 const REQUESTS = 200
 
 const bench: Bench = {
@@ -35,42 +41,51 @@ export default bench
 
 /**
  * 100 runs whose results are 1 MB each: a page of all of them beside one of 100 small runs, and how long a health check waits at most
- * while whole runs are read one after the other, asked every millisecond (the floor: while nothing is read).
+ * while whole runs are read one after the other, asked every millisecond by a process of its own (the floor: while nothing is read).
+ * 45 runs whose results are 8 MiB each: the same, and by how much the memory of the engine grows.
  */
 export async function largeRows(few: RunningPartner): Promise<Row[]> {
-  const large = await startWithRuns({ runs: LARGE, result_bytes: 1e6 })
-  const page = 'page of 100, results of 1 MB'
-  const pings = 'health beside reads, 99 of 100'
-  const list = p50(large, '/runs?limit=100')
+  const pinger = await Partner.start(join(import.meta.dirname, 'partners/pings.ts'))
+  const rows: Row[] = []
   const small = p50(few, '/runs?limit=100')
-  const ask = asker(large)
-  const ids = (JSON.parse(await ask('/runs?limit=100')) as { items: { id: string }[] }).items.map(({ id }) => id)
-  const read = async (): Promise<void> => {
-    for (const id of ids) await ask(`/runs/${id}`)
-  }
-  const pinged = async (beside: Promise<unknown>): Promise<number> => {
-    const taken_ms: number[] = []
-    const ping = asker(large)
-    let isOver = false
-    beside.finally(() => (isOver = true)).catch(() => {})
-    while (!isOver) {
-      const began_ms = performance.now()
-      await ping('/utils/health/')
-      taken_ms.push(performance.now() - began_ms)
-      await sleep(1)
+  for (const { runs, result_bytes, of } of LARGE) {
+    const large = await startWithRuns({ runs, result_bytes })
+    const page = `page of ${runs}, results of ${of}`
+    const pings = `health beside reads of ${of}, 99 of 100`
+    const grown = `memory grown by reads of ${of}`
+    const list = p50(large, `/runs?limit=${runs}`)
+    const ask = asker(large)
+    const ids = (JSON.parse(await ask(`/runs?limit=${runs}`)) as { items: { id: string }[] }).items.map(({ id }) => id)
+    const read = async (): Promise<void> => {
+      for (const id of ids) await ask(`/runs/${id}`)
     }
-    await beside
-    return taken_ms.sort((a, b) => a - b)[Math.floor(taken_ms.length * 0.99)]!
+    const pinged = async (beside: () => Promise<unknown>): Promise<number> => {
+      await pinger.ask('begin', { url: `${large.url}/utils/health/` })
+      await beside()
+      return (await pinger.ask<{ p99_ms: number }>('end')).p99_ms
+    }
+    const first = async (contestant: Contestant): Promise<number> => Object.values(await contestant())[0]!
+    rows.push(
+      ...(await compare({
+        unit: { [page]: 'ms', [pings]: 'ms', [grown]: 'MiB' },
+        runs: RUNS,
+        floor: async () => ({ [pings]: await pinged(() => sleep(1_000)) }),
+        ours: async () => {
+          const before = residentMib(large.partner.pid)
+          const times = { [page]: await first(list), [pings]: await pinged(read) }
+          return { ...times, [grown]: residentMib(large.partner.pid) - before }
+        },
+        rival: async () => ({ [page]: await first(small) }),
+      })),
+    )
+    await large.partner.stop()
   }
-  const first = async (contestant: Contestant): Promise<number> => Object.values(await contestant())[0]!
-  return compare({
-    unit: 'ms',
-    runs: RUNS,
-    floor: async () => ({ [pings]: await pinged(sleep(1_000)) }),
-    ours: async () => ({ [page]: await first(list), [pings]: await pinged(read()) }),
-    rival: async () => ({ [page]: await first(small) }),
-  })
+  await pinger.stop()
+  return rows
 }
+
+const residentMib = (pid: number): number =>
+  Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
 
 /** GETs over a connection of its own; answers the text. */
 function asker({ url, token }: RunningPartner): (path: string) => Promise<string> {

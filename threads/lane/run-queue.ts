@@ -1,5 +1,4 @@
 import { openSync, readSync } from 'node:fs'
-import { limits } from '../../protocol/limits.ts'
 
 /**
  * How long this thread stood ready to run while others had the cores: the kernel's second figure in `schedstat`, nanoseconds.
@@ -28,9 +27,9 @@ export class RunQueue {
     return Math.max(0, this.#waited_ms - before.waited_ms - (now_ms - before.read_at_ms - took_ms))
   }
 
-  /** Of what a body held the thread: what other threads of the machine took from one that looks slow is not its own. */
+  /** Of what a body has held the thread until now: what other threads of the machine took is not its own. Looks. */
   ownPart(held_ms: number, now_ms: number): number {
-    return held_ms <= limits.SLOW_BODY_MS ? held_ms : held_ms - this.waitedIn(held_ms, now_ms)
+    return held_ms - this.waitedIn(held_ms, now_ms)
   }
 
   #read(): number {

@@ -96,8 +96,12 @@ export class Commit {
     this.#messages.flip(message, version)
     // From here on the publish stands: recovery would finish it.
     const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
-    const item = i32[this.#flows.row(flow) + word.appended]!
-    if (queued) this.#queue.put(flow, message, value, queue_ref)
+    let item = 0
+    if (queued) {
+      // Of a queued value alone: publishers from outside write that line all the time, and what a lane publishes inside has no use for it.
+      item = i32[this.#flows.row(flow) + word.appended]!
+      this.#queue.put(flow, message, value, queue_ref)
+    }
     for (let i = 0; i < foreign.length; i++) {
       if (this.#reservations.isReserved(foreign[i]!)) this.enqueue(foreign[i]!, message, version, value, queue_ref)
     }

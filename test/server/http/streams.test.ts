@@ -203,7 +203,7 @@ describe('an upload', () => {
       return ok('enough')
     }
     const client = await RawClient.open(served.port)
-    client.write(put(8 * MIB)).write(Buffer.alloc(8 * MIB))
+    client.write(put(BOUND)).write(Buffer.alloc(BOUND))
     await standsStill(() => client.unsent)
     assert.ok(client.unsent > 0)
     gate.resolve()
