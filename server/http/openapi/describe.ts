@@ -141,7 +141,7 @@ function responsesOf(route: Route, nouns: Nouns): Json {
 
 /** Every code that a route can answer with: its own, and those that come from how it is declared. */
 export function refusalsOf(route: Route): ErrorCode[] {
-  const codes = new Set<ErrorCode>(['internal', 'validation', ...route.refuses])
+  const codes = new Set<ErrorCode>(['internal', 'validation', 'url_too_long', ...route.refuses])
   if (route.who !== 'nobody') for (const code of ['unauthenticated', 'token_expired'] as const) codes.add(code)
   if (route.who !== 'nobody') codes.add('forbidden')
   for (const { missing } of Object.values(route.params)) if (missing !== null) codes.add(missing)

@@ -10,8 +10,8 @@ import { type TestContext, test } from 'node:test'
 import { seed } from '../../kit/random.ts'
 import { directoryFor, Spawned } from '../../kit/spawned.ts'
 
-/** Examples, the edges of each schema, what fuzzing makes up, and requests that go on with what others answered. */
-const PHASES = 'examples,coverage,fuzzing,stateful'
+/** Examples and the edges of each schema. What fuzzing makes up differs from run to run, so it is for a person: see CONTRIBUTING.md. */
+const PHASES = 'examples,coverage'
 /** Signing out would end the token that all requests go by. */
 const NOT_ASKED = ['/logout']
 const EXAMPLES = 10
