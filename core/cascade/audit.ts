@@ -14,7 +14,8 @@ import { JOURNAL, JOURNAL_HEADER, JOURNAL_RECORD, journalOffset } from '../memor
 import { MESSAGE_ROW, VALUE_SLOT } from '../memory/messages.ts'
 import type { Memory } from '../memory/region.ts'
 import { FLOW_ROW, FlowTable } from './flows.ts'
-import { IngressQueue, QUEUE_ITEM } from './queue/queue.ts'
+import { QUEUE_ITEM } from './queue/item.ts'
+import { IngressQueue } from './queue/queue.ts'
 import { ReadySet } from './queue/ready.ts'
 
 export interface Audit {

@@ -3,7 +3,7 @@ import type { Flow } from './flow.ts'
 import type { Host, Ingress } from './host.ts'
 import type { OpenWaves } from './open-waves.ts'
 import { asTaken, bytesOf } from './plan-run.ts'
-import { GROUP, type TakenItem } from './queue/queue.ts'
+import { GROUP, type TakenItem } from './queue/item.ts'
 import { Cascade, type Wave } from './wave.ts'
 
 /** Begins cascades: each method answers the first wave, ready to run. */

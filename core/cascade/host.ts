@@ -6,7 +6,7 @@ import type { Mailbox } from './mailbox.ts'
 import type { PlanRun, Values } from './plan-run.ts'
 import type { Emission } from './publish/emission.ts'
 import type { Bounds } from './queue/bounds.ts'
-import type { TakenItem } from './queue/queue.ts'
+import type { TakenItem } from './queue/item.ts'
 import type { Execution, Failure, Seat } from './seat.ts'
 import type { BrokenLoop, Cascade } from './wave.ts'
 

@@ -1,7 +1,7 @@
 import { FlowRun } from '../../core/cascade/flow-run.ts'
 import type { Ingress } from '../../core/cascade/host.ts'
 import type { Mailbox } from '../../core/cascade/mailbox.ts'
-import { newItem } from '../../core/cascade/queue/queue.ts'
+import { newItem } from '../../core/cascade/queue/item.ts'
 import type { Execution, Failure } from '../../core/cascade/seat.ts'
 import { askedBy, type FlavorLookUp } from '../../core/flow/resources.ts'
 import type { Sha256 } from '../../core/runs/fingerprint.ts'

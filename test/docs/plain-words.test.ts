@@ -3,11 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Command } from 'commander'
-import { Interrupts } from '../../clients/cli/interrupts.ts'
-import { Output } from '../../clients/cli/output/output.ts'
-import { createProgram } from '../../clients/cli/program.ts'
 import { errorTable } from '../../protocol/errors.ts'
 import { clientVariables, settings } from '../../protocol/settings.ts'
+import { silentProgram } from '../kit/silent-program.ts'
 import { ROOT } from '../kit/sources.ts'
 
 /** Words of a sentence in help and errors: a longer one has to be read twice. */
@@ -31,15 +29,7 @@ const RIDDLES: readonly (readonly [riddle: RegExp, say: string])[] = [
   [/\bwhat runs (goes on|in it)\b/i, 'running executions'],
 ]
 
-const sink = { write: () => true }
-const program = createProgram({
-  argv: [],
-  output: new Output(sink, sink, {}),
-  environment: {},
-  cwd: ROOT,
-  stdin: process.stdin,
-  interrupts: new Interrupts(),
-})
+const program = silentProgram()
 
 /** Each text of help with the command that prints it. */
 function helpTexts(command: Command, path = 'svc'): [place: string, text: string][] {

@@ -6,7 +6,7 @@ import { ITEM_RECORD_BYTES, JOURNAL_HEADER, type JournalWriter, journalOffset } 
 import type { MessageTable } from '../../memory/messages.ts'
 import { slotOf } from '../../memory/threads.ts'
 import type { FlowTable } from '../flows.ts'
-import { GROUP } from '../queue/queue.ts'
+import { GROUP } from '../queue/item.ts'
 import type { ReadySet } from '../queue/ready.ts'
 import { CLOCKS_DIFFER_US, Commit, RECORD } from './commit.ts'
 import type { Emission } from './emission.ts'

@@ -1,4 +1,4 @@
-import { GROUP } from '../../../core/cascade/queue/queue.ts'
+import { GROUP } from '../../../core/cascade/queue/item.ts'
 import type { ReadValue } from '../../../core/memory/messages.ts'
 import { limits } from '../../../protocol/limits.ts'
 import { newEncoded } from '../../../protocol/values/codec.ts'

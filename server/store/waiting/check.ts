@@ -1,4 +1,4 @@
-import { GROUP } from '../../../core/cascade/queue/queue.ts'
+import { GROUP } from '../../../core/cascade/queue/item.ts'
 import { limits } from '../../../protocol/limits.ts'
 import type { Connection } from '../file/database.ts'
 import { UnreadableRow } from '../file/unreadable.ts'

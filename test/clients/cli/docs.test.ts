@@ -3,25 +3,15 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import type { Command } from 'commander'
-import { Interrupts } from '../../../clients/cli/interrupts.ts'
-import { Output } from '../../../clients/cli/output/output.ts'
-import { createProgram } from '../../../clients/cli/program.ts'
 import { clientVariables, EXIT, settings } from '../../../protocol/settings.ts'
+import { silentProgram } from '../../kit/silent-program.ts'
 import { filesUnder, ROOT } from '../../kit/sources.ts'
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 const commandLine = read('docs/command-line.md')
 const installation = read('docs/installation.md')
 
-const sink = { write: () => true }
-const program = createProgram({
-  argv: [],
-  output: new Output(sink, sink, {}),
-  environment: {},
-  cwd: ROOT,
-  stdin: process.stdin,
-  interrupts: new Interrupts(),
-})
+const program = silentProgram()
 
 /** The commands that do something, as the page writes them: `flows get <name>`. */
 function leaves(command: Command, path: string[] = []): [usage: string, command: Command][] {

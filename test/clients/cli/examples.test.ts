@@ -2,22 +2,8 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { describe, test } from 'node:test'
 import type { Command } from 'commander'
-import { Interrupts } from '../../../clients/cli/interrupts.ts'
-import { Output } from '../../../clients/cli/output/output.ts'
-import { createProgram } from '../../../clients/cli/program.ts'
-import { ROOT } from '../../kit/sources.ts'
+import { silentProgram } from '../../kit/silent-program.ts'
 import { directoryFor } from '../../kit/spawned.ts'
-
-const sink = { write: () => true }
-const newProgram = () =>
-  createProgram({
-    argv: [],
-    output: new Output(sink, sink, {}),
-    environment: {},
-    cwd: ROOT,
-    stdin: process.stdin,
-    interrupts: new Interrupts(),
-  })
 
 const leaves = (command: Command): Command[] =>
   command.commands.flatMap(each => (each.commands.length > 0 ? leaves(each) : [each]))
@@ -52,14 +38,14 @@ cat words`,
 }
 
 describe('the examples in the help', () => {
-  for (const command of leaves(newProgram())) {
+  for (const command of leaves(silentProgram())) {
     const path = pathOf(command)
     test(`of svc ${path} are understood as they stand`, async t => {
       const examples = examplesOf(command)
       assert.ok(examples.length > 0, 'it has one')
       for (const line of examples) {
         const argv = wordsOf(line, directoryFor(t))
-        const program = newProgram()
+        const program = silentProgram()
         let ran = ''
         for (const leaf of leaves(program)) {
           leaf.action(() => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { auditMemory } from '../../../../core/cascade/audit.ts'
-import { GROUP } from '../../../../core/cascade/queue/queue.ts'
+import { GROUP } from '../../../../core/cascade/queue/item.ts'
 import { recoverThread } from '../../../../core/cascade/recover.ts'
 import type { Memory } from '../../../../core/memory/region.ts'
 import { SLOT, ThreadTable } from '../../../../core/memory/threads.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { parentPort, workerData } from 'node:worker_threads'
 import { flowsOf } from '../../../../core/cascade/publish/together.ts'
-import { GROUP } from '../../../../core/cascade/queue/queue.ts'
+import { GROUP } from '../../../../core/cascade/queue/item.ts'
 import { SHARED_SET, setOf } from '../../../../core/cascade/queue/ready.ts'
 import { KIND } from '../../../../core/memory/encoded.ts'
 import { attachMemory } from '../../../../core/memory/region.ts'

@@ -64,13 +64,18 @@ test('an item that ran in two engines when they died has crashed them, on whiche
   assert.equal(file.hasCrashed('g', 'f.x', 7), false)
 })
 
+/** The engine after one that died while two lanes ran an item each: 7 and 8. */
+function afterDeath(data_dir: string): ReturnType<typeof start> {
+  start(data_dir, 7, 8)
+  const died = start(data_dir, 7, 8)
+  died.lane(0).runs(run, cascade(0, 7))
+  died.lane(1).runs(run, cascade(1, 8))
+  return start(data_dir, 7, 8)
+}
+
 test('suspects run one at a time, and only the one that runs when the engine dies again has crashed two', t => {
   const data_dir = directoryFor(t)
-  start(data_dir, 7, 8)
-  const second = start(data_dir, 7, 8)
-  second.lane(0).runs(run, cascade(0, 7))
-  second.lane(1).runs(run, cascade(1, 8))
-  const third = start(data_dir, 7, 8)
+  const third = afterDeath(data_dir)
   const [one, other] = [cascade(0, 7), cascade(1, 8)]
   const first = third.lane(0)
   first.runs(run, one)
@@ -90,11 +95,7 @@ test('suspects run one at a time, and only the one that runs when the engine die
 
 test('a suspect that never ends, or whose lane died, holds up the others for a while only', t => {
   const data_dir = directoryFor(t)
-  start(data_dir, 7, 8)
-  const second = start(data_dir, 7, 8)
-  second.lane(0).runs(run, cascade(0, 7))
-  second.lane(1).runs(run, cascade(1, 8))
-  const third = start(data_dir, 7, 8)
+  const third = afterDeath(data_dir)
   third.lane(0).runs(run, cascade(0, 7))
   third.lane(1).runs(run, cascade(1, 8))
   assert.equal(start(data_dir, 7, 8).file.hasCrashed('f', 'f.x', 8), true)

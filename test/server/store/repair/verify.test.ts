@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { GROUP } from '../../../../core/cascade/queue/queue.ts'
+import { GROUP } from '../../../../core/cascade/queue/item.ts'
 import { KIND } from '../../../../protocol/values/encoded.ts'
 import { verify } from '../../../../server/store/repair/verify.ts'
 import { WaitingEncoder } from '../../../../server/store/waiting/blob.ts'

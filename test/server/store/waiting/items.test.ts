@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { GROUP } from '../../../../core/cascade/queue/queue.ts'
+import { GROUP } from '../../../../core/cascade/queue/item.ts'
 import { asEarlier, EARLIER } from '../../../../server/store/cascades/earlier.ts'
 import { decodeWaiting, WaitingEncoder } from '../../../../server/store/waiting/blob.ts'
 import { type WaitingItem, WaitingItems } from '../../../../server/store/waiting/items.ts'
