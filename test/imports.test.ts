@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { describe, test } from 'node:test'
-import { type Imported, importedBy } from './kit/imported.ts'
+import { type Imported, importedBy, runtimeImports } from './kit/imported.ts'
 import { filesUnder, ROOT } from './kit/sources.ts'
 
 /** Which of our folders a folder may import from, besides itself. */
@@ -192,6 +192,39 @@ describe('the rooms of server', () => {
     )
     assert.deepEqual(mutual, [])
   })
+})
+
+/** Threads and processes that hold nothing against a schema. The timer does: the settings of injects. */
+const WITHOUT_SCHEMAS = [
+  'server/store/front/reader.ts',
+  'server/store/writer/thread.ts',
+  'server/artifacts/thread.ts',
+  'threads/lane/lane.ts',
+  'threads/calls/call-slot.ts',
+  'threads/calls/worker-program.ts',
+  'threads/calls/worker-thread.ts',
+  'threads/nodes/source-worker.ts',
+]
+
+/** By file, the file that loads it, from an entry on: types are gone. */
+function loadedBy(entry: string): Map<string, string> {
+  const by = new Map([[entry, entry]])
+  const names = ({ from, dynamic }: Imported, file: string): string | null =>
+    dynamic ? null : from.startsWith('.') ? relative(ROOT, join(ROOT, dirname(file), from)) : from
+  for (const file of by.keys()) {
+    if (!file.endsWith('.ts')) continue
+    for (const imported of runtimeImports(readFileSync(join(ROOT, file), 'utf8'))) {
+      const target = names(imported, file)
+      if (target !== null && !by.has(target)) by.set(target, file)
+    }
+  }
+  return by
+}
+
+describe('typebox takes 0.2 s of a start and is not loaded by', () => {
+  for (const entry of WITHOUT_SCHEMAS) {
+    test(entry, () => assert.equal(loadedBy(entry).get('typebox'), undefined))
+  }
 })
 
 test('no files import each other in a circle, types included, beyond the circles that are known', () => {

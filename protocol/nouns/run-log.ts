@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox'
+import { type LogLevel as Level, LOG_LEVELS } from './log-level.ts'
 
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
-export type LogLevel = (typeof LOG_LEVELS)[number]
-export const LogLevel = Type.Unsafe<LogLevel>(Type.Union(LOG_LEVELS.map(word => Type.Literal(word))))
+export const LogLevel = Type.Unsafe<Level>(Type.Union(LOG_LEVELS.map(word => Type.Literal(word))))
+export type LogLevel = Level
 
 export const RunLogLine = Type.Object({
   seq: Type.Integer({ minimum: 1, description: 'The number of the line in the log of the run, from 1.' }),

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { limits } from '../limits.ts'
 import { NAME_PATTERN } from '../names.ts'
+import { RUN_STATUSES, type RunStatus as Status } from './run-status.ts'
 import { Timestamp } from './timestamp.ts'
 
 /** A batch run: one execution of a flow against inputs, and what is recorded of it. */
@@ -10,11 +11,8 @@ const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =
 const Name = Type.String({ pattern: NAME_PATTERN })
 export const RunId = Type.String({ pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$' })
 
-export const RUN_STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const
-export const RunStatus = Type.Unsafe<RunStatus>(Type.Union(RUN_STATUSES.map(status => Type.Literal(status))))
-export type RunStatus = (typeof RUN_STATUSES)[number]
-/** `queued` and `running` are live; the others are final. */
-export const isLive = (status: RunStatus): boolean => status === 'queued' || status === 'running'
+export const RunStatus = Type.Unsafe<Status>(Type.Union(RUN_STATUSES.map(status => Type.Literal(status))))
+export type RunStatus = Status
 
 export const RUN_NODE_STATUSES = [
   'pending',

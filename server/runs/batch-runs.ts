@@ -7,18 +7,18 @@ import { limits } from '../../protocol/limits.ts'
 import type { EngineEvent, EventType } from '../../protocol/nouns/event.ts'
 import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
-import {
-  type ChangeRun,
-  type CreateRun,
-  isLive,
-  type MetricSeriesList,
-  type Run,
-  type RunCounts,
-  type RunNode,
-  type RunNodeWhy,
-  type Runnable,
-  type RunSummary,
+import type {
+  ChangeRun,
+  CreateRun,
+  MetricSeriesList,
+  Run,
+  RunCounts,
+  RunNode,
+  RunNodeWhy,
+  Runnable,
+  RunSummary,
 } from '../../protocol/nouns/run.ts'
+import { isLive } from '../../protocol/nouns/run-status.ts'
 import { formatTime } from '../../protocol/time.ts'
 import { keyText } from '../../protocol/values/canonical-json.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'

@@ -12,8 +12,12 @@ export interface Imported {
  * are made plain imports before. An `import(...)` of anything but a literal names nothing that could be checked.
  */
 export function importedBy(source: string): Imported[] {
-  const plain = source.replace(/^(import|export) type (?=[\w*{])(?!\w+\s*(<|=[^>]))/gm, '$1 ')
-  const stripped = stripHere(plain)
+  return runtimeImports(source.replace(/^(import|export) type (?=[\w*{])(?!\w+\s*(<|=[^>]))/gm, '$1 '))
+}
+
+/** The same without type imports: what loads when it does. */
+export function runtimeImports(source: string): Imported[] {
+  const stripped = stripHere(source)
   if (!('code' in stripped)) throw new SyntaxError(`line ${stripped.line}: ${stripped.text}`)
   const program = parse(stripped.code, { ecmaVersion: 'latest', sourceType: 'module' })
   const found: Imported[] = []

@@ -2,17 +2,17 @@ import { hash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { ServiceError } from '../../protocol/errors.ts'
 import type { List } from '../../protocol/nouns/list.ts'
-import {
-  type ChangeRun,
-  type CreateRun,
-  isLive,
-  type MetricSeriesList,
-  type Run,
-  type RunNode,
-  type RunNodeWhy,
-  type Runnable,
-  type RunSummary,
+import type {
+  ChangeRun,
+  CreateRun,
+  MetricSeriesList,
+  Run,
+  RunNode,
+  RunNodeWhy,
+  Runnable,
+  RunSummary,
 } from '../../protocol/nouns/run.ts'
+import { isLive } from '../../protocol/nouns/run-status.ts'
 import { keyText } from '../../protocol/values/canonical-json.ts'
 import { PageRoom, pageOf } from '../../server/list-page.ts'
 import type { CreatedBatchRun, Runs, RunsPage } from '../../server/runs/batch-runs.ts'

@@ -1,5 +1,6 @@
 import { limits } from '../../../protocol/limits.ts'
-import { type ExportRunColumn, isLive, type RunError, type RunStatus } from '../../../protocol/nouns/run.ts'
+import type { ExportRunColumn, RunError } from '../../../protocol/nouns/run.ts'
+import { isLive, type RunStatus } from '../../../protocol/nouns/run-status.ts'
 import { formatTime } from '../../../protocol/time.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import type { ExportRunsRequest } from '../front/runs.ts'

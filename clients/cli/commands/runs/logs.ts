@@ -1,12 +1,10 @@
 import { type Command, Option } from 'commander'
+import { LOG_LEVELS } from '../../../../protocol/nouns/log-level.ts'
 import type { LogLevel, RunLogLine } from '../../../../protocol/nouns/run-log.ts'
 import { type Context, connect } from '../../context.ts'
 import { wholeOf } from '../../counts.ts'
 import type { Output } from '../../output/output.ts'
 import { printable } from '../../output/text.ts'
-
-/** As protocol/nouns/run-log.ts has them, which is not loaded for it. */
-const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 
 interface LogsOptions {
   readonly follow?: boolean
@@ -24,7 +22,7 @@ export function addRunsLogs(runs: Command, context: Context): void {
     .option('--follow', 'then print new lines until the run has ended')
     .option('--after <seq>', 'only lines after this number', wholeOf('--after'))
     .option('--node <node>', 'only lines of this node')
-    .addOption(new Option('--level <level>', 'only lines of this level or a more severe one').choices(LEVELS))
+    .addOption(new Option('--level <level>', 'only lines of this level or a more severe one').choices(LOG_LEVELS))
     .option('--json', 'print one JSON document per line')
     .action(async (text: string, options: LogsOptions, command: Command) => {
       const client = connect(context, command)

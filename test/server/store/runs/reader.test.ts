@@ -70,9 +70,9 @@ test('runs are found by the beginning of their id or of its last group, by index
   assert.deepEqual(await found('%'), [])
 })
 
-/** What SQLite does for each statement that is run from now on. */
-function watchPlans(db: Connection): string[] {
-  const plans: string[] = []
+/** What SQLite does for each statement that is run from now on, and what it is given. */
+function watchPlans(db: Connection): { steps: string[]; values: unknown[] }[] {
+  const plans: { steps: string[]; values: unknown[] }[] = []
   const prepare = db.prepare.bind(db)
   db.prepare = ((sql: string) => {
     const statement = prepare(sql)
@@ -80,7 +80,8 @@ function watchPlans(db: Connection): string[] {
     for (const method of ['all', 'get'] as const) {
       const run = statement[method].bind(statement)
       statement[method] = ((...values: unknown[]) => {
-        for (const { detail } of explained.all(...values) as { detail: string }[]) plans.push(detail)
+        const steps = (explained.all(...values) as { detail: string }[]).map(({ detail }) => detail)
+        plans.push({ steps, values })
         return run(...values)
       }) as never
     }
@@ -108,15 +109,18 @@ test('a page of runs is read off an index, and what is not counted as it changes
           const selection: RunSelection = { flow, status, group, since, before }
           plans.length = 0
           selected.page(selection, 50, 0)
-          const paging = plans.splice(0).filter(plan => / r /.test(plan))
+          const stepsOf = () => plans.splice(0).flatMap(({ steps }) => steps)
+          const paging = stepsOf().filter(step => / r /.test(step))
           selected.count(selection)
-          const counting = plans.filter(plan => /^(SCAN|SEARCH) (r|run_counts) /.test(plan))
-          const told = `${JSON.stringify(selection)}: ${[...paging, '|', ...plans].join('; ')}`
-          // Those that joined the group are found by its own index and read by their rows.
-          assert.equal(paging.length, group === null ? 2 : 3, told)
+          const steps = stepsOf()
+          const counting = steps.filter(step => /^(SCAN|SEARCH) (r|run_counts) /.test(step))
+          const told = `${JSON.stringify(selection)}: ${[...paging, '|', ...steps].join('; ')}`
+          // Those that joined the group are found by its own index, and their rows are read for flow and status alone.
+          const joined = group === null || (flow === null && status === null) ? 0 : 1
+          assert.equal(paging.length, 2 + joined, told)
           assert.match(paging.join(), /r USING COVERING INDEX runs_/, told)
           assert.match(paging.join(), /SEARCH r USING INTEGER PRIMARY KEY/, told)
-          assert.equal(counting.length, group === null ? 1 : 2, told)
+          assert.equal(counting.length, 1 + joined, told)
           if (group !== null) assert.match(told, /SEARCH g USING PRIMARY KEY \(grouped=\?/, told)
           const isKept = group === null && since === null
           assert.match(
@@ -229,5 +233,48 @@ test('events that happened in a run are found by it', async t => {
   assert.deepEqual(
     (await store.events(nobody)).items.map(({ run }) => run),
     ['r1', null, 'r2', 'r1'],
+  )
+})
+
+test('runs are found by the rarest of their tags, or by their flow where it has fewer; rows are read for flow and status alone', async t => {
+  const data_dir = temporaryDirectory(t)
+  const { store } = await startStore(t, data_dir)
+  for (const flow of ['boiler', 'kettle']) await store.saveFlow(saving(flow))
+  for (const [flow, ...tags] of [
+    ['boiler', 'common'],
+    ['boiler', 'common', 'rare'],
+    ['kettle', 'common', 'rare'],
+    ['boiler', 'common'],
+    ['boiler'],
+  ] as const)
+    await created(store.runs, newRun(flow, { tags: [...tags] }))
+  const db = openReader(databaseFile(data_dir))
+  t.after(() => db.close())
+  const plans = watchPlans(db)
+  const selected = new RunSelections(db)
+  const count = (more: Partial<RunSelection>): { runs: number; first: unknown; told: string } => {
+    const selection = { ...everyRun, ...more }
+    const runs = selected.count(selection)
+    const { steps, values } = plans.splice(0).at(-1)!
+    assert.equal(selected.page(selection, 50, 0).length, runs)
+    return { runs, first: values[0], told: steps.join('; ') }
+  }
+  const one = count({ tags: ['common'] })
+  assert.equal(one.runs, 4)
+  assert.match(one.told, /SEARCH t USING PRIMARY KEY \(tag=\?\)/)
+  assert.doesNotMatch(one.told, / r /)
+  assert.match(count({ tags: ['common'], since: 1 }).told, /SEARCH t USING PRIMARY KEY \(tag=\? AND created_at>\?\)/)
+  for (const tags of [
+    ['rare', 'common'],
+    ['common', 'rare'],
+  ])
+    assert.deepEqual([count({ tags }).runs, count({ tags }).first], [2, 'rare'])
+  const both = count({ tags: ['common'], flow: 'kettle' })
+  assert.equal(both.runs, 1)
+  assert.match(both.told, /SEARCH r USING COVERING INDEX runs_of_flow /)
+  assert.doesNotMatch(both.told, /SEARCH t /)
+  assert.match(
+    count({ tags: ['rare'], flow: 'boiler' }).told,
+    /SEARCH t USING PRIMARY KEY.*SEARCH r USING INTEGER PRIMARY/,
   )
 })
