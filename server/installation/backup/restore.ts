@@ -1,4 +1,5 @@
 import {
+  chownSync,
   closeSync,
   existsSync,
   fsyncSync,
@@ -7,6 +8,7 @@ import {
   renameSync,
   rmdirSync,
   rmSync,
+  statSync,
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -34,8 +36,10 @@ export function restore(data_dir: string, file: string): Omit<BackedUp, 'file'> 
       throw new ServiceError('bad_backup', `${file} cannot be used: the database in it is damaged (${damage}).`)
     // Beside a database with users the engine makes no key of its own: a lost key would go unnoticed.
     const key = join(data_dir, KEY_FILE)
-    if (!existsSync(key)) made.note(key)
+    const hasKey = existsSync(key)
+    if (!hasKey) made.note(key)
     readOrMakeKey(key)
+    if (!hasKey) giveToOwner(key)
     renameSync(part, database)
     syncFolder(data_dir)
     return found
@@ -43,6 +47,16 @@ export function restore(data_dir: string, file: string): Omit<BackedUp, 'file'> 
     made.undo()
     throw refused('restore_failed', error)
   }
+}
+
+/**
+ * What root makes belongs to the owner of the folder around it. Otherwise an engine that runs as a user of its own could not open what
+ * root has restored for it.
+ */
+function giveToOwner(path: string): void {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(dirname(path))
+  chownSync(path, uid, gid)
 }
 
 /** Files and folders that were not there before, so that they can be taken away again. */
@@ -54,6 +68,7 @@ class Made {
     if (existsSync(path)) return
     this.folder(dirname(path))
     mkdirSync(path, { mode: 0o700 })
+    giveToOwner(path)
     this.#folders.push(path)
   }
 
@@ -67,6 +82,7 @@ class Made {
     const part = `${path}.part`
     const fd = openSync(part, 'w', 0o600)
     this.note(part)
+    giveToOwner(part)
     return {
       piece: bytes => {
         try {

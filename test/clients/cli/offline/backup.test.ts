@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
@@ -79,6 +79,25 @@ test('a restore writes over nothing', async t => {
   const file = join(directoryFor(t), 'engine.tar')
   await backup(data_dir, file)
   assert.throws(() => restore(data_dir, file), { code: 'bad_installation' })
+})
+
+test('what root restores belongs to the owner of the directory', async t => {
+  if (process.getuid?.() !== 0) return t.skip('needs root, which can give files to another user')
+  const { data_dir } = await running(t)
+  const file = join(directoryFor(t), 'engine.tar')
+  await backup(data_dir, file)
+  const target = directoryFor(t)
+  chownSync(target, 1234, 1235)
+  restore(target, file)
+  const owners = readdirSync(target, { recursive: true, encoding: 'utf8' }).map(name => {
+    const { uid, gid } = statSync(join(target, name))
+    return [name, uid, gid]
+  })
+  assert.ok(owners.length > 4, 'database, key, folders of artifacts, an artifact')
+  assert.deepEqual(
+    owners,
+    owners.map(([name]) => [name, 1234, 1235]),
+  )
 })
 
 test('a damaged backup is refused wherever the damage is, and leaves nothing behind', async t => {
