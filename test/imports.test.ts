@@ -194,8 +194,10 @@ describe('the rooms of server', () => {
   })
 })
 
-/** Threads and processes that hold nothing against a schema. The timer does: the settings of injects. */
+/** Threads and processes that hold nothing against a schema. */
 const WITHOUT_SCHEMAS = [
+  'clients/cli/program.ts',
+  'clients/cli/start/supervisor.ts',
   'server/store/front/reader.ts',
   'server/store/writer/thread.ts',
   'server/artifacts/thread.ts',
@@ -204,6 +206,7 @@ const WITHOUT_SCHEMAS = [
   'threads/calls/worker-program.ts',
   'threads/calls/worker-thread.ts',
   'threads/nodes/source-worker.ts',
+  'threads/timer/timer.ts',
 ]
 
 /** By file, the file that loads it, from an entry on: types are gone. */

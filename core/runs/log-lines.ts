@@ -1,4 +1,4 @@
-import { LOG_LEVELS, type LogLevel } from '../../protocol/nouns/log-level.ts'
+import { LOG_LEVELS, type LogLevel } from '../../protocol/words/log-level.ts'
 
 /**
  * Lines of a run's log as texts, which cross threads and are stored at the price of a copy:

@@ -1,10 +1,8 @@
 import Type, { type Static } from 'typebox'
 import { limits } from '../limits.ts'
+import { RIGHTS } from '../words/token-rights.ts'
 import { Timestamp } from './timestamp.ts'
 
-/** What a lasting token may do. `metrics`: `GET /metrics`, and nothing else that wants a token. */
-export const RIGHTS = ['metrics'] as const
-export type Right = (typeof RIGHTS)[number]
 const Rights = Type.Array(Type.Enum([...RIGHTS]), {
   minItems: 1,
   maxItems: RIGHTS.length,

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { type LogLevel as Level, LOG_LEVELS } from './log-level.ts'
+import { type LogLevel as Level, LOG_LEVELS } from '../words/log-level.ts'
 
 export const LogLevel = Type.Unsafe<Level>(Type.Union(LOG_LEVELS.map(word => Type.Literal(word))))
 export type LogLevel = Level

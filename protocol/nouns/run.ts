@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { limits } from '../limits.ts'
 import { NAME_PATTERN } from '../names.ts'
-import { RUN_STATUSES, type RunStatus as Status } from './run-status.ts'
+import { RUN_STATUSES, type RunStatus as Status } from '../words/run-status.ts'
 import { Timestamp } from './timestamp.ts'
 
 /** A batch run: one execution of a flow against inputs, and what is recorded of it. */
@@ -281,10 +281,6 @@ export const RunNodeWhy = Type.Object({
   }),
 })
 export type RunNodeWhy = Static<typeof RunNodeWhy>
-
-/** Columns of a runs export that are there when they are asked for. */
-export const EXPORT_RUN_COLUMNS = ['seed', 'group', 'groups', 'tags', 'note', 'created_at', 'error'] as const
-export type ExportRunColumn = (typeof EXPORT_RUN_COLUMNS)[number]
 
 /** How many runs there are, over all pages and filters. */
 export const RunCounts = Type.Record(

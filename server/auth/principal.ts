@@ -1,4 +1,4 @@
-import type { Right } from '../../protocol/nouns/lasting-token.ts'
+import type { Right } from '../../protocol/words/token-rights.ts'
 
 /** Who makes a request: a user that signed in. Panels and agents add their own kinds here. */
 export interface Principal {

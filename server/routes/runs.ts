@@ -8,8 +8,6 @@ import { FlowName } from '../../protocol/nouns/flow.ts'
 import {
   ChangeRun,
   CreateRun,
-  EXPORT_RUN_COLUMNS,
-  type ExportRunColumn,
   MetricSeriesList,
   Run,
   RunCounts,
@@ -20,6 +18,7 @@ import {
   RunSummary,
   RunTag,
 } from '../../protocol/nouns/run.ts'
+import { EXPORT_RUN_COLUMNS, type ExportRunColumn } from '../../protocol/words/run-columns.ts'
 import type { Engine } from '../engine.ts'
 import { jsonBytes } from '../http/long-answer.ts'
 import { runId, wholeRun } from '../http/parse/short-ids.ts'

@@ -18,10 +18,10 @@ import type {
   Runnable,
   RunSummary,
 } from '../../protocol/nouns/run.ts'
-import { isLive } from '../../protocol/nouns/run-status.ts'
 import { formatTime } from '../../protocol/time.ts'
 import { keyText } from '../../protocol/values/canonical-json.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
+import { isLive } from '../../protocol/words/run-status.ts'
 import type { RunPlaces } from '../../protocol/worker/resources.ts'
 import type {
   AnsweredRun,

@@ -12,8 +12,9 @@ import {
   OutputPort,
   Resources,
 } from '../../protocol/nouns/flow-document.ts'
+import { nextCron } from '../../threads/nodes/cron.ts'
 import { NODE_TYPES } from '../../threads/nodes/index.ts'
-import { InjectSettings, nextCron } from '../../threads/nodes/inject.ts'
+import { InjectSettings } from '../../threads/nodes/inject.ts'
 import { BODY, code, noWorld, rules } from '../kit/flow-documents.ts'
 
 const read = (page: string): string => readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8')

@@ -1,6 +1,6 @@
 import type { FlowDocument } from '../../protocol/nouns/flow-document.ts'
 import type { CreateRun, Run, RunNode } from '../../protocol/nouns/run.ts'
-import { isLive } from '../../protocol/nouns/run-status.ts'
+import { isLive } from '../../protocol/words/run-status.ts'
 import type { Engine } from '../../server/engine.ts'
 import { eventually } from './live-engine.ts'
 

@@ -12,8 +12,8 @@ import type {
   Runnable,
   RunSummary,
 } from '../../protocol/nouns/run.ts'
-import { isLive } from '../../protocol/nouns/run-status.ts'
 import { keyText } from '../../protocol/values/canonical-json.ts'
+import { isLive } from '../../protocol/words/run-status.ts'
 import { PageRoom, pageOf } from '../../server/list-page.ts'
 import type { CreatedBatchRun, Runs, RunsPage } from '../../server/runs/batch-runs.ts'
 import type { JsonText, RunExport, RunSearch, StoredRun } from '../../server/store/front/runs.ts'

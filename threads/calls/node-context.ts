@@ -1,7 +1,7 @@
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import { LOG_LEVELS } from '../../protocol/nouns/log-level.ts'
 import type { ArtifactReference } from '../../protocol/values/dtype.ts'
+import { LOG_LEVELS } from '../../protocol/words/log-level.ts'
 import type { LogLevel, Note, RunIdentity } from '../lane/messages.ts'
 import type { ArtifactPlace } from './artifact-files.ts'
 import type { ArtifactContent } from './body-artifacts.ts'

@@ -1,4 +1,3 @@
-import { Cron } from 'croner'
 import Type, { type Static } from 'typebox'
 import type { NodeType, Rules } from '../../core/flow/check.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
@@ -6,6 +5,7 @@ import { limits } from '../../protocol/limits.ts'
 import type { NormalNode } from '../../protocol/nouns/flow-document.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
 import { createChecker } from '../../protocol/values/explain.ts'
+import { nextCron } from './cron.ts'
 
 /** The node type `inject`: publishes a fixed value once, at an interval, or by a cron expression. */
 export const InjectSettings = Type.Object(
@@ -94,12 +94,6 @@ const DEFAULTS: Readonly<Record<Dtype, unknown>> = {
   audio: null,
   video: null,
   artifact: null,
-}
-
-/** Milliseconds since 1970 of the next time after `after_ms`; null when there is none. */
-export function nextCron(expression: string, timezone: string, after_ms: number): number | null {
-  const next = new Cron(expression, { timezone, paused: true }).nextRun(new Date(after_ms))
-  return next === null ? null : next.getTime()
 }
 
 /** What is wrong with the expression, or null. One that never comes (30 February) is wrong too. */

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { ExportRunColumn } from '../../../protocol/nouns/run.ts'
+import type { ExportRunColumn } from '../../../protocol/words/run-columns.ts'
 import { linesOf } from '../text-lines.ts'
 import { type ColumnKind, type ParquetColumn, ParquetFile, type ParquetLibrary } from './parquet-file.ts'
 

@@ -1,4 +1,5 @@
 import type { LogLevel, RunLogLine, RunLogPage } from '../../../protocol/nouns/run-log.ts'
+import { LOG_LEVELS } from '../../../protocol/words/log-level.ts'
 import { ClientError } from '../client-error.ts'
 import type { Address } from '../socket.ts'
 
@@ -75,8 +76,5 @@ export async function* followLog(
   }
 }
 
-/** As protocol/nouns/run-log.ts has them, which is not loaded for it. */
-const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
-
 const isChosen = (line: RunLogLine, { node = line.node, level = 'debug' }: LogSelection): boolean =>
-  line.node === node && LEVELS.indexOf(line.level) >= LEVELS.indexOf(level)
+  line.node === node && LOG_LEVELS.indexOf(line.level) >= LOG_LEVELS.indexOf(level)

@@ -3,7 +3,6 @@ import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type {
   ChangeRun,
   CreateRun,
-  ExportRunColumn,
   Run,
   RunCounts,
   RunNode,
@@ -13,6 +12,7 @@ import type {
   RunSummary,
 } from '../../../protocol/nouns/run.ts'
 import type { RunLogLine, RunLogPage } from '../../../protocol/nouns/run-log.ts'
+import type { ExportRunColumn } from '../../../protocol/words/run-columns.ts'
 import type { Calls } from '../calls.ts'
 import { type Export, type ExportForm, openExport } from '../exports/exports.ts'
 import { type List, readPages } from '../pages.ts'

@@ -2,7 +2,6 @@ import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
 import type { Comparison, RunField, RunOrder } from '../../../core/runs/run-query.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type {
-  ExportRunColumn,
   ResourceAmounts,
   Run,
   RunCause,
@@ -11,6 +10,7 @@ import type {
   RunStatus,
   RunSummary,
 } from '../../../protocol/nouns/run.ts'
+import type { ExportRunColumn } from '../../../protocol/words/run-columns.ts'
 import type { CurveChunk, MetricPoint } from '../runs/metric-chunk.ts'
 import type { LogProgress } from './run-logs.ts'
 

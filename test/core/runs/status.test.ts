@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { isFinalNode, moveNode, moveRun } from '../../../core/runs/status.ts'
 import { RUN_NODE_STATUSES } from '../../../protocol/nouns/run.ts'
-import { isLive, RUN_STATUSES } from '../../../protocol/nouns/run-status.ts'
+import { isLive, RUN_STATUSES } from '../../../protocol/words/run-status.ts'
 
 const movesOf = <Status extends string>(
   statuses: readonly Status[],

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { ServiceError } from '../../../protocol/errors.ts'
 import type { FlowNode } from '../../../protocol/nouns/flow-document.ts'
-import { injectPlan, injectType, nextCron } from '../../../threads/nodes/inject.ts'
+import { nextCron } from '../../../threads/nodes/cron.ts'
+import { injectPlan, injectType } from '../../../threads/nodes/inject.ts'
 import { checked } from '../../kit/flow-documents.ts'
 
 const inject = (settings: object, change: Partial<FlowNode> = {}): FlowNode => ({

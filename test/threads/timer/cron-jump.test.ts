@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { nextCron } from '../../../threads/nodes/inject.ts'
+import { nextCron } from '../../../threads/nodes/cron.ts'
 import { planAfterJump } from '../../../threads/timer/cron-jump.ts'
 
 const at = (time: string): number => Date.parse(`2026-03-10T${time}Z`)

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
-import { type EngineEvent, EVENT_TYPES, type EventType } from '../../../../protocol/nouns/event.ts'
+import type { EngineEvent } from '../../../../protocol/nouns/event.ts'
+import { EVENT_TYPES, type EventType } from '../../../../protocol/words/event-types.ts'
 import { Client, followLive } from '../../../client/client.ts'
 import { type Context, engineOf } from '../../context.ts'
 import { countOf } from '../../counts.ts'

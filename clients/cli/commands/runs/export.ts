@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { EXPORT_RUN_COLUMNS, type ExportRunColumn } from '../../../../protocol/nouns/run.ts'
 import { EXIT } from '../../../../protocol/settings.ts'
+import { EXPORT_RUN_COLUMNS, type ExportRunColumn } from '../../../../protocol/words/run-columns.ts'
 import { ClientError } from '../../../client/client-error.ts'
 import type { Export, ExportForm } from '../../../client/exports/exports.ts'
 import { type Context, connect } from '../../context.ts'

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
-import { LOG_LEVELS } from '../../../../protocol/nouns/log-level.ts'
 import type { LogLevel, RunLogLine } from '../../../../protocol/nouns/run-log.ts'
+import { LOG_LEVELS } from '../../../../protocol/words/log-level.ts'
 import { type Context, connect } from '../../context.ts'
 import { wholeOf } from '../../counts.ts'
 import type { Output } from '../../output/output.ts'

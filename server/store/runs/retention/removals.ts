@@ -1,7 +1,7 @@
 import { ServiceError } from '../../../../protocol/errors.ts'
 import type { EngineEvent } from '../../../../protocol/nouns/event.ts'
-import { isLive, type RunStatus } from '../../../../protocol/nouns/run-status.ts'
 import { formatTime } from '../../../../protocol/time.ts'
+import { isLive, type RunStatus } from '../../../../protocol/words/run-status.ts'
 import type { EventWriter } from '../../catalog/events.ts'
 import type { Connection, Statement } from '../../file/database.ts'
 import type { DiskUse } from '../../file/disk-use.ts'

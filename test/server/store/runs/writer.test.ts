@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { limits } from '../../../../protocol/limits.ts'
-import { isLive, RUN_STATUSES, type RunStatus } from '../../../../protocol/nouns/run-status.ts'
+import { isLive, RUN_STATUSES, type RunStatus } from '../../../../protocol/words/run-status.ts'
 import { randomFrom, seed } from '../../../kit/random.ts'
 import { saving, startStore, temporaryDirectory } from '../../../kit/stored.ts'
 import { claimOf, created, everyRun, finishOf, newRun, nodeRow, progressOf, ranRun } from '../../../kit/stored-runs.ts'
