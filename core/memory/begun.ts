@@ -22,7 +22,7 @@ export const BEGUN_ROW = layout(
     ['before', 'f64', 'row 0: bodies that the thread had run when it began'],
     ['message', 'i32', 'engine-wide index of the message that started it'],
     ['flow', 'i32', 'index of its flow, plus 1; 0: the row is free'],
-    ['executions', 'i32', 'in the other rows: its executions when it last stood still'],
+    ['executions', 'i32', 'in the other rows: its executions when it last had to wait'],
     ['errors', 'i32', 'failed ones among them'],
   ],
   64,

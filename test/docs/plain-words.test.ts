@@ -27,6 +27,13 @@ const RIDDLES: readonly (readonly [riddle: RegExp, say: string])[] = [
   [/\banew\b/i, 'again, or reload'],
   [/\bwhat waits in\b/i, 'the backlog of, or waiting items'],
   [/\bwhat runs (goes on|in it)\b/i, 'running executions'],
+  [/\bst(and|ood)s? still\b/i, 'waits, or is blocked'],
+  [/\bfor ever\b/i, 'without a limit, or never ends'],
+  [/\b(that|which) (is|are) none\b/i, 'malformed, or not a ...'],
+  [/\bcome back to (it|this)\b/i, 'reconsider when ...'],
+  [/\bastray\b/i, 'leaked'],
+  [/\btold apart\b|\btells? apart\b/i, 'distinguished, or distinguishes'],
+  [/\bknown by heart\b/i, 'kept in memory'],
 ]
 
 const program = silentProgram()
@@ -50,9 +57,11 @@ const hints: [place: string, text: string][] = [
 
 const pages = [
   'README.md',
-  ...readdirSync(join(ROOT, 'docs'))
-    .filter(name => name.endsWith('.md'))
-    .map(name => `docs/${name}`),
+  ...['docs', 'docs/decisions', 'docs/shared-memory', 'docs/nodes'].flatMap(folder =>
+    readdirSync(join(ROOT, folder))
+      .filter(name => name.endsWith('.md'))
+      .map(name => `${folder}/${name}`),
+  ),
 ]
 
 test('help, settings and errors have short sentences', () => {

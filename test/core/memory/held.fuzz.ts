@@ -90,5 +90,5 @@ function play(round_seed: number): void {
   for (const { value } of model.values())
     if (typeof value !== 'number' && value.length > limits.SLOT_INLINE_BYTES)
       slabs += SLAB_BYTES.find(bytes => bytes >= value.length + SLAB_ROW.size)!
-  assert.equal(any().arena.used(), slabs, 'a slab is astray')
+  assert.equal(any().arena.used(), slabs, 'a slab is leaked')
 }

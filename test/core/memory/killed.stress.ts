@@ -154,10 +154,10 @@ if (isMainThread) {
       for (const ref of [table.ref(message), table.previousRef(message)]) if (ref !== 0) arena.release(ref)
     })
     t.diagnostic(
-      `${i32[published(memory)]} versions, ${KILLS} kills, ${reads} reads, ${twice} stored twice, ${arena.used()} bytes astray`,
+      `${i32[published(memory)]} versions, ${KILLS} kills, ${reads} reads, ${twice} stored twice, ${arena.used()} bytes leaked`,
     )
     assert.ok(twice <= KILLS)
-    assert.ok(Math.abs(arena.used()) <= 3 * KILLS * LONGEST_SLAB, `${arena.used()} bytes astray`)
+    assert.ok(Math.abs(arena.used()) <= 3 * KILLS * LONGEST_SLAB, `${arena.used()} bytes leaked`)
   })
 } else {
   const { role, sab, slot, owner } = workerData as { role: string; sab: SharedArrayBuffer; slot: number; owner: number }

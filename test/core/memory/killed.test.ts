@@ -31,7 +31,7 @@ const FRONT = ownerWord(1, 1)
 const SLAB = SLAB_BYTES.find(bytes => bytes >= publishKilled.BYTES + 16)!
 const none = { store() {}, front() {} }
 
-test('a publisher killed at any step leaves a whole value, complete records, and at most two slabs astray', async t => {
+test('a publisher killed at any step leaves a whole value, complete records, and at most two slabs leaked', async t => {
   const { OWNER, SLOT, VERSIONS, BYTES, lock, publish } = publishKilled
   const steps = await killAtEachStep(new URL('./publish-killed.scenario.ts', import.meta.url), memory => {
     recoverWord(memory, lock(memory), OWNER)
@@ -69,14 +69,14 @@ test('a publisher killed at any step leaves a whole value, complete records, and
     const arena = new Arena(memory, next)
     const astray = (inUse(memory) - 2 * SLAB) / SLAB
     // the one that it displaced, and the one that it had just retained for the store
-    assert.ok(astray >= 0 && astray <= 2, `${astray} slabs astray`)
+    assert.ok(astray >= 0 && astray <= 2, `${astray} slabs leaked`)
     assert.ok(arena.allocate(BYTES) > 0)
   })
   t.diagnostic(`${steps} steps`)
   assert.ok(steps > 60)
 })
 
-test('an owner of slabs killed at any step leaves no slab handed out twice, and at most one astray', async t => {
+test('an owner of slabs killed at any step leaves no slab handed out twice, and at most one leaked', async t => {
   const { OWNER, FOREIGN, LEDGER, ENTRIES } = arenaKilled
   const steps = await killAtEachStep(new URL('./arena-killed.scenario.ts', import.meta.url), memory => {
     assert.ok(recoverArena(memory, OWNER, FRONT))
@@ -100,7 +100,7 @@ test('an owner of slabs killed at any step leaves no slab handed out twice, and 
       arenas[1]!.release(ref)
     }
     for (const arena of arenas) arena.collect()
-    // what is astray keeps its block, so that the longest run tells
+    // a leaked slab keeps its block, so that the longest run tells
     const most = ENTRIES - 1
     const runs: number[] = []
     for (let ref = arenas[0]!.allocate(60_000); ref !== 0; ref = arenas[0]!.allocate(60_000)) runs.push(ref)
@@ -110,7 +110,7 @@ test('an owner of slabs killed at any step leaves no slab handed out twice, and 
   assert.ok(steps > 60)
 })
 
-test('a lane killed at any step of keeping states leaves each of them whole, and at most one slab astray', async t => {
+test('a lane killed at any step of keeping states leaves each of them whole, and at most one slab leaked', async t => {
   const { OWNER, SLOT, NODES, LENGTHS, stateOf } = statesKilled
   const steps = await killAtEachStep(new URL('./states-killed.scenario.ts', import.meta.url), memory => {
     assert.ok(recoverArena(memory, OWNER, FRONT))
@@ -119,7 +119,7 @@ test('a lane killed at any step of keeping states leaves each of them whole, and
     const [first, second] = NODES.map(node => states.version(node)) as [number, number]
     assert.ok(first === second || first === second + 1, `the states are of turns ${first} and ${second}`)
     for (const node of NODES) assert.deepEqual(states.read(node), stateOf(states.version(node)), 'a torn state')
-    assert.ok(slabsInUse(memory) <= NODES.length + 1, `${slabsInUse(memory) - NODES.length} slabs astray`)
+    assert.ok(slabsInUse(memory) <= NODES.length + 1, `${slabsInUse(memory) - NODES.length} slabs leaked`)
 
     // the next thread in the slot goes on
     const last = LENGTHS.length - 1
@@ -133,7 +133,7 @@ test('a lane killed at any step of keeping states leaves each of them whole, and
   assert.ok(steps > 30)
 })
 
-test('a lane killed at any step of holding values back leaves one whole, or none after a take, and at most one slab astray', async t => {
+test('a lane killed at any step of holding values back leaves one whole, or none after a take, and at most one slab leaked', async t => {
   const { OWNER, SLOT, MESSAGE, DUE_MS, LENGTHS, hold } = heldKilled
   const found = new Set<number>()
   const steps = await killAtEachStep(new URL('./held-killed.scenario.ts', import.meta.url), memory => {
@@ -152,7 +152,7 @@ test('a lane killed at any step of holding values back leaves one whole, or none
     for (const number of [1, 2, 4]) hold(memory, next, number)
     assert.ok(held.take(MESSAGE, out, DUE_MS))
     assert.equal(out.bytes[0], 4)
-    assert.ok(slabsInUse(memory) <= 1, `${slabsInUse(memory)} slabs astray`)
+    assert.ok(slabsInUse(memory) <= 1, `${slabsInUse(memory)} slabs leaked`)
   })
   t.diagnostic(`${steps} steps`)
   assert.deepEqual([...found], [1, 2, 3, 4, 5, 6, 7], 'each value was the newest at some step')

@@ -88,7 +88,7 @@ if (isMainThread) {
     const arena = new Arena(memory, ownerWord(2, 8))
     for (let message = 0; message < MESSAGES; message++)
       for (const ref of [table.ref(message), table.previousRef(message)]) if (ref !== 0) arena.release(ref)
-    assert.equal(arena.used(), 0, 'a slab is astray')
+    assert.equal(arena.used(), 0, 'a slab is leaked')
   })
 } else {
   const { role, sab, slot } = workerData as { role: string; sab: SharedArrayBuffer; slot: number }

@@ -77,6 +77,6 @@ function play(round_seed: number): number {
     assert.equal(any().states.version(node), version)
     used += slabBytes(bytes.length)
   }
-  assert.equal(any().arena.used(), used, 'a slab is astray')
+  assert.equal(any().arena.used(), used, 'a slab is leaked')
   return full
 }

@@ -1,7 +1,7 @@
 /**
  * Lanes own a node in turn, read its state, count on in it and keep it; they are terminated at random moments, the front
  * recovers what they owned and starts the next one in the slot. Forbidden: an owner finds a torn state, one older than an
- * owner before it has kept, or another version than that of its writes; a state is lost; more than one slab astray a death.
+ * owner before it has kept, or another version than that of its writes; a state is lost; more than one slab leaked for each death.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -93,7 +93,7 @@ if (isMainThread) {
       named += SLAB_BYTES.find(bytes => bytes >= lengthOf(version) + 24)!
     }
     const astray = arena.used() - named
-    t.diagnostic(`${i32[turns(memory)]} turns, ${DEATHS} deaths, ${astray} bytes astray`)
+    t.diagnostic(`${i32[turns(memory)]} turns, ${DEATHS} deaths, ${astray} bytes leaked`)
     // the one that was displaced; and the books of the dead slot may be off by one more
     assert.ok(Math.abs(astray) <= 2 * DEATHS * LONGEST_SLAB)
   })

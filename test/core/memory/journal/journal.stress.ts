@@ -163,7 +163,7 @@ if (isMainThread) {
     t.diagnostic(`front: ${shown} shown, ${missed} missed; store slept ${sleeps}; lanes waited ${waits}`)
     assert.equal(shown + missed, RECORDS * LANES.length)
     const arena = new Arena(memory, ownerWord(2, 8))
-    assert.equal(arena.used(), 0, 'a slab is astray')
+    assert.equal(arena.used(), 0, 'a slab is leaked')
   })
 } else {
   const { role, sab, slot } = workerData as { role: string; sab: SharedArrayBuffer; slot: number }
