@@ -110,6 +110,16 @@ const table = {
 
   // nodes and their bodies (kept on the node, not answered)
   node_not_found: { status: 404, title: 'No such node', next: 'GET /flows/{name} shows the nodes.' },
+  group_not_found: {
+    status: 404,
+    title: 'No run is in this group',
+    next: 'Use the name of a group that runs are in; GET /runs lists them with their groups.',
+  },
+  tag_not_found: {
+    status: 404,
+    title: 'No run has this tag',
+    next: 'Use a tag that a run has; GET /runs lists runs with their tags.',
+  },
   metric_not_found: {
     status: 404,
     title: 'No selected run carries this metric',

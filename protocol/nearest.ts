@@ -4,7 +4,7 @@ const DISTANCE_MAX = 3
 /** Of the longer one of both: a name that shares less than this with the other is no slip of the hand. */
 const ALIKE_MIN = 0.5
 /** What a refusal may cost: 500 names of 20 characters take about a millisecond. */
-const CANDIDATES_MAX = 500
+export const CANDIDATES_MAX = 500
 const CHARACTERS_MAX = 64
 
 /** The name that takes the fewest edits (insert, remove, replace, swap of neighbours), or null when none is near. The first of equals. */

@@ -4,14 +4,13 @@ import { placeOf, type RunInput } from './inputs.ts'
 
 /**
  * Spellings that are reserved on every input of a run, as a whole value: `@run:<run id>.<output>` stands for what the result
- * of that run holds, `sha256:<64 hex digits>` for the artifact with that digest.
+ * of that run holds (the id may be short), `sha256:<64 hex digits>` for the artifact with that digest.
  */
 export type Reference =
   | { kind: 'run'; input: string; text: string; run: string; output: string }
   | { kind: 'artifact'; input: string; digest: string }
 
-const RUN =
-  /^@run:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.([A-Za-z_][A-Za-z0-9_-]{0,63}(?:\.[A-Za-z_][A-Za-z0-9_-]{0,63})?)$/
+const RUN = /^@run:([0-9a-f-]{1,36})\.([A-Za-z_][A-Za-z0-9_-]{0,63}(?:\.[A-Za-z_][A-Za-z0-9_-]{0,63})?)$/
 const ARTIFACT = /^sha256:[0-9a-f]{64}$/
 
 /** What stands for something else among the inputs as given. A text that only begins like a run's output is an error: it is reserved. */

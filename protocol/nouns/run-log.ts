@@ -15,6 +15,7 @@ export const RunLogLine = Type.Object({
 export type RunLogLine = Static<typeof RunLogLine>
 
 export const RunLogPage = Type.Object({
+  run: Type.String({ description: 'The whole id of the run.' }),
   items: Type.Array(RunLogLine),
   next_after: Type.Union([Type.Integer(), Type.Null()], {
     description:

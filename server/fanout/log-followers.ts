@@ -109,9 +109,9 @@ export class LogFollowers {
 
   #send(follower: LogFollower, page: RunLogPage): void {
     if (follower.mode === 'over') return
-    const { socket, run } = follower
+    const { socket } = follower
     const isLast = page.next_after === null
-    if (page.items.length > 0 || isLast) socket.send(JSON.stringify({ type: 'log_lines', run, ...page }))
+    if (page.items.length > 0 || isLast) socket.send(JSON.stringify({ type: 'log_lines', ...page }))
     if (isLast) return this.#forget(follower)
     const isMore = follower.again || page.next_after! > follower.after
     follower.after = page.next_after!

@@ -226,6 +226,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       summary: 'Lists the names of the metrics of the selected runs.',
       query: Type.Object({ ...pageQuery, ...selectionQuery }, closed),
       answers: { 200: listOf(Type.String()) },
+      refuses: ['flow_not_found', 'group_not_found', 'tag_not_found'],
       handle: async ({ query }) => {
         const { items, count } = await runs.metricNames(selectionOf(query as Selected))
         return okPage({ items: items.slice(query.offset, query.offset + query.limit), count }, query.offset)
@@ -274,7 +275,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       summary: 'Streams one row per run, metric and step.',
       query: Type.Object({ ...selectionQuery, ...formQuery, name: Type.Optional(MetricName), stride }, closed),
       answers: { 200: { media: Object.values(MEDIA) } },
-      refuses: ['flow_not_found', 'metric_not_found'],
+      refuses: ['flow_not_found', 'group_not_found', 'tag_not_found', 'metric_not_found'],
       handle: async ({ query }) => {
         const { format = 'csv', raw = false } = query as { format?: 'csv' | 'jsonl'; raw?: boolean }
         const pages = await runs.exportMetrics({
@@ -311,7 +312,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
         closed,
       ),
       answers: { 200: { media: Object.values(MEDIA) } },
-      refuses: ['too_large', 'flow_not_found', 'metric_not_found'],
+      refuses: ['too_large', 'flow_not_found', 'group_not_found', 'tag_not_found', 'metric_not_found'],
       handle: async ({ query }) => {
         const { format = 'csv', raw = false } = query as { format?: 'csv' | 'jsonl'; raw?: boolean }
         const metrics = (query.metrics ?? '').split(',').filter(name => name !== '')

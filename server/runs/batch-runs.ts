@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { checkInputs, inputsOf, placeOf, unknownInputs } from '../../core/runs/inputs.ts'
-import { type Reference, referencesIn, replaceReferences } from '../../core/runs/references.ts'
+import { replaceReferences } from '../../core/runs/references.ts'
 import { type ErrorPlace, ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
+import { didYouMean } from '../../protocol/nearest.ts'
 import type { EngineEvent, EventType } from '../../protocol/nouns/event.ts'
 import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
@@ -42,6 +43,7 @@ import type {
 import { shownNode, shownRun } from '../store/front/shown-run.ts'
 import { Slice } from '../watch/slices.ts'
 import type { Coordinator } from './coordinator.ts'
+import { RunReferences } from './run-references.ts'
 import { eventOf, queuedRun } from './run-view.ts'
 import { isDiskRefusal } from './run-writes.ts'
 import { artifactsNamed } from './stage-cache.ts'
@@ -129,12 +131,17 @@ export interface BatchRunsParts {
   tell(event: EngineEvent): void
 }
 
+/** Inputs that a run may have. */
+type Resolved = Pick<NewRun, 'inputs' | 'resolved' | 'inputs_digest'>
+
 /** Batch runs as routes ask for them: everything that a user can get wrong is refused here, before anything is written. */
 export class BatchRuns implements Runs {
   readonly #parts: BatchRunsParts
+  readonly #references: RunReferences
 
   constructor(parts: BatchRunsParts) {
     this.#parts = parts
+    this.#references = new RunReferences(parts.store)
   }
 
   async create(name: string, request: CreateRun, caller: string): Promise<CreatedBatchRun> {
@@ -148,7 +155,7 @@ export class BatchRuns implements Runs {
     const seed = request.seed ?? null
     const groups = request.group === undefined ? [] : [request.group]
     const tags = [...new Set(request.tags)]
-    let digested: { resolved: Record<string, unknown>; inputs_digest: string }
+    let digested: Resolved
     try {
       digested = await this.#resolve(flow, inputs, seed)
     } catch (error) {
@@ -159,7 +166,6 @@ export class BatchRuns implements Runs {
       await slice.rest()
       return { run: await this.#shown(there), replayed: true, mismatch: keyText({ inputs, seed }) !== key }
     }
-    const { resolved, inputs_digest } = digested
     return this.#create({
       id: uuidv7(),
       flow: name,
@@ -176,9 +182,7 @@ export class BatchRuns implements Runs {
       commit: flow.commit,
       origin: flow.origin,
       origin_commit: request.origin_commit ?? null,
-      inputs,
-      resolved,
-      inputs_digest,
+      ...digested,
       retry_of: null,
       attempt: 1,
     })
@@ -216,7 +220,7 @@ export class BatchRuns implements Runs {
     if (isLive(before.status)) throw new ServiceError('run_not_ended', `Run ${id} is ${before.status}.`)
     const flow = this.#parts.flow(before.flow)
     const inputs = await this.#parts.store.inputs(id)
-    const { resolved, inputs_digest } = await this.#resolve(flow, inputs, before.seed)
+    const resolved = await this.#resolve(flow, inputs, before.seed)
     const { run } = await this.#create({
       id: uuidv7(),
       flow: flow.name,
@@ -233,9 +237,7 @@ export class BatchRuns implements Runs {
       commit: flow.commit,
       origin: flow.origin,
       origin_commit: before.origin_commit,
-      inputs,
-      resolved,
-      inputs_digest,
+      ...resolved,
       retry_of: id,
       attempt: before.attempt + 1,
     })
@@ -414,7 +416,7 @@ export class BatchRuns implements Runs {
     return this.#parts.store.exportRuns(request)
   }
 
-  /** Refuses a flow that there never was, and metrics that none of the selected runs carries: an empty answer would hide the slip. */
+  /** Refuses a flow, a group or a tag that there never was, and metrics that none of the selected runs carries: an empty answer would hide the slip. */
   async #named({ flow, group, tags, status, since, before }: RunSelection, metrics: readonly string[]): Promise<void> {
     const selection = { flow, group, ...(tags === undefined ? {} : { tags }), status, since, before }
     if (flow !== null) {
@@ -422,11 +424,22 @@ export class BatchRuns implements Runs {
       // Runs outlive their flow.
       if (count === 0) this.#parts.flow(flow)
     }
+    if (group !== null) await this.#assertNamed('group', group)
+    for (const tag of tags ?? []) await this.#assertNamed('tag', tag)
     if (metrics.length === 0) return
     const names = new Set(await this.#parts.store.metricNames(selection))
     const unknown = metrics.filter(name => !names.has(name))
     if (unknown.length === 0) return
-    throw new ServiceError('metric_not_found', `None of the selected runs carries ${unknown.slice(0, 5).join(', ')}.`)
+    const meant = unknown.length === 1 ? didYouMean(unknown[0]!, names) : ''
+    const told = unknown.slice(0, 5).join(', ')
+    throw new ServiceError('metric_not_found', `None of the selected runs carries ${told}.${meant}`)
+  }
+
+  async #assertNamed(of: 'group' | 'tag', name: string): Promise<void> {
+    const names = await this.#parts.store.namesNear({ of, name })
+    if (names.includes(name)) return
+    const told = of === 'group' ? `No run is in group "${name}".` : `No run has the tag "${name}".`
+    throw new ServiceError(`${of}_not_found`, `${told}${didYouMean(name, names)}`)
   }
 
   async #existing(id: string): Promise<StoredRunHead> {
@@ -438,22 +451,17 @@ export class BatchRuns implements Runs {
   // ---- inputs
 
   /** Inputs of 1 MiB take some ten milliseconds each to check, to digest and to write. */
-  async #resolve(
-    flow: RunnableFlow,
-    given: Readonly<Record<string, unknown>>,
-    seed: number | null,
-  ): Promise<{ resolved: Record<string, unknown>; inputs_digest: string }> {
+  async #resolve(flow: RunnableFlow, asked: Readonly<Record<string, unknown>>, seed: number | null): Promise<Resolved> {
     const slice = new Slice()
     const world = (message: string): Dtype | null => {
       const dot = message.indexOf('.')
       return this.#parts.dtypeOf(message.slice(0, dot), message.slice(dot + 1))
     }
     const inputs = inputsOf(flow.document, world)
-    refuse(flow.name, unknownInputs(inputs, given))
-    const found = referencesIn(given)
-    refuse(flow.name, found.errors)
-    const values = await this.#valuesOf(flow.name, found.references)
-    const replaced = replaceReferences(given, found.references, inputs, reference => values.get(reference.text))
+    refuse(flow.name, unknownInputs(inputs, asked))
+    const { given, references, values, errors: wrong } = await this.#references.in(asked)
+    refuse(flow.name, wrong)
+    const replaced = replaceReferences(given, references, inputs, reference => values.get(reference.text))
     const fits = (value: unknown, dtype: Dtype): string | null => this.#parts.fits(value, dtype)?.text ?? null
     await slice.rest()
     const { resolved, errors } = checkInputs(inputs, replaced, seed, fits)
@@ -463,7 +471,7 @@ export class BatchRuns implements Runs {
     await slice.rest()
     const inputs_digest = sha256(keyText({ inputs: resolved, seed }))
     await slice.rest()
-    return { resolved, inputs_digest }
+    return { inputs: given, resolved, inputs_digest }
   }
 
   /** A run holds the bytes that its inputs name, so they have to be there: given as a digest, in a value, or by another run. */
@@ -475,28 +483,6 @@ export class BatchRuns implements Runs {
       errors.push({ loc: placeOf(name), msg: `names ${absent}, which is not stored; store it with PUT /artifacts` })
     }
     return errors.slice(0, limits.ERROR_PLACES)
-  }
-
-  /** What the results of other runs hold, by the text of the reference. */
-  async #valuesOf(flow: string, references: readonly Reference[]): Promise<Map<string, unknown>> {
-    const values = new Map<string, unknown>()
-    const errors: ErrorPlace[] = []
-    for (const reference of references) {
-      const loc = placeOf(reference.input)
-      if (reference.kind === 'artifact') continue
-      const run = await this.#parts.store.head(reference.run)
-      if (run === null) {
-        errors.push({ loc, msg: `names run ${reference.run}, which there is not` })
-        continue
-      }
-      const { has_result, value } = await this.#parts.store.output(reference.run, reference.output)
-      if (!has_result) errors.push({ loc, msg: `names run ${reference.run}, which is ${run.status}` })
-      else if (value === undefined)
-        errors.push({ loc, msg: `names ${reference.output}, which is not in the result of run ${reference.run}` })
-      else values.set(reference.text, value)
-    }
-    refuse(flow, errors)
-    return values
   }
 }
 

@@ -156,5 +156,6 @@ test('a run without a line has an empty log', async () => {
   const story = new BatchStory(live.engine)
   await story.save('quiet', body('export default ({ x }) => ({ y: x })'))
   const { id } = await story.runs('quiet', { inputs: { x: 1 } })
-  assert.deepEqual(await live.engine.run_logs.page({ ...WHOLE, run: id }), { items: [], next_after: null, dropped: 0 })
+  const empty = { run: id, items: [], next_after: null, dropped: 0 }
+  assert.deepEqual(await live.engine.run_logs.page({ ...WHOLE, run: id }), empty)
 })

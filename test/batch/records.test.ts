@@ -91,6 +91,18 @@ test('an export of a flow or a metric that there is not is refused by its name',
   } as const
   const code = async (change: Promise<{ close(): void }>) => refused(change.then(pages => pages.close()))
   assert.equal(await code(runs.exportRuns({ ...every, flow: 'nothing', metrics: [], columns: [] })), 'flow_not_found')
+  await story.runs('measures', { inputs: { x: 1 }, group: 'night', tags: ['baseline'] })
+  const told = (more: object): Promise<string> =>
+    runs.exportRuns({ ...every, metrics: [], columns: [], ...more }).then(
+      pages => {
+        pages.close()
+        return 'it answered'
+      },
+      error => `${error.code}: ${error.detail}`,
+    )
+  assert.match(await told({ group: 'nigth' }), /^group_not_found: .*"nigth".*Did you mean "night"\?/)
+  assert.match(await told({ tags: ['baseline', 'basline'] }), /^tag_not_found: .*"basline".*Did you mean "baseline"\?/)
+  assert.equal(await told({ group: 'night', tags: ['baseline'], status: 'failed' }), 'it answered', 'both exist')
   const selection = { flow: 'measure', group: null, status: null, since: null, before: null }
   assert.match(
     await runs.metricNames(selection).then(
@@ -99,7 +111,13 @@ test('an export of a flow or a metric that there is not is refused by its name',
     ),
     /^flow_not_found: .*"measure".*Did you mean "measures"\?/,
   )
-  assert.equal(await code(runs.exportMetrics({ ...every, name: 'measures.body.los', stride: 1 })), 'metric_not_found')
+  assert.match(
+    await runs.exportMetrics({ ...every, name: 'measures.body.los', stride: 1 }).then(
+      () => 'it answered',
+      error => `${error.code}: ${error.detail}`,
+    ),
+    /^metric_not_found: .*measures\.body\.los\. Did you mean "measures\.body\.loss"\?/,
+  )
   const metrics = ['measures.body.loss', 'measures.body.los']
   assert.equal(await code(runs.exportRuns({ ...every, metrics, columns: [] })), 'metric_not_found')
   ;(await runs.exportRuns({ ...every, metrics: ['measures.body.loss'], columns: [] })).close()

@@ -98,6 +98,21 @@ test('an input may be what another run made', async () => {
   const second = await story.runs('makes', { inputs: { a: `@run:${first.id}.total`, b: 1 } })
   assert.deepEqual([second.result, second.inputs['a']], [{ total: 8 }, `@run:${first.id}.total`])
   assert.equal(await refused(story.create('makes', { inputs: { a: `@run:${first.id}.nothing`, b: 1 } })), 'bad_input')
+  const short = first.id.slice(first.id.lastIndexOf('-') + 1)
+  const third = await story.runs('makes', { inputs: { a: `@run:${short}.total`, b: 2 } })
+  assert.deepEqual(
+    [third.result, third.inputs['a']],
+    [{ total: 9 }, `@run:${first.id}.total`],
+    'its inputs name it whole',
+  )
+  for (const text of [first.id.slice(0, 3), 'ffffffff'])
+    assert.equal(await refused(story.create('makes', { inputs: { a: `@run:${text}.total`, b: 1 } })), 'bad_input')
+  const ambiguous = story.create('makes', { inputs: { a: `@run:${first.id.slice(0, 6)}.total`, b: 1 } })
+  const refusal = await ambiguous.then(
+    () => assert.fail('it was taken'),
+    error => JSON.stringify(error.errors),
+  )
+  for (const { id } of [first, second, third]) assert.match(refusal, new RegExp(id))
   const unknown = first.id.replace(/.$/, digit => (digit === '0' ? '1' : '0'))
   assert.equal(await refused(story.create('makes', { inputs: { a: `@run:${unknown}.total`, b: 1 } })), 'bad_input')
 })

@@ -73,7 +73,7 @@ export class EngineDouble implements Engine {
   readonly run_logs: RunLogs = {
     page: async ({ run, after }) => {
       await this.runs.get(run)
-      return { items: [], next_after: after, dropped: 0 }
+      return { run, items: [], next_after: after, dropped: 0 }
     },
     onWritten: () => {},
   }

@@ -16,6 +16,8 @@ interface KeyedRequests {
   get(id: string): Promise<Run>
   list(selection: { flow: string; group?: string }): AsyncIterable<RunSummary>
   runnable(flow: string): Promise<Runnable>
+  /** Of a short id, the id. */
+  whole(id: string): Promise<string>
 }
 
 /** What a request would get. */
@@ -41,6 +43,7 @@ export class KeyedRuns {
   /** Keys begin with it. */
   readonly #kind: string
   #runnable: Promise<Runnable> | null = null
+  readonly #whole = new Map<string, Promise<string>>()
   /** Read once, for what a single request does not show: runs of a group, or under '' of the whole flow. */
   readonly #read = new Map<string, Promise<ReadRuns>>()
 
@@ -131,14 +134,30 @@ export class KeyedRuns {
     return keyText({
       content_digest,
       code_digest,
-      inputs,
+      inputs: await this.#named(inputs),
       seed: seed ?? null,
       timeout: timeout ?? null,
       no_cache: no_cache ?? false,
       key: idempotency_key ?? null,
     })
   }
+
+  /** References by a short id become those of the whole one: what a key is made of must not depend on what other runs there are. */
+  async #named(inputs: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>> {
+    const named = { ...inputs }
+    for (const [name, value] of Object.entries(inputs)) {
+      const [, id, output] = (typeof value === 'string' && REFERENCE.exec(value)) || []
+      if (id === undefined) continue
+      let whole = this.#whole.get(id)
+      if (whole === undefined) this.#whole.set(id, (whole = this.#runs.whole(id)))
+      named[name] = `@run:${await whole}${output}`
+    }
+    return named
+  }
 }
+
+/** Of a run's output; what is not of this form is for the engine to judge. */
+const REFERENCE = /^@run:([0-9a-f-]{4,35})(\..+)$/
 
 interface ReadRuns {
   readonly byKey: ReadonlyMap<string, RunSummary>

@@ -95,9 +95,9 @@ export class Runs {
     return this.#calls.get(pathOf(id), {}, options)
   }
 
-  /** Of a short id, the id. */
+  /** Of a short id, the id: by a page of its log, since the run itself may be long. */
   async whole(id: string): Promise<string> {
-    return id.length === WHOLE_ID ? id : (await this.get(id)).id
+    return id.length === WHOLE_ID ? id : (await this.logPage(id, { after: Number.MAX_SAFE_INTEGER, limit: 1 })).run
   }
 
   /** One page, newest first. */

@@ -22,6 +22,7 @@ import { Exports } from '../runs/exports.ts'
 import { LogReader } from '../runs/log-reader.ts'
 import { RunReader } from '../runs/reader.ts'
 import { RetainedRuns } from '../runs/retention/retained.ts'
+import { RunNames } from '../runs/search/run-names.ts'
 import { RunSelections } from '../runs/selection.ts'
 import type { ReaderStart, ReadRequest } from './requests.ts'
 import type { OpenedText } from './runs.ts'
@@ -42,6 +43,7 @@ const logs = new LogReader(db)
 const retained = new RetainedRuns(db)
 const exports = new Exports(() => openReader(databaseFile(data_dir)), bounds)
 const clock = new Clock(attachMemory(sab), threadClock)
+const names = new RunNames(db)
 const runs = new RunReader(db, new RunSelections(db), new RunCurves(db), clock.now_us)
 
 function read(request: ReadRequest): unknown {
@@ -80,6 +82,8 @@ function read(request: ReadRequest): unknown {
       return runs.head(request.id)
     case 'run_ids':
       return runs.idsFrom(request.from, request.most)
+    case 'run_names':
+      return names.near(request.names)
     case 'run_inputs':
       return runs.part(request.id, 'inputs')
     case 'run_output':

@@ -15,6 +15,7 @@ import type {
   MetricNamesRequest,
   NewRun,
   RepeatRun,
+  RunNamesRequest,
   RunPage,
   RunSearch,
   SeriesRequest,
@@ -258,6 +259,7 @@ export type ReadRequest =
   | { type: 'run'; id: string }
   | { type: 'run_head'; id: string }
   | { type: 'run_ids'; from: string; most: number }
+  | { type: 'run_names'; names: RunNamesRequest }
   | { type: 'run_inputs'; id: string }
   | { type: 'run_output'; id: string; name: string }
   | { type: 'run_nodes'; id: string }

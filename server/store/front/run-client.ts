@@ -26,6 +26,7 @@ import type {
   RepeatRun,
   RunDocument,
   RunExport,
+  RunNamesRequest,
   RunOutput,
   RunPage,
   RunProgress,
@@ -116,6 +117,10 @@ export class RunClient implements RunStore {
 
   idsFrom(text: string, most: number): Promise<string[]> {
     return this.#read({ type: 'run_ids', from: text, most })
+  }
+
+  namesNear(names: RunNamesRequest): Promise<string[]> {
+    return this.#read({ type: 'run_names', names })
   }
 
   inputs(id: string): Promise<Record<string, unknown>> {

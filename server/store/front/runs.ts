@@ -227,6 +227,12 @@ export interface RunPage extends RunSelection {
   offset: number
 }
 
+/** A group or a tag, by its name. */
+export interface RunNamesRequest {
+  of: 'group' | 'tag'
+  name: string
+}
+
 /** A page of the runs that fit every comparison, in an order other than that of lists, with values of the runs beside. */
 export interface RunSearch extends RunPage {
   where: readonly Comparison[]
@@ -383,6 +389,8 @@ export interface RunStore {
   head(id: string): Promise<StoredRunHead | null>
   /** Ids that begin so, or whose last group does, at most so many. */
   idsFrom(text: string, most: number): Promise<string[]>
+  /** The name alone if a run has it, or else some of those that there are, for a refusal. */
+  namesNear(request: RunNamesRequest): Promise<string[]>
   /** As it was given. */
   inputs(id: string): Promise<Record<string, unknown>>
   /** One value of its result; undefined when there is none of that name. */

@@ -74,7 +74,7 @@ export class LogReader {
       if (isFull) break
     }
     const isOver = !isLive(head.status) && !isFull && chunks < CHUNKS_READ
-    return { items, next_after: isOver ? null : looked_at, dropped: head.dropped ?? 0 }
+    return { run, items, next_after: isOver ? null : looked_at, dropped: head.dropped ?? 0 }
   }
 }
 

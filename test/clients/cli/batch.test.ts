@@ -286,6 +286,20 @@ describe('svc why', () => {
   })
 })
 
+describe('svc runs follow', () => {
+  test('of a short id asks for a page of the log, and never for the run, which may be long', async t => {
+    const script = { 'GET /runs/2f1e6a9b/logs': { refuse: 'ambiguous_id' as const } }
+    for (const words of [['follow'], ['logs', '--follow']]) {
+      const { code, requests } = await against(t, script, ['runs', ...words, '2f1e6a9b'])
+      assert.notEqual(code, 0)
+      assert.deepEqual(
+        requests.map(({ path }) => path),
+        ['/runs/2f1e6a9b/logs'],
+      )
+    }
+  })
+})
+
 describe('svc retry', () => {
   test('of a run starts it again and prints the new one', async t => {
     const { code, stdout } = await against(t, { [`POST ${RUN}/retry`]: { answer: queuedRun(2) } }, ['retry', runId(1)])
@@ -316,6 +330,17 @@ describe('svc retry', () => {
     assert.equal(code, 0, stderr)
     assert.equal(stdout, `${runId(1_603)}\n${runId(1_605)}\n`)
     assert.equal(requests.filter(({ query }) => query['before'] !== undefined).length, 1)
+  })
+
+  test('of a group that there is not is refused as the engine names it, and starts nothing', async t => {
+    const script: Record<string, Scripted> = {
+      'GET /runs': { answer: { items: [], count: 0, counts: {} } },
+      'GET /runs/metrics/names': { refuse: 'group_not_found' },
+    }
+    const { code, stdout, stderr } = await against(t, script, ['retry', '--group', 'nigth'])
+    assert.notEqual(code, 0)
+    assert.equal(stdout, '')
+    assert.match(stderr, /group/)
   })
 
   test('of a run and a group at once ends with 2', async t => {

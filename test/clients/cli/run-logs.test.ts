@@ -34,7 +34,10 @@ test('svc runs logs prints the log of a run, and --follow goes on to its end; tw
   const created = svc('run', 'talker', '--no-wait', '-p', `file=${cwd}/go`)
   assert.equal((await created.ended).code, 0, created.stderr)
   const id = created.stdout.trim()
-  const followers = [svc('runs', 'logs', id, '--follow'), svc('runs', 'logs', id, '--follow', '--json', '--after', '1')]
+  const followers = [
+    svc('runs', 'logs', id.slice(-8), '--follow'),
+    svc('runs', 'logs', id, '--follow', '--json', '--after', '1'),
+  ]
   for (const follower of followers)
     await eventually('the first lines are printed', () => follower.stdout.includes('bad'))
   const goes = svc('runs', 'logs', id, '--level', 'error')

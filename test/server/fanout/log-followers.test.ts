@@ -17,7 +17,7 @@ function room() {
         if (run === 'unknown') throw new ServiceError('run_not_found', `There is no run ${run}.`)
         const items = lines.slice(after, after + 10)
         const next = after + items.length
-        return { items, next_after: isOver && next >= lines.length ? null : next, dropped: 0 }
+        return { run, items, next_after: isOver && next >= lines.length ? null : next, dropped: 0 }
       },
     },
     error => assert.fail(String(error)),

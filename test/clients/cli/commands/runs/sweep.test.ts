@@ -43,6 +43,7 @@ async function keeping(t: TestContext, ending: (inputs: Record<string, unknown>,
   const script: Record<string, Scripted> = {
     'GET /runs/flows/boiler': { act: () => state },
     'GET /runs': { act: ({ query }) => ({ ...listOf(...selected(query)), counts: {} }) },
+    'GET /runs/cafe0001/logs': { answer: { run: runId(0xcafe0001), items: [], next_after: null, dropped: 0 } },
     'POST /runs/flows/boiler': {
       act: ({ body }, response) => {
         const request = body as CreateRun
@@ -93,6 +94,12 @@ describe('svc sweep', () => {
     state.content_digest = 'another'
     assert.match((await sweep(...GRID)).stderr, /4 of 4 runs started/)
     assert.equal(runs.length, 10)
+  })
+
+  test('takes a reference by a short id for the same as by the whole one', async t => {
+    const { sweep } = await keeping(t, () => 'succeeded')
+    assert.match((await sweep('--param', 'a=@run:cafe0001.total')).stderr, /1 of 1 runs started/)
+    assert.match((await sweep('--param', `a=@run:${runId(0xcafe0001)}.total`)).stderr, /0 of 1 runs started/)
   })
 
   test('again runs everything anew after the code changed, without the cache, and with another timeout, seed or key', async t => {
