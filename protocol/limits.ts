@@ -240,6 +240,17 @@ export const limits = {
   STREAM_CHUNK_BYTES: 256 * KIB,
   STREAM_CHUNKS_KEPT: 32,
   ARTIFACT_SWEEP_BATCH: 1_000,
+  /** The volatile store: by default, at least, at most. */
+  VOLATILE_BYTES: 48 * MIB,
+  VOLATILE_BYTES_MIN: 1 * MIB,
+  VOLATILE_BYTES_MAX: 1 * GIB,
+  /** Of one volatile artifact: a share of the store, and what the front copies at once. */
+  VOLATILE_ARTIFACT_SHARE: 1 / 4,
+  VOLATILE_ARTIFACT_BYTES: 16 * MIB,
+  /** The store holds as many artifacts as there are rows, one for each so many bytes. */
+  VOLATILE_BYTES_PER_ROW: 2 * KIB,
+  /** A writer that waits longer for another one stores its artifact on disk. */
+  VOLATILE_PATIENCE_MS: 100,
 
   // HTTP
   BODY_BYTES: 1 * MIB,

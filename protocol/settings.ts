@@ -105,6 +105,13 @@ export const settings = {
     '3600',
     'seconds between two sweeps of artifacts; 0: no automatic sweeps',
   ),
+  artifact_volatile_bytes: setting(
+    'ARTIFACT_VOLATILE_BYTES',
+    null,
+    null,
+    '50331648',
+    'bytes of memory for volatile artifacts; the oldest ones fall out when it is full',
+  ),
   runs_keep_days: setting('RUNS_KEEP_DAYS', null, null, '0', 'days to keep a run after its end; 0: no limit'),
   runs_keep_count: setting('RUNS_KEEP_COUNT', null, null, '0', 'how many ended runs are kept, the newest ones; 0: all'),
   runs_keep_mb: setting(

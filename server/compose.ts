@@ -71,6 +71,7 @@ export interface LiveEngineOptions {
     | 'max_artifact_bytes'
     | 'retention'
     | 'artifact_gc_interval_s'
+    | 'artifact_volatile_bytes'
     | 'cpus'
     | 'gpus'
   >
@@ -210,6 +211,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
   const artifacts = new EngineArtifacts({
     data_dir,
     max_bytes: config.max_artifact_bytes,
+    volatile_bytes: config.artifact_volatile_bytes,
     interval_s: config.artifact_gc_interval_s,
     clock: () => front.clock.age_us() / 1000,
     recorded: digests => store.recordedArtifacts(digests),

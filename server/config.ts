@@ -38,6 +38,7 @@ export interface Config {
   readonly max_artifact_bytes: number
   /** 0: no sweep by itself. */
   readonly artifact_gc_interval_s: number
+  readonly artifact_volatile_bytes: number
   readonly retention: RetentionRules
   readonly plain: boolean
   readonly example: boolean
@@ -123,6 +124,12 @@ export function readConfig(source: ConfigSource): Config {
     allowed_hosts: readHosts(given('allowed_hosts')),
     max_artifact_bytes: integer('max_artifact_bytes', 0, 10 ** 15 - 1, limits.ARTIFACT_BYTES),
     artifact_gc_interval_s: integer('artifact_gc_interval_s', 0, 2_000_000, limits.ARTIFACT_GC_INTERVAL_S),
+    artifact_volatile_bytes: integer(
+      'artifact_volatile_bytes',
+      limits.VOLATILE_BYTES_MIN,
+      limits.VOLATILE_BYTES_MAX,
+      limits.VOLATILE_BYTES,
+    ),
     retention: {
       runs: rule('runs_keep_days', 'runs_keep_mb', 0, integer('runs_keep_count', 0, 1_000_000_000, 0)),
       run_logs: rule('run_logs_keep_days', 'run_logs_keep_mb', limits.RUN_LOGS_BYTES),

@@ -15,6 +15,9 @@ import { THREAD_ROW } from './threads.ts'
 const SLEPT_FOR = -0x80000000
 const SLICE_MS = 2
 
+/** The buffer that the word of a lock lies in. */
+type Words = Pick<Memory, 'i32'>
+
 /** The owner word in a lock word, without the bit for sleepers. */
 export const holderOf = (word: number): number => word & 0x7fffffff
 
@@ -23,7 +26,7 @@ export const holderOf = (word: number): number => word & 0x7fffffff
  * frees the words of dead threads, and cannot do that while it sleeps here) passes a short patience.
  */
 export function lockWord(
-  memory: Memory,
+  memory: Words,
   word: number,
   owner: number,
   patience_ms: number = Number.POSITIVE_INFINITY,
@@ -54,7 +57,7 @@ function lockSlowly(i32: Int32Array, word: number, owner: number, patience_ms: n
  * Gives the word back. The look and the store are two plain steps, 13 ns cheaper than one exchange; a sleeper that sets its
  * bit and falls asleep just between them is not notified and wakes at the end of its slice.
  */
-export function unlockWord(memory: Memory, word: number, owner: number): void {
+export function unlockWord(memory: Words, word: number, owner: number): void {
   const { i32 } = memory
   const held = atomics.acquire(i32, word)
   if (holderOf(held) !== owner) throw new RangeError(`word ${word} is not held by its unlocker`)
@@ -67,14 +70,14 @@ export function unlockWord(memory: Memory, word: number, owner: number): void {
  * wrote under the word. Behind a plain store those looks could be done before what was written shows: then neither side sees
  * the other.
  */
-export function unlockWordWithBarrier(memory: Memory, word: number, owner: number): void {
+export function unlockWordWithBarrier(memory: Words, word: number, owner: number): void {
   const { i32 } = memory
   if (holderOf(atomics.acquire(i32, word)) !== owner) throw new RangeError(`word ${word} is not held by its unlocker`)
   if (atomics.exchange(i32, word, 0) !== owner) atomics.notify(i32, word, 1)
 }
 
 /** Frees the word if the dead thread held it; true when it did. What the word guards must have been repaired before. */
-export function recoverWord(memory: Memory, word: number, dead_owner: number): boolean {
+export function recoverWord(memory: Words, word: number, dead_owner: number): boolean {
   const held = atomics.load(memory.i32, word)
   if (holderOf(held) !== dead_owner || dead_owner === 0) return false
   // only the sign bit can still change under a dead holder

@@ -25,6 +25,8 @@ export interface EngineArtifactsParts extends Omit<SweeperParts, 'thread'> {
   readonly data_dir: string
   /** 0: no bound. */
   readonly max_bytes: number
+  /** Of the volatile store. */
+  readonly volatile_bytes: number
 }
 
 /** The artifacts of an engine and the sweep over them. */
@@ -32,7 +34,7 @@ export class EngineArtifacts extends ArtifactStore implements Artifacts {
   readonly #sweeper: Sweeper
 
   constructor(parts: EngineArtifactsParts) {
-    super(parts.data_dir, parts.max_bytes)
+    super(parts.data_dir, parts.max_bytes, parts.volatile_bytes)
     this.#sweeper = new Sweeper({ ...parts, thread: this.thread })
   }
 

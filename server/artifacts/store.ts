@@ -1,11 +1,14 @@
 import { closeSync } from 'node:fs'
 import { join } from 'node:path'
+import { createVolatile } from '../../core/memory/volatile/region.ts'
+import type { VolatileStore } from '../../core/memory/volatile/store.ts'
 import { digestOf, hexOf } from '../../protocol/artifact-names.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import type { StoredArtifact, VerifyLine } from '../../protocol/nouns/artifact.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
 import { formatTime } from '../../protocol/time.ts'
 import { type ArtifactPlace, openArtifact, tooLarge, type WrittenArtifact } from '../../threads/calls/artifact-files.ts'
+import { volatileHands } from '../../threads/calls/volatile-hands.ts'
 import type { Answer } from '../http/route.ts'
 import { type ArtifactAsked, artifactAnswer } from './artifact-answer.ts'
 import { ChunkMemory } from './file-chunks.ts'
@@ -28,12 +31,16 @@ export interface StoredBytes {
 export class ArtifactStore {
   readonly place: ArtifactPlace
   readonly thread: ArtifactThread
+  /** Artifacts in memory, under this thread's hands. */
+  readonly volatile: VolatileStore
   readonly #memory = new ChunkMemory()
 
-  constructor(data_dir: string, max_bytes: number) {
-    this.place = { folder: join(data_dir, 'artifacts'), max_bytes }
+  constructor(data_dir: string, max_bytes: number, volatile_bytes: number) {
+    const { sab: volatile } = createVolatile(volatile_bytes)
+    this.place = { folder: join(data_dir, 'artifacts'), max_bytes, volatile }
     ArtifactFolder.prepare(this.place.folder)
     this.thread = new ArtifactThread(this.place)
+    this.volatile = volatileHands(this.place)!
   }
 
   has(digest: string): boolean {

@@ -7,6 +7,7 @@ import { type ErrorCode, errorTable } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { ArtifactPlace } from '../../threads/calls/artifact-files.ts'
 import { bodyInStack, failureOf } from '../../threads/calls/node-call.ts'
+import { freeVolatile } from '../../threads/calls/volatile-hands.ts'
 import type { CallRequest, FromLane, LaneTask, ToLane } from '../../threads/lane/messages.ts'
 import type { PlanBytes } from '../../threads/lane/plan-bytes.ts'
 import type { UnderWayTask } from '../../threads/lane/under-way.ts'
@@ -307,6 +308,7 @@ export class LaneTeam {
     const { front, plans, onDeath } = this.#options
     const begun = front.begunBy(member.slot)
     const row = front.threads.row(member.slot)
+    freeVolatile(this.#options.artifacts, front.memory.i32[(row >> 2) + THREAD_ROW.word.thread]!)
     const running = front.memory.i32[(row >> 2) + THREAD_ROW.word.current_node]!
     const in_flight = front.memory.i32[(row >> 2) + THREAD_ROW.word.cascades_in_flight]!
     front.memory.i32[(row >> 2) + THREAD_ROW.word.current_node] = 0

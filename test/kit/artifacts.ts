@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { limits } from '../../protocol/limits.ts'
 import { EngineArtifacts, type EngineArtifactsParts } from '../../server/artifacts/artifacts.ts'
 
 const folders: string[] = []
@@ -11,6 +12,7 @@ export function artifactsOf(parts: Partial<EngineArtifactsParts> = {}): EngineAr
   return new EngineArtifacts({
     data_dir,
     max_bytes: 0,
+    volatile_bytes: limits.VOLATILE_BYTES_MIN,
     interval_s: 0,
     recorded: async () => new Set(),
     held: async () => new Set(),

@@ -38,6 +38,7 @@ describe('settings that nobody gave', () => {
       allowed_hosts: [],
       max_artifact_bytes: 2 * 1024 ** 3,
       artifact_gc_interval_s: 3_600,
+      artifact_volatile_bytes: 48 * 1024 * 1024,
       retention: {
         runs: { days: 0, bytes: 0, count: 0 },
         run_logs: { days: 0, bytes: 2 * 1024 ** 3, count: 0 },

@@ -11,6 +11,8 @@ export interface ArtifactPlace {
   readonly folder: string
   /** 0: no bound. */
   readonly max_bytes: number
+  /** The memory of the volatile store (`core/memory/volatile/region.ts`). Absent in a process: it asks the engine. */
+  readonly volatile?: SharedArrayBuffer
 }
 
 /**

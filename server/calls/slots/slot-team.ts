@@ -2,6 +2,7 @@ import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads'
 import { Fifo } from '../../../core/cascade/fifo.ts'
 import type { CallPlace as BodyFolders } from '../../../threads/calls/call.ts'
 import type { FromSlot, SlotTask } from '../../../threads/calls/slot-messages.ts'
+import { freeVolatile } from '../../../threads/calls/volatile-hands.ts'
 import type { CallOutcome } from '../../../threads/lane/messages.ts'
 import { ThreadPool } from '../../../threads/pool.ts'
 import type { BodyCall, CallPlaces, Loss } from '../body-call.ts'
@@ -104,6 +105,7 @@ export class SlotTeam implements CallPlaces {
     switch (message.type) {
       case 'ready':
         if (!this.#slots.has(slot)) return
+        slot.thread = message.thread
         slot.worker = this.#pool.workers.find(({ threadId }) => threadId === message.thread) ?? null
         return this.#next(slot)
       case 'begun':
@@ -160,6 +162,7 @@ export class SlotTeam implements CallPlaces {
     for (let left = receiveMessageOnPort(slot.port); left !== undefined; left = receiveMessageOnPort(slot.port))
       this.#heard(slot, left.message)
     slot.port.close()
+    freeVolatile(this.#options.artifacts, slot.thread)
     // Where threads cannot start nobody is to wait for one.
     const call = slot.call ?? (slot.worker === null ? this.#waiting.shift() : undefined)
     slot.call = null

@@ -15,6 +15,8 @@ export class Slot implements CallPlace {
   readonly end_of_task = new TaskEnd()
   /** Null until it has loaded its modules. */
   worker: Worker | null = null
+  /** The id of its thread, which a worker that has ended no longer has; 0 until it is ready. */
+  thread = 0
   call: BodyCall | null = null
   readonly taken = newTaken()
   /** Its thread has begun the present call. */

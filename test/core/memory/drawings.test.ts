@@ -15,6 +15,7 @@ const FOLDERS = [
   'core/memory',
   'core/memory/journal',
   'core/memory/recover',
+  'core/memory/volatile',
   'core/cascade',
   'core/cascade/publish',
   'core/cascade/queue',
