@@ -28,18 +28,20 @@ export interface ListedWaiter {
   /** What it waits for: what it asked for, or the cut of it. */
   needs: Amounts
 }
-/** The books at one moment. */
-export interface Listing {
+/** The books at one moment, without those who wait: there may be thousands. */
+export interface ListedBooks {
   machines: ListedMachine[]
   claims: ListedClaim[]
+}
+export interface Listing extends ListedBooks {
   /** In their order. */
   waiting: ListedWaiter[]
 }
 
 /** For the holder of the books' word: `books.reading(ledger => listBooks(memory, ledger))`. */
-export function listBooks(memory: Memory, ledger: Ledger): Listing {
+export function listBooks(memory: Memory, ledger: Ledger): ListedBooks {
   const { i32, f64, sizes } = memory
-  const listing: Listing = { machines: [], claims: [], waiting: [] }
+  const listing: ListedBooks = { machines: [], claims: [] }
   for (const row of rowsInUse(i32, booksPlace(memory).claim_bits, sizes.book_claims)) {
     const at = ledger.claim(row)
     const word = at >> 2
@@ -70,6 +72,13 @@ export function listBooks(memory: Memory, ledger: Ledger): Listing {
     }
     listing.machines.push({ machine, attached, capacity, free: attached ? free : { cpus: 0, cards: [], ram_kib: 0 } })
   }
+  return listing
+}
+
+/** The whole line, too. */
+export function listAll(memory: Memory, ledger: Ledger): Listing {
+  const { i32, f64 } = memory
+  const listing: Listing = { ...listBooks(memory, ledger), waiting: [] }
   for (let at = ledger.first; at !== 0; at = i32[(ledger.waiter(at - 1) >> 2) + W.next]!) {
     const row = ledger.waiter(at - 1)
     const word = row >> 2

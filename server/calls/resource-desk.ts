@@ -1,7 +1,7 @@
 import { booked, given, isNothing } from '../../core/books/amounts.ts'
 import { Books, type Claim, newClaim } from '../../core/books/books.ts'
 import type { Amounts } from '../../core/books/ledger.ts'
-import { cardNumbers, type Listing, listBooks } from '../../core/books/listing.ts'
+import { cardNumbers, listBooks } from '../../core/books/listing.ts'
 import type { Memory } from '../../core/memory/region.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
@@ -131,14 +131,11 @@ export class ResourceDesk implements Workers {
   }
 
   resources(run: string | null = null): MachineBooks {
-    const { machines, claims, waiting } = this.#listing()
-    const inLine = waiting.flatMap(({ ticket, needs }) => {
-      const entry = this.#waiting.get(ticket)
-      return entry === undefined ? [] : [{ entry, needs }]
-    })
-    const beyond = this.#beyond.map(entry => ({ entry, needs: null }))
-    const labelled = [...this.#labelled].map(entry => ({ entry, needs: entry.amounts }))
-    const lines = [...this.#shown([...inLine, ...beyond], run), ...this.#shown(labelled, run)]
+    const { machines, claims } = this.#books.reading(ledger => listBooks(this.#parts.memory, ledger))
+    const shown: MachineBooks['waiting'] = []
+    // Tickets are given in the order of the line.
+    this.#show(shown, [this.#waiting.values(), this.#beyond], run)
+    this.#show(shown, [this.#labelled], run)
     return {
       machines: machines.map(({ machine, capacity, free }) => ({
         machine: LOCAL,
@@ -156,29 +153,24 @@ export class ResourceDesk implements Workers {
             ]
           }),
       })),
-      waiting: lines.slice(0, limits.WAITING_NODES_SHOWN),
-      waiting_count: inLine.length + beyond.length + labelled.length,
+      waiting: shown,
+      waiting_count: this.#waiting.size + this.#beyond.length + this.#labelled.size,
     }
   }
 
-  /** A line, its first one first. `needs`: null when the books have no room for it. */
-  #shown(line: readonly { entry: Entry; needs: Amounts | null }[], of: string | null): MachineBooks['waiting'] {
-    const shown: MachineBooks['waiting'] = []
-    for (let at = 0; at < line.length && shown.length < limits.WAITING_NODES_SHOWN; at++) {
-      const { entry, needs } = line[at]!
-      const { node, run, asked, device, since_us, amounts } = entry
-      if (of !== null && run !== of) continue
-      shown.push({
-        node,
-        run,
-        asked,
-        needs: given(asked, needs ?? this.#needs(amounts)),
-        since: this.#parts.shownTime(since_us),
-        device,
-        position: at + 1,
-      })
+  /** A line, its first one first, as far as there is room. The others cost a look. */
+  #show(shown: MachineBooks['waiting'], line: readonly Iterable<Entry>[], of: string | null): void {
+    let position = 0
+    for (const entries of line) {
+      for (const entry of entries) {
+        if (shown.length === limits.WAITING_NODES_SHOWN) return
+        position++
+        const { node, run, asked, device, since_us, amounts } = entry
+        if (of !== null && run !== of) continue
+        const needs = given(asked, device === null ? this.#needs(amounts) : amounts)
+        shown.push({ node, run, asked, needs, since: this.#parts.shownTime(since_us), device, position })
+      }
     }
-    return shown
   }
 
   /** Nobody is granted anything any more. */
@@ -274,10 +266,6 @@ export class ResourceDesk implements Workers {
       ledger.cut(cpus, cards, ram_kib)
       return { ...ledger.needs }
     })
-  }
-
-  #listing(): Listing {
-    return this.#books.reading(ledger => listBooks(this.#parts.memory, ledger))
   }
 }
 

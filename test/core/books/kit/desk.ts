@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { auditBooks } from '../../../../core/books/audit.ts'
 import { Books, type Claim, newClaim } from '../../../../core/books/books.ts'
 import type { Amounts } from '../../../../core/books/ledger.ts'
-import { type Listing, listBooks } from '../../../../core/books/listing.ts'
+import { type Listing, listAll } from '../../../../core/books/listing.ts'
 import type { Memory } from '../../../../core/memory/region.ts'
 import { slotOf, THREAD_KIND, ThreadTable } from '../../../../core/memory/threads.ts'
 
@@ -60,7 +60,7 @@ export class Clerk {
   }
 
   list(): Listing {
-    return this.books.reading(ledger => listBooks(this.memory, ledger))
+    return this.books.reading(ledger => listAll(this.memory, ledger))
   }
 
   assertSound(): void {
