@@ -30,6 +30,10 @@ const ROUNDS: readonly { what: string; words: readonly string[]; environment?: R
     what: 'what Python makes of the description',
     words: ['--test', 'test/clients/python/description-rounds.ts'],
   },
+  {
+    what: 'what pyarrow reads of exports',
+    words: ['--test', 'test/clients/python/parquet-rounds.ts'],
+  },
 ]
 
 const failed: string[] = []

@@ -3,10 +3,10 @@
  * makes up. Run by `npm run rounds`, since it takes a minute or two; needs python3 with venv, and PyPI once.
  */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { pythonIn, printedBy as run } from '../../kit/python.ts'
 import { seed } from '../../kit/random.ts'
 import { directoryFor, Spawned } from '../../kit/spawned.ts'
 
@@ -15,33 +15,6 @@ const PHASES = 'examples,coverage'
 /** Signing out would end the token that all requests go by. */
 const NOT_ASKED = ['/logout']
 const EXAMPLES = 10
-
-function run(command: string, words: readonly string[], cwd: string): string {
-  const { status, stdout, stderr, error } = spawnSync(command, words, {
-    cwd,
-    encoding: 'utf8',
-    maxBuffer: 64 * 1024 * 1024,
-  })
-  // What failed stands before the warnings.
-  const failures = stdout.slice(Math.max(0, stdout.indexOf('= FAILURES =')))
-  assert.equal(status, 0, `${command} ${words[0]}\n${error ?? ''}${failures.slice(0, 8000)}${stderr.slice(-8000)}`)
-  return stdout
-}
-
-/** Where the programs are; null, with the reason said, where they cannot be had. */
-function pythonIn(t: TestContext, directory: string): string | null {
-  const venv = join(directory, 'venv')
-  for (const words of [
-    ['python3', '-m', 'venv', venv],
-    [join(venv, 'bin/pip'), 'install', '--quiet', '-r', join(import.meta.dirname, 'requirements.txt')],
-  ]) {
-    const { status, stderr } = spawnSync(words[0]!, words.slice(1), { encoding: 'utf8' })
-    if (status === 0) continue
-    t.skip(`needs python3 with venv, and PyPI: "${words.join(' ')}" failed. ${stderr ?? ''}`.trim())
-    return null
-  }
-  return join(venv, 'bin')
-}
 
 async function serve(t: TestContext, home: string): Promise<{ url: string; token: string }> {
   const data_dir = join(home, 'data')
@@ -52,7 +25,7 @@ async function serve(t: TestContext, home: string): Promise<{ url: string; token
 
 test('what Python makes of the description', async t => {
   const home = directoryFor(t)
-  const bin = pythonIn(t, home)
+  const bin = pythonIn(t, home, join(import.meta.dirname, 'requirements.txt'))
   if (bin === null) return
   const { url, token } = await serve(t, home)
   const description = `${url}/openapi.json`
