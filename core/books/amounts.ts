@@ -1,7 +1,7 @@
 import type { ResourceAmounts } from '../../protocol/nouns/run.ts'
 import type { Amounts } from './ledger.ts'
 
-/** What a node declares, as the books count it: whole thousandths of a core, whole cards, whole KiB. What is declared is never booked as nothing. */
+/** What a node declares, as the books count it: whole thousandths of a core, whole cards, whole KiB. A declared amount is never rounded down to 0. */
 export function booked({ cpus, gpus, ram_mb }: Pick<ResourceAmounts, 'cpus' | 'gpus' | 'ram_mb'>): Amounts {
   const atLeastOne = (amount: number | null, unit: number): number =>
     amount === null || amount === 0 ? 0 : Math.max(1, Math.round(amount * unit))
@@ -10,7 +10,7 @@ export function booked({ cpus, gpus, ram_mb }: Pick<ResourceAmounts, 'cpus' | 'g
 
 export const isNothing = ({ cpus, cards, ram_kib }: Amounts): boolean => cpus === 0 && cards === 0 && ram_kib === 0
 
-/** What came of the request: the same where nothing was cut, null where nothing was asked for. */
+/** The amounts after the cut: unchanged where nothing was cut, null where nothing was requested. */
 export function given(asked: ResourceAmounts, amounts: Amounts): ResourceAmounts {
   const wanted = booked(asked)
   const of = (want: number | null, cut: boolean, amount: number): number | null =>

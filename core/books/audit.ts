@@ -10,9 +10,9 @@ const C = CLAIM_ROW.word
 const W = WAITER_ROW.word
 
 /**
- * What does not add up in the books, in words; empty when all is well. The claims of a machine fit into it and share no card,
- * no ticket stands twice, the line is whole and in ticket order, everybody in the books lives, and nobody waits for what is
- * free. For books that nobody is inside of.
+ * Inconsistencies of the books as sentences; empty when there are none. Checks that the claims of a machine fit into it and
+ * share no card, that no ticket occurs twice, that the waiting queue is complete and in ticket order, that all owners are
+ * alive, and that nobody waits for free resources. No thread may hold the books' lock.
  */
 export function auditBooks(memory: Memory, now_us: number): string[] {
   const { i32, f64, sizes } = memory

@@ -22,14 +22,14 @@ export interface Claim extends Omit<Amounts, 'cards'> {
 
 export const newClaim = (): Claim => ({ ticket: 0, machine: -1, cpus: 0, cards_low: 0, cards_high: 0, ram_kib: 0 })
 
-/** One thread's hands in the books. Times are microseconds since 1970, of a clock that never goes back. */
+/** The calls of one thread on the books. Times are microseconds since 1970, of a clock that never goes back. */
 export class Books {
   readonly #memory: Memory
   readonly #owner: number
   readonly #ledger: Ledger
   readonly #lock: number
 
-  /** `owner` is the owner word of the calling thread: its claims and its place in the line end with it. */
+  /** `owner` is the owner word of the calling thread: its claims and its place in the queue end with it. */
   constructor(memory: Memory, owner: number) {
     this.#memory = memory
     this.#owner = owner
@@ -38,8 +38,8 @@ export class Books {
   }
 
   /**
-   * Answers whether it was granted at once; `out` tells what. Otherwise `out.ticket` stands in the line, and `granted` tells of it
-   * one day. What no machine could ever give is cut down to the largest one. `ask` holds whole numbers.
+   * Answers whether the claim was granted at once; `out` has the grant. Otherwise `out.ticket` is queued, and `granted` reports
+   * the grant later. A request that no machine could satisfy is reduced to the largest machine. `ask` holds whole numbers.
    */
   claim(ask: Amounts, now_us: number, out: Claim): boolean {
     const ledger = this.#ledger
@@ -59,7 +59,7 @@ export class Books {
     return granted
   }
 
-  /** Ends a claim, and grants to those who wait what is free now. False when no live claim has the ticket. */
+  /** Ends a claim, and grants the freed resources to waiters. False when no live claim has the ticket. */
   release(ticket: number, now_us: number): boolean {
     const ledger = this.#ledger
     lockWord(this.#memory, this.#lock, this.#owner)
@@ -72,7 +72,7 @@ export class Books {
     return row >= 0
   }
 
-  /** Takes a waiter out of the line. False when it does not wait: it was granted before, and is to be released. */
+  /** Removes a waiter from the queue. False when it does not wait: it was granted before, and must be released. */
   cancel(ticket: number, now_us: number): boolean {
     const ledger = this.#ledger
     lockWord(this.#memory, this.#lock, this.#owner)
@@ -83,8 +83,8 @@ export class Books {
   }
 
   /**
-   * The next claim of this thread that was granted since it began to wait, in no order; false when there is none. A thread whose
-   * claim another one granted is woken (`core/memory/wait.ts`); after its own calls it asks by itself.
+   * The next claim of this thread that was granted after it had to wait, in no particular order; false when there is none. A
+   * thread whose claim was granted by another thread is woken (`core/memory/wait.ts`); after its own calls a thread polls.
    */
   granted(out: Claim): boolean {
     lockWord(this.#memory, this.#lock, this.#owner)
@@ -115,7 +115,7 @@ export class Books {
     return row
   }
 
-  /** No new claim lies on it. Those that are live stay until they are released; those who wait are cut to what is left. */
+  /** It gets no new claims. Live claims stay until they are released; waiting requests are reduced to the machines that are left. */
   removeMachine(row: number, now_us: number): void {
     const ledger = this.#ledger
     lockWord(this.#memory, this.#lock, this.#owner)

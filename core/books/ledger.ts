@@ -1,7 +1,7 @@
 /**
- * What happens in the books while somebody holds their word: counting what is free, cutting a request down, granting, and the
- * line of waiters. The row's bit is the truth: a claim is live, and a waiter waits, exactly while its bit is set. What is free
- * is counted anew each time, so nothing can drift. No step allocates.
+ * The operations on the books under their lock word: counting free resources, reducing a request, granting, and the queue of
+ * waiters. The row's bit is authoritative: a claim is live, and a waiter waits, exactly while its bit is set. Free resources
+ * are counted again each time, so nothing can drift. No step allocates.
  */
 import * as atomics from '#atomics'
 import { limits } from '../../protocol/limits.ts'
@@ -55,11 +55,11 @@ export class Ledger {
   readonly free_ram_kib = new Float64Array(limits.BOOK_MACHINES)
   /** What the last `cut` left of a request. */
   readonly needs: Amounts = newAmounts()
-  /** Of the head of the line, once it lets nobody pass. */
+  /** Of the head of the queue, once no later request may pass it. */
   readonly #head: Amounts = newAmounts()
   /** Row of the last grant. */
   granted = 0
-  /** Slots of the threads that are to be woken, a bit each. */
+  /** Slots of the threads to wake, one bit each. */
   #wake_low = 0
   #wake_high = 0
 
@@ -78,7 +78,7 @@ export class Ledger {
     this.#waiter_words = bitWords(memory.sizes.book_waiting)
   }
 
-  /** i32 index of the word that its holder changes the books under. */
+  /** i32 index of the lock word of the books. */
   get lock(): number {
     return this.#header + H.lock
   }
@@ -127,7 +127,7 @@ export class Ledger {
     return free < 0 && used < this.#claim_words ? used << 5 : free
   }
 
-  /** The lowest free row is taken, so these are few, and the others need no look. */
+  /** The lowest free row is taken, so only few rows have to be scanned. */
   get #usedWords(): number {
     return this.#i32[this.#header + H.claim_words]!
   }
@@ -191,8 +191,8 @@ export class Ledger {
   }
 
   /**
-   * A machine that has `needs` free now, after `count` and `cut`; -1 when none has. Whoever stands behind a head that lets
-   * nobody pass gets only a machine that the head could not use.
+   * A machine that has `needs` free now, after `count` and `cut`; -1 when none has. A request behind a head that may not be
+   * passed gets only a machine that the head could not use.
    */
   #machineFor(behind_head: boolean): number {
     const { cpus, cards, ram_kib } = this.needs
@@ -215,7 +215,7 @@ export class Ledger {
     )
   }
 
-  /** Does this waiter, the first of those that wait on, let nobody pass by now? Then its needs are kept for those behind it. */
+  /** May this waiter, the first that keeps waiting, no longer be passed? Then its needs are kept for the check of later requests. */
   #holdsBack(waiter: number, now_us: number): boolean {
     if (now_us - this.#f64[(waiter >> 3) + W.since_us]! < HEAD_US) return false
     this.#cutWaiter(waiter)
@@ -245,7 +245,7 @@ export class Ledger {
     return true
   }
 
-  /** From here on the claim is live: its bit comes after everything that its row says. */
+  /** From here on the claim is live: the bit is set after all fields of its row. */
   #grant(row: number, machine: number, ticket: number, owner: number, now_us: number, told: number): void {
     const { cpus, cards, ram_kib } = this.needs
     const at = this.claim(row)
@@ -287,7 +287,7 @@ export class Ledger {
     clearBit(this.#i32, this.#claim_bits, row)
   }
 
-  /** The next live claim of the owner that it has not been told of, -1: none. */
+  /** The next live claim of the owner that has `told` 0, -1: none. */
   untold(owner: number): number {
     for (let word = 0, used = this.#usedWords; word < used; word++)
       for (let bits = this.#i32[this.#claim_bits + word]!; bits !== 0; bits &= bits - 1) {
@@ -300,7 +300,7 @@ export class Ledger {
 
   // ---- the line
 
-  /** To the end of the line; false when it has no room. The waiter waits from its bit on, and is linked after that. */
+  /** Appends to the queue; false when it is full. The waiter counts from the moment when its bit is set, and is linked after that. */
   append(ask: Amounts, ticket: number, owner: number, now_us: number): boolean {
     let row = -1
     for (let word = 0; word < this.#waiter_words && row < 0; word++) {
@@ -342,7 +342,7 @@ export class Ledger {
     return this.#i32[(this.waiter(at - 1) >> 2) + W.next]!
   }
 
-  /** `before` and `at` are rows plus 1. The bit goes last: one that was unlinked alone is found by whoever recovers the books. */
+  /** `before` and `at` are rows plus 1. The bit is cleared last: recovery finds a waiter that was unlinked but still has its bit. */
   #unlink(before: number, at: number): void {
     const i32 = this.#i32
     const link = before === 0 ? this.#header + H.first : (this.waiter(before - 1) >> 2) + W.next
@@ -353,8 +353,8 @@ export class Ledger {
 
   /**
    * Grants, in ticket order, what fits by now. Every waiter gets what it asked for or a cut by the machines of now. The claim
-   * is live before its waiter is gone, so that a holder that dies in between leaves the ticket in both tables and not in none.
-   * Owners other than `me` are to be woken.
+   * is live before its waiter is gone, so that a holder that dies in between leaves the ticket in both tables, never in
+   * neither. Owners other than `me` have to be woken.
    */
   walk(now_us: number, me: number): void {
     if (this.first === 0) return
@@ -416,7 +416,7 @@ export class Ledger {
 
   // ---- after a death
 
-  /** The line is made anew from the bits, in ticket order. A waiter whose claim is live had been granted. */
+  /** Rebuilds the queue from the bits, in ticket order. A waiter whose claim is live had been granted. */
   relink(): void {
     const { i32, f64, sizes } = this.#memory
     const ticketOf = (waiter: number): number => f64[(this.waiter(waiter) >> 3) + W.ticket]!
@@ -431,7 +431,7 @@ export class Ledger {
     i32[this.#header + H.last] = (left.at(-1) ?? -1) + 1
   }
 
-  /** Everything that the thread held or waited for is free. Those whose claims it may have granted untold are to be woken. */
+  /** Frees everything that the thread held or waited for. Owners of claims that it may have granted without a wake have to be woken. */
   freeOwner(owner: number): void {
     const { i32, f64, sizes } = this.#memory
     for (const row of rowsInUse(i32, this.#claim_bits << 2, sizes.book_claims)) {
@@ -470,7 +470,7 @@ export class Ledger {
     atomics.release(this.#i32, (this.machine(row) >> 2) + M.state, MACHINE_STATE.removed)
   }
 
-  /** Does a live claim lie on the machine? */
+  /** Does the machine have a live claim? */
   isHeld(machine: number): boolean {
     for (const row of rowsInUse(this.#i32, this.#claim_bits << 2, this.#memory.sizes.book_claims))
       if (this.#i32[(this.claim(row) >> 2) + C.machine] === machine) return true

@@ -1,4 +1,4 @@
-/** After a thread died: the books are made whole, and everything that it held or waited for is free. Its exit is confirmed. */
+/** Recovery after a thread died: repairs the books, and frees everything that the thread held or waited for. Its exit is confirmed. */
 import * as atomics from '#atomics'
 import { limits } from '../../protocol/limits.ts'
 import type { Memory } from '../memory/region.ts'
@@ -6,7 +6,7 @@ import { holderOf, lockWord, recoverWord, unlockWordWithBarrier } from '../memor
 import { Ledger } from './ledger.ts'
 
 /**
- * The dead holder keeps the books' word until they are whole, so that nobody else looks. False when another thread holds it for
+ * The dead holder keeps the books' lock word until they are repaired, so that no other thread reads them. False when another thread holds it for
  * long (it may be dead as well and not yet recovered): call it again later. Calling it twice is harmless.
  */
 export function recoverBooks(memory: Memory, dead_owner: number, owner: number, now_us: number): boolean {

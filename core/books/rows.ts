@@ -1,4 +1,4 @@
-/** The books in shared memory: which rows there are and where they lie. What they mean stands in docs/shared-memory/books.md. */
+/** The books in shared memory: the rows and their offsets. Their meaning is in docs/shared-memory/books.md. */
 import { limits } from '../../protocol/limits.ts'
 import { layout } from '../memory/layout.ts'
 import type { Memory, MemorySizes } from '../memory/memory.ts'

@@ -19,7 +19,7 @@ import { IngressQueue } from './queue/queue.ts'
 import { ReadySet } from './queue/ready.ts'
 
 export interface Audit {
-  /** What does not add up, in words; empty when all is well. */
+  /** Inconsistencies as sentences; empty when there are none. */
   problems: string[]
   /** Items that wait in queues. */
   items: number
@@ -32,9 +32,9 @@ export interface Audit {
 const { word } = FLOW_ROW
 
 /**
- * Accounts for every segment and every slab: each segment is free or in one chain, each slab has as many references as
- * there are places that name it, counters agree with what is there, and every free flow with work is marked. Takes
- * milliseconds and looks at everything; for a memory in which no thread is inside a publish, a take or a release.
+ * Accounts for every segment and every slab: each segment is free or in one chain, each slab has as many references as places
+ * that name it, counters agree with the actual counts, and every free flow with work is marked. Scans everything, which takes
+ * milliseconds; for a memory in which no thread is inside a publish, a take or a release.
  */
 export function auditMemory(memory: Memory): Audit {
   const audit: Audit = { problems: [], items: 0, segments: { held: 0, free: 0 }, slabs: { held: 0, free: 0 } }
@@ -162,7 +162,7 @@ function freeSlabs(memory: Memory, first: number): Set<number> {
   return found
 }
 
-/** Slabs that other threads gave back and that their owners have not put away yet. */
+/** Slabs that other threads returned and their owners have not collected yet. */
 function returnedSlabs(memory: Memory): Set<number> {
   const found = new Set<number>()
   const { slots } = arenaPlace(memory)

@@ -68,7 +68,7 @@ export class Beginning {
     this.#waves.keeps(wave, item.value.length)
     const { readers } = message!
     if (item.depth > limits.WAVE_DEPTH) {
-      // All of a group are equally deep: it is told once.
+      // All items of a group have the same depth: it is reported once.
       if ((item.group & GROUP.joins) !== 0) return
       this.#waves.broken(cascade, run, readers[0] ?? 0, `deeper than ${limits.WAVE_DEPTH} through other flows`)
       cascade.errors++
@@ -78,8 +78,8 @@ export class Beginning {
   }
 
   /**
-   * Takes so many items, and begins nothing with them: their values stand, as seeded ones do, and wake nobody. Answers how
-   * many there were.
+   * Takes so many items without starting a cascade: their values are kept as seeded ones are, and wake nobody. Answers the
+   * number of items taken.
    */
   purge(item: TakenItem, ingress: Ingress, most: number): number {
     const flow = this.#flow

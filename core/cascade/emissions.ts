@@ -14,13 +14,14 @@ import type { Place, Wave } from './wave.ts'
 export const NO_OUTPUTS: Failure = { code: 'bad_output', message: 'no outputs', stack: null }
 
 /**
- * What bodies give: checked whole, published whole, and passed on to its readers. The first emission of an execution belongs
- * to the wave that started it, each further one starts its own; a value that goes back round a loop starts one, too.
+ * The outputs of bodies: each emission is checked as a whole, published as a whole, and passed on to its readers. The first
+ * emission of an execution belongs to the wave that started it. Each further one starts its own wave, and so does a value that
+ * goes back round a loop.
  */
 export class Emissions {
   /** Waves that emissions have joined or started, in order. The caller that published puts them where they run next. */
   readonly next: Wave[] = []
-  /** Waves that went back round a loop: all that one turn of it emits comes before the next turn. */
+  /** Waves that went back round a loop: all emissions of one turn of the loop run before the next turn. */
   readonly back = new Fifo<Wave>()
 
   readonly #host: Host
@@ -28,7 +29,7 @@ export class Emissions {
   readonly #control: FlowControl
   readonly #out: OutputValues = { value: [], keys: 0 }
   readonly #emission: Emission = { count: 0, routes: [], values: [], versions: [] }
-  /** Outputs are being read: their getters may run code of the body's. */
+  /** Outputs are being read: their getters may run user code. */
   #taking = false
 
   constructor(host: Host, waves: OpenWaves, control: FlowControl) {
@@ -38,8 +39,8 @@ export class Emissions {
   }
 
   /**
-   * Reads and checks what a body gave; `publish` must follow a null. NO_OUTPUTS: there is nothing to publish. Whatever the
-   * reading throws is of the body's own making.
+   * Reads and checks what a body gave; `publish` must follow a null. NO_OUTPUTS: there is nothing to publish. Anything that
+   * reading throws is the body's own error.
    */
   take(execution: Execution, outputs: unknown): Failure | null {
     if (typeof outputs !== 'object' || outputs === null) return badOutput(execution, outputs)
@@ -59,7 +60,7 @@ export class Emissions {
     return refusal
   }
 
-  /** Publishes what `take` has just found good, whole. The steps of the loop stand in place: a call more costs a body a tenth. */
+  /** Publishes what `take` has just found good, whole. The steps of the loop are inlined by hand: one more call makes a body 10 % slower. */
   publish(execution: Execution, ts: number): void {
     const { run } = execution
     const together = run.together[execution.position]!
@@ -96,7 +97,7 @@ export class Emissions {
       if (values[at] === undefined) continue
       const port = ports[at]!
       const encoded = this.#host.scratch(at)
-      // What is held back is published later, by itself.
+      // A value that is held back is published later, separately.
       if (port.rate_hz !== null && !this.#host.passes(run, port, encoded, ts)) continue
       emission.routes[passed.length] = run.routes[port.message]!
       emission.values[passed.length] = encoded
@@ -134,7 +135,7 @@ export class Emissions {
     execution.place = placeOf(wave)
     if (execution.away) this.#control.feeds(execution.seat.mailbox, wave)
     wave.comeBack(execution.position)
-    // One that stands among the arrivals goes before them: what its readers get now is older than what comes next.
+    // A wave among the arrivals runs before them: the values for its readers are older than those that follow.
     if (wave.queued && !wave.arrived) return
     wave.arrived = false
     wave.queued = true
@@ -155,7 +156,7 @@ export class Emissions {
 
   /** Each emission after the first is an item of its own and starts its own wave. */
   #furtherWave(execution: Execution): Wave {
-    // What a generator yields is a root of its own, unless its execution came round a loop: then it goes on with the count of
+    // A yielded value is a root of its own, unless its execution was reached through a loop: then it continues the count of
     // that loop, as what other bodies emit does.
     const is_root = execution.generator !== null && execution.depth === execution.cascade.depth
     const back = is_root ? execution.run.newBackEdgeCount() : execution.back
@@ -182,7 +183,7 @@ export class Emissions {
     next.position = wave.position
     next.number = wave.number
     next.turns = wave.turns + 1
-    // A loop is not to wait for itself: what goes round in it holds nobody back who is part of it.
+    // A loop must not wait for itself: values that go round in it do not hold back nodes of the same loop.
     const { emitter } = wave
     if (emitter !== null && emitter.run === run && !run.isLoop(emitter.position, position))
       this.#waves.emittedBy(emitter, next)
@@ -196,7 +197,7 @@ export class Emissions {
     this.back.push(next)
   }
 
-  /** Why the value goes round no more; null: it does. */
+  /** Why the value may not go round again; null: it may. */
   #endOfLoop(wave: Wave): string | null {
     if (wave.depth + 1 > limits.WAVE_DEPTH) return `deeper than ${limits.WAVE_DEPTH}`
     if (this.#control.isAtHardBound(this.back.size, wave.bytes)) return 'its flow holds as much as it may'
@@ -205,7 +206,7 @@ export class Emissions {
   }
 }
 
-/** Nested deeper, the order among the last ones is that of their coming. */
+/** Below this nesting depth the order is that of arrival. */
 const PLACE_DEPTH = 32
 
 function placeOf({ above, position, number, turns }: Wave): Place {

@@ -21,12 +21,12 @@ interface ExecutionsParts {
   emissions: Emissions
   /** Of the flow's turns: generators are pushed here. */
   stack: (Wave | Execution)[]
-  /** Of the flow's turns: what bodies away bring is kept here. */
+  /** Of the flow's turns: results of bodies away are kept here. */
   arrivals: Fifo<Wave | Arrived>
 }
 
 /**
- * Starts the bodies of one flow and takes what they give: at once, later from a promise or a call slot, or step by step from a
+ * Starts the bodies of one flow and takes their outputs: at once, later from a promise or a call slot, or step by step from a
  * generator. The turns of the flow decide which of them continues next.
  */
 export class Executions {
@@ -122,7 +122,7 @@ export class Executions {
 
   /**
    * What a body handed back within its call: outputs, a promise, or a generator. An execution that is over is counted before
-   * its outputs are published, so that whoever sees the values finds it counted.
+   * its outputs are published, so that a reader of the values finds it counted.
    */
   #result(execution: Execution, result: unknown): void {
     let failure = this.#emissions.take(execution, result)
@@ -159,7 +159,7 @@ export class Executions {
     this.#end(execution)
   }
 
-  /** The body goes on outside this call: its node is taken, its wave waits for its first contribution. */
+  /** The body continues after this call: its node is busy, and its wave waits for the first emission. */
   #leave(execution: Execution): void {
     const seat = execution.seat
     execution.away = true
@@ -212,7 +212,7 @@ export class Executions {
         const failure = this.#emission(execution, arrival.outputs)
         if (failure !== null) {
           this.#failHere(execution, failure)
-          // What the body still emits goes nowhere: it is told to end, and frees its slot.
+          // Further emissions of the body are dropped: it is told to end, and frees its slot.
           execution.abort?.abort(failure.message)
         }
         arrival.processed()
@@ -245,7 +245,7 @@ export class Executions {
     if (--execution.cascade.open === 0) this.#waves.settle(execution.cascade, this.#waves.now_ms)
   }
 
-  /** Its flow ends here: the body is told to end, and what it still brings is ignored. */
+  /** The flow ends on this thread: the body is told to end, and its later results are ignored. */
   giveUp(execution: Execution): void {
     execution.ended = true
     execution.abort?.abort()

@@ -4,7 +4,7 @@ import { RING } from './flow-control.ts'
 import type { Host } from './host.ts'
 import type { Execution, Failure } from './seat.ts'
 
-/** What the engine finds wrong with what a body gave or is given, naming node and port. */
+/** The errors of the engine's checks of inputs and outputs of a body, naming node and port. */
 
 const failure = (code: Failure['code'], message: string): Failure => ({ code, message, stack: null })
 

@@ -13,7 +13,7 @@ export class Fifo<Item> {
     this.#items[(this.#first + this.#size++) & (this.#items.length - 1)] = item
   }
 
-  /** Behind the last one that it does not go before. */
+  /** Inserts after the last entry that is not ordered after it. */
   insert(item: Item, goesBefore: (item: Item, other: Item) => boolean): void {
     this.push(item)
     for (let at = this.#size - 1; at > 0 && goesBefore(item, this.at(at - 1)); at--) {

@@ -8,7 +8,7 @@ import type { Cascade, Wave } from './wave.ts'
 /** The values of `Execution.kind` while it is on a stack. */
 const GENERATOR = 1
 
-/** Why an execution that was let go out of a ring at the hard bound emits nothing more. */
+/** The error of an execution that was released from a ring at the hard bound: it may emit nothing more. */
 export const RING =
   'emitted more while what it emitted before waits for it to end, and its flow holds all that it may hold: emit less in one execution'
 
@@ -20,8 +20,7 @@ interface EmitWait {
   readonly goOn: () => void
 }
 
-/**
- * Who goes on when a flow is full.
+/** Decides which nodes continue when a flow is full.
  *
  * A full flow has as many executions waiting in its mailboxes as its bound says. Three things put more there than they take
  * out: the pull of a generator, an awaited `ctx.emit` that lets its body go on, and the start of a body that emits several
@@ -68,7 +67,7 @@ export class FlowControl {
     return this.bytes >= this.#bounds.bytes
   }
 
-  /** No more of the flow's own work is taken on, whatever it is. `own_bytes`: of the wave that asks; alone it is never too large. */
+  /** The hard bound: the flow takes on no more work of any kind. `own_bytes`: of the wave that asks; a wave alone is never too large. */
   isAtHardBound(more: number, own_bytes = 0): boolean {
     const { items, bytes, hard_factor } = this.#bounds
     return this.waiting + more >= items * hard_factor || this.bytes - own_bytes >= bytes * hard_factor
@@ -95,7 +94,7 @@ export class FlowControl {
     if (wave.waits > 0) mailbox.fed++
   }
 
-  /** The node takes on nothing that emits more; in a flow full of bytes, nothing at all. */
+  /** The node starts nothing that emits more; in a flow full of bytes, nothing at all. */
   holds(mailbox: Mailbox): boolean {
     return (mailbox.unread > 0 && this.isFull) || (mailbox.fed > 0 && this.isFullOfBytes)
   }
@@ -111,7 +110,7 @@ export class FlowControl {
     this.#generators.push(generator)
   }
 
-  /** What the last turn left on the stack of generators takes turns with what has come since. */
+  /** Generators that the last turn left on the stack alternate with newer ones. */
   deferAll(stack: (Wave | Execution)[]): void {
     let kept = 0
     for (let at = stack.length - 1; at >= 0; at--) {
@@ -183,7 +182,7 @@ export class FlowControl {
     return null
   }
 
-  /** `goOn` is told when what the execution emitted last has run, as far as it runs inline, and its node is not held. */
+  /** `goOn` is called when the inline part of the last emission has run and the node is not held. */
   await(execution: Execution, goOn: () => void): void {
     const { sent } = execution
     if (sent === null || execution.ended) return goOn()
@@ -212,7 +211,7 @@ export class FlowControl {
 
   // ---- rings
 
-  /** What it emits next would only wait for its own end: it is refused. */
+  /** Its next emission would only wait for its own end: it is refused. */
   endsRing(execution: Execution): boolean {
     return execution.let_go && this.isAtHardBound(0)
   }
@@ -229,7 +228,7 @@ export class FlowControl {
     return this.#starts.size > 0 || this.held > 0
   }
 
-  /** All of the flow that is away is held, and so by each other: one of them goes one step, each in turn. */
+  /** All executions away are held, so they hold each other (a ring): one of them goes one step, round robin. */
   letOneGo(pull: (generator: Execution) => void, start: (mailbox: Mailbox) => void): boolean {
     for (let kind = 0; kind < 3; kind++) {
       this.#rotation = (this.#rotation + 1) % 3

@@ -97,7 +97,7 @@ export class FlowRun implements Flow {
     return this.#seats.all()
   }
 
-  /** Nothing of the flow lives on this thread alone: another lane may own it next. */
+  /** No state of the flow is on this thread only: another lane may own it next. */
   get isAtRest(): boolean {
     return (
       this.away === 0 &&
@@ -109,8 +109,8 @@ export class FlowRun implements Flow {
   }
 
   /**
-   * A cascade has begun, is not recorded as open and is not over: a mark now would commit half of it. What is away, or waits
-   * in a mailbox, is recorded at the mark; one that has run nothing before and runs now, is half way again.
+   * A cascade has begun, is not recorded as open and has not ended: a mark now would commit half of it. Executions away or in a
+   * mailbox are recorded at the mark. A cascade that had run nothing and runs now is half way again.
    */
   get isHalfway(): boolean {
     const { next, back } = this.#emissions
@@ -119,7 +119,7 @@ export class FlowRun implements Flow {
     return false
   }
 
-  /** Bodies have come back, and what they brought waits for a turn. */
+  /** Bodies have come back, and their results wait for a turn. */
   get hasArrivals(): boolean {
     return this.#arrivals.size > 0
   }
@@ -158,7 +158,7 @@ export class FlowRun implements Flow {
       } else if (first === 0 && this.#arrivals.size > 0) {
         this.#arrive(this.#arrivals.shift()!)
       } else if (first === 0 && this.#lines.startHeld()) {
-        // It stands among the arrivals now.
+        // It is among the arrivals now.
       } else if (
         first < 2 &&
         items < limits.TURN_ITEMS &&
@@ -197,7 +197,7 @@ export class FlowRun implements Flow {
     return generator !== null
   }
 
-  /** When nothing goes on: nothing that is away comes back by itself, so those who are held hold each other. */
+  /** For a flow without progress: no body away will come back without a release, so the held nodes hold each other. */
   get #isRing(): boolean {
     return this.control.isFull && this.away <= this.control.held && this.control.holdsAny
   }
@@ -210,7 +210,7 @@ export class FlowRun implements Flow {
     )
   }
 
-  /** The cascade that the turn began last has waves on the stack still: it outlives the turn. There is one at most. */
+  /** The last cascade that the turn began still has waves on the stack: it outlives the turn. There is at most one. */
   #leaveOver(): void {
     for (const { cascade } of this.#stack) if (!cascade.in_flight) return this.waves.keepOpen(cascade)
     for (const { cascade } of this.#emissions.back) if (!cascade.in_flight) return this.waves.keepOpen(cascade)
@@ -231,7 +231,7 @@ export class FlowRun implements Flow {
       const position = wave.next()
       if (position < 0) return this.#park(wave)
       executions.execute(wave, position)
-      // At once: what a node further down emits belongs before the further emissions of those above it.
+      // At once: emissions of a node further down come before further emissions of the nodes above it.
       if (next.length > 0) this.#stackNext()
       if (waves.now_ms >= this.#deadline && wave.count > 0) {
         this.#stack.push(wave)
@@ -253,7 +253,7 @@ export class FlowRun implements Flow {
 
   /**
    * The wave waits for bodies away. Its nodes that wait for them wait in their mailboxes, where no later wave overtakes them;
-   * those that wait there for nothing else any more are let in.
+   * nodes that wait for nothing else are started.
    */
   #park(wave: Wave): void {
     const { seats } = wave.run
@@ -345,8 +345,8 @@ export class FlowRun implements Flow {
   }
 
   /**
-   * The flow is gone, or leaves this thread with its bodies still away: they are told to end, what they still bring is
-   * ignored, and nothing waits any more. Answers the cascades that had begun and will not end.
+   * The flow is gone, or leaves this thread with its bodies still away: they are told to end, their results are ignored, and
+   * all waiting work is dropped. Answers the cascades that had begun and will not end.
    */
   abandon(): Set<Cascade> {
     const interrupted = new Set(this.waves.cascades)

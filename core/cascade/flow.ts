@@ -1,7 +1,7 @@
 import type { PlanRun } from './plan-run.ts'
 import type { Wave } from './wave.ts'
 
-/** A flow as its own parts see it. There is one kind, `FlowRun`: a host may count on getting the one that was made with it. */
+/** A flow as its own parts see it. `FlowRun` is the only implementation: a host may rely on getting the one that was made with it. */
 export interface Flow {
   readonly index: number
   /** The newest plan. */

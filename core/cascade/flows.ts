@@ -7,8 +7,8 @@ import { holderOf, lockWord, unlockWord, unlockWordWithBarrier } from '../memory
 
 /**
  * Two cache lines: the first is written by publishers under the publish word, the second by the thread that has claimed
- * the flow, so that neither side's stores take the line away from the other. Positions and byte counters stand twice; the
- * low bit of the counter beside them says which copy counts, so that one store of the counter changes them all.
+ * the flow, so that neither side's stores take the line away from the other. There are two copies of positions and byte
+ * counters; the low bit of the counter beside them selects the valid copy, so that one store of the counter changes them all.
  */
 export const FLOW_ROW = layout(
   'FLOW_ROW',
@@ -46,7 +46,7 @@ const { word } = FLOW_ROW
 /** What the sum with the bytes of a queue still holds. */
 const MOST_BYTES = 2 ** 30
 
-/** Who may touch a flow, how much waits in it, and what one owner leaves to the next. */
+/** Who owns a flow, how much waits in it, and which values one owner passes to the next. */
 export class FlowTable {
   readonly #memory: Memory
   readonly #i32: Int32Array
@@ -110,7 +110,7 @@ export class FlowTable {
     unlockWord(this.#memory, this.row(flow) + word.publish, owner)
   }
 
-  /** The same, when the publisher looks afterwards who is to be told of what it appended. */
+  /** The same with a full barrier, for a publisher that afterwards reads whom to notify of its append. */
   unlockPublishWithBarrier(flow: number, owner: number): void {
     unlockWordWithBarrier(this.#memory, this.row(flow) + word.publish, owner)
   }
@@ -124,14 +124,14 @@ export class FlowTable {
     return this.#i32[this.row(flow) + word.taken]!
   }
 
-  /** Items in the queue. `taken` is read first, so that a take in between makes it too large, never negative. */
+  /** Items in the queue. `taken` is read first, so that a take in between makes the result too large, never negative. */
   queued(flow: number): number {
     const row = this.row(flow)
     const taken = atomics.acquire(this.#i32, row + word.taken)
     return (atomics.acquire(this.#i32, row + word.appended) - taken) | 0
   }
 
-  /** Items ever appended (wraps): what was there by now, see `queuedBefore`. */
+  /** Items ever appended (wraps): the count so far, see `queuedBefore`. */
   appended(flow: number): number {
     return atomics.acquire(this.#i32, this.row(flow) + word.appended)
   }
@@ -179,7 +179,7 @@ export class FlowTable {
     this.#i32[row + word.inner_bytes] = Math.min(bytes, MOST_BYTES)
   }
 
-  /** By the owner: one more, or less, than it last said. */
+  /** By the owner: adds to, or subtracts from, its last count. */
   countInner(flow: number, change: 1 | -1): void {
     this.#i32[this.row(flow) + word.inner_items]! += change
   }

@@ -13,7 +13,7 @@ import type { BrokenLoop, Cascade } from './wave.ts'
 /** Answered by `Host.call` in place of a result when the body threw; the host keeps what was thrown. */
 export const THREW = Symbol('threw')
 
-/** What a flow asks of the thread that it runs on. Implementations: the lane, a batch run, the double of the tests. */
+/** What a flow needs from the thread that it runs on. Implementations: the lane, a batch run, the double of the tests. */
 export interface Host extends Values {
   readonly bounds: Bounds
   readonly codec: Codec
@@ -43,7 +43,7 @@ export interface Host extends Values {
   publish(run: PlanRun, message: number, value: EncodedValue, ts_us: number, depth: number, cascade: Cascade): number
   /**
    * The same for an emission of which other flows read several messages: they get them together. Fills in the versions.
-   * `flows`: those words that it takes, see `PlanRun.together`.
+   * `flows`: whose publish words it takes, see `PlanRun.together`.
    */
   publishEmission(
     run: PlanRun,

@@ -36,7 +36,7 @@ export class Lines {
     this.letIn(wave.run.seats[position]!.mailbox)
   }
 
-  /** Takes its place; the wave's nodes below wait for it. */
+  /** Enters the mailbox; the wave's nodes further down wait for it. */
   enter(wave: Wave, position: number): void {
     const { mailbox } = wave.run.seats[position]!
     if (mailbox.reserved === wave) mailbox.reserved = null
@@ -49,7 +49,7 @@ export class Lines {
     if (!mailbox.busy && mailbox.reserved === null) this.next(mailbox)
   }
 
-  /** Those who wait for a node that is held no more go on; false: there is none. */
+  /** Executions that waited for a node that is no longer held continue; false: there are none. */
   startHeld(): boolean {
     const mailbox = this.#control.nextStart()
     if (mailbox !== null) this.letIn(mailbox)
@@ -60,7 +60,7 @@ export class Lines {
     if (!mailbox.busy && mailbox.reserved === null) this.nextHeld(mailbox)
   }
 
-  /** Nobody is inside: the first that may go is the next one, whoever comes before its wave has its turn. */
+  /** The node is free: the first execution that may start is reserved as the next one, even if others arrive before its wave runs. */
   next(mailbox: Mailbox): void {
     if (this.#control.holds(mailbox)) {
       mailbox.closed = mailbox.waiting.size > 0
@@ -134,16 +134,16 @@ export class Lines {
   // ---- deploy
 
   /**
-   * The node has run on its new body: a cascade that began before the deploy and comes to it now takes the new body as well,
-   * or a late one would run on the old body after others have run on the new.
+   * The node has run on its new body: a cascade that began before the deploy and reaches the node now takes the new body as
+   * well. Otherwise it would run on the old body after others have run on the new one.
    */
   isOvertaken(replaced: Seat): boolean {
     return this.#seats.present(replaced.node.id)?.begun ?? false
   }
 
-  /** Those who wait for a seat that was replaced go on, in their order, on the new plan; or they fail, counted. */
+  /** Executions that wait for a replaced seat continue, in their order, on the new plan; or they fail and are counted. */
   handOver(mailboxes: ReadonlySet<Mailbox>, to: PlanRun): void {
-    // All of them first: who waits for a node of its own wave, which now fails, finishes where it began.
+    // All of them first: an execution that waits for a node of its own wave, which now fails, finishes on its old plan.
     const leaving = [...mailboxes].flatMap(mailbox => mailbox.leaving())
     for (const one of leaving) this.#handOne(one, to, false)
     for (const mailbox of mailboxes) this.letIn(mailbox)

@@ -7,15 +7,15 @@ export interface Waiting {
 }
 
 /**
- * The line before a node, by node id, whatever plan or seat an execution belongs to: one at a time, and each version of a
- * message before later ones. A wave may wait here while bodies away may still give it what the node reads; what does not
- * come after it by any message passes it, so that a body which never ends holds up its own readers alone.
+ * The mailbox of a node, by node id, across plans and seats: one execution at a time, and each version of a message before
+ * later ones. A wave may wait here while bodies away may still produce the inputs of the node. Entries that share no message
+ * with it may pass it, so that a body which never ends delays only its own readers.
  *
  *   open -> busy -> (reserved for the next one -> its execution ->)* open
  */
 export class Mailbox {
   readonly waiting = new Fifo<Waiting>()
-  /** An execution may not start at once: one is away, or others come before it. */
+  /** An execution may not start at once: one is away, or others are ahead of it. */
   closed = false
   /** An execution is away: a promise, a generator between pulls, or a call slot holds it. */
   busy = false
@@ -23,7 +23,7 @@ export class Mailbox {
   unread = 0
   /** Waves that wait in mailboxes and carry what a body of this node has given them after it was away. */
   fed = 0
-  /** The wave whose execution was taken out of the line and has not begun yet. */
+  /** The wave whose execution was taken out of the mailbox and has not begun yet. */
   reserved: Wave | null = null
 
   enter(one: Waiting): void {
@@ -31,7 +31,7 @@ export class Mailbox {
     this.closed = true
   }
 
-  /** The first that waits for nothing but its turn and for no wave before it; null: nobody may go. */
+  /** The first entry that waits only for its turn, and for no wave before it; null: no entry may start. */
   nextUp(): Waiting | null {
     const { waiting } = this
     this.closed = waiting.size > 0
@@ -43,13 +43,13 @@ export class Mailbox {
     return null
   }
 
-  /** All that stand before it are blocked, or come after one that is. */
+  /** All entries before it are blocked, or are ordered after a blocked one. */
   #comesAfterOneBefore(one: Waiting, at: number): boolean {
     for (let before = 0; before < at; before++) if (messageOrder(this.waiting.at(before), one) !== 0) return true
     return false
   }
 
-  /** Those that wait for nothing but a seat that was replaced. */
+  /** Entries that wait only for a seat that was replaced. */
   leaving(): Waiting[] {
     const leaving: Waiting[] = []
     for (const one of this.waiting) {

@@ -37,7 +37,7 @@ export class OpenWaves {
     return this.#open
   }
 
-  /** A cascade begins: waves that are open now belong to the past. */
+  /** A cascade begins: waves that are open now are older than the newest cascade. */
   tick(): void {
     this.clock++
     if (this.#open > 0) this.mixed = true
@@ -68,7 +68,7 @@ export class OpenWaves {
 
   /**
    * A wave of a newer plan for one node that waits, with the inputs that it would have read; null when a port of it is gone.
-   * `late`: others have run there since, and what it reads of earlier cascades is what they published.
+   * `late`: others have run there since, and it reads the values that they published of earlier cascades.
    */
   carryOver(old: Wave, position: number, to: PlanRun, late: boolean): Wave | null {
     const before = old.run.plan
@@ -106,7 +106,7 @@ export class OpenWaves {
     this.#control.bytes += bytes
   }
 
-  /** What waits of it holds its emitter back. */
+  /** Its waiting executions hold its emitter back. */
   emittedBy(emitter: Execution | null, wave: Wave): void {
     wave.emitter = emitter
     if (emitter !== null) emitter.open++
@@ -180,7 +180,7 @@ export class OpenWaves {
     if (broken !== null) this.#host.cycle(this.#flow, broken)
   }
 
-  /** Ends the cascade when nothing of it is open any more. */
+  /** Ends the cascade when no wave or body of it is open. */
   settle(cascade: Cascade, now_ms: number): void {
     if (cascade.open > 0) return
     if (cascade.broken !== null) this.tellBroken(cascade)

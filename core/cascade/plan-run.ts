@@ -28,13 +28,13 @@ export function asRead(encoded: EncodedValue, value: unknown): unknown {
   return new Packed(encoded.kind, Buffer.from(encoded.bytes.subarray(0, encoded.length)))
 }
 
-/** About what it takes of the heap. */
+/** Approximate bytes on the heap. */
 export function bytesOf(value: unknown): number {
   if (value instanceof Packed) return value.bytes.length
   return typeof value === 'string' ? value.length : 8
 }
 
-/** The same for what a queue brought. */
+/** The same for a value from a queue. */
 export function asTaken(encoded: EncodedValue, codec: Codec): unknown {
   if (encoded.kind === KIND.float || encoded.kind === KIND.int) return encoded.number
   if (encoded.kind === KIND.json)
@@ -42,12 +42,12 @@ export function asTaken(encoded: EncodedValue, codec: Codec): unknown {
   return codec.decode(encoded.kind, encoded.number, encoded.bytes, 0, encoded.length)
 }
 
-/** What a plan's values ask of the thread that runs it. */
+/** What the values of a plan need from the thread that runs it. */
 export interface Values {
   /** The newest published value of an engine-wide message index, as a primitive or Packed; undefined when there is none. */
   newest(message: number): unknown
   /**
-   * By position in `plan.messages`: the values that the flow has come to, without what still waits in its queue. Those that
+   * By position in `plan.messages`: the values as of the last processed item, without those still in the queue. Messages that
    * the plan does not follow may be left out.
    */
   standing(plan: Plan): unknown[]
@@ -92,7 +92,7 @@ export class PlanRun {
   readonly together: readonly (readonly number[] | null)[]
   /** By node: ports whose message, another flow's, has a dtype that does not agree with theirs; null: none. */
   readonly mismatches: readonly (readonly PlanInputPort[] | null)[]
-  /** The plan that replaced this one; what this one's last cascades publish is seen there too. */
+  /** The plan that replaced this one; publishes of the last cascades of this plan are visible there too. */
   successor: PlanRun | null = null
 
   /** By node: those with the same number lie in a common loop. Null: the plan has no loops. */
@@ -105,7 +105,7 @@ export class PlanRun {
   readonly #older: (Older[] | null)[]
   #older_kept = 0
   #older_bytes = 0
-  /** Kept entries, and their bytes, at which it is worth looking for what nobody can read any more. */
+  /** Numbers of kept entries, and of their bytes, from which a scan for unreadable ones pays off. */
   #prune_at = 1024
   #prune_at_bytes = PRUNE_BYTES
 
@@ -141,7 +141,7 @@ export class PlanRun {
     this.#owner.fill(undefined)
   }
 
-  /** For a root emission and all that follows from it; never changed in a plan without loops. */
+  /** For a root emission and everything that it causes; never changed in a plan without loops. */
   newBackEdgeCount(): BackEdgeCount {
     return this.#loops !== null ? { waves: 0 } : NO_LOOPS
   }
@@ -170,7 +170,7 @@ export class PlanRun {
   }
 
   /**
-   * `wave` published `value`. What it replaces is kept while somebody may still have to read it: the wave that published
+   * `wave` published `value`. The replaced value is kept while a wave may still have to read it: the wave that published
    * it, while that is open, or (`mixed`) an open wave that is older than the newest cascade.
    */
   apply(position: number, value: unknown, version: number, wave: Wave, mixed: boolean): void {
@@ -241,7 +241,7 @@ export class PlanRun {
     return newest
   }
 
-  /** Gives `wave`, and no other, a value to read that is not the present one; with its version, 0 when the wave did not publish it. */
+  /** Lets `wave`, and no other wave, read a value that is not the present one; with its version, 0 when the wave did not publish it. */
   lend(position: number, value: unknown, version: number, ms: number, wave: Wave): void {
     const older = (this.#older[position] ??= [])
     older.push({ value, version, ms, wave: wave.id, as_of: Number.POSITIVE_INFINITY })
@@ -249,8 +249,9 @@ export class PlanRun {
   }
 
   /**
-   * What the waves of `before` see stays visible to those that are carried over. For what that plan did not follow, this one
-   * has just looked; so it has for a message whose dtype changed, which has no value, and for one that was given its default.
+   * Values visible to the waves of `before` stay visible to those that are carried over. For messages that the old plan did not
+   * follow, this plan has just read the table. The same holds for a message whose dtype changed, which has no value, and for
+   * one that was given its default.
    */
   takeOver(before: PlanRun): void {
     for (const [position, message] of this.plan.messages.entries()) {
@@ -258,7 +259,7 @@ export class PlanRun {
       if (old === undefined) continue
       const { queued, dtype } = before.plan.messages[old]!
       if (dtype !== message.dtype || this.#direct[position]) continue
-      // Whoever read it there read the newest: it does not go back.
+      // Its readers there have read the newest value: never go back to an older one.
       if (before.#direct[old]) this.value[position] = this.#values.newest(message.index)
       if (!queued || before.#direct[old]) continue
       if (before.value[old] === undefined && this.plan.seeded.includes(message.index)) continue
@@ -275,7 +276,7 @@ export class PlanRun {
     }
   }
 
-  /** To the next plan that knows the message; it passes on what it gets. */
+  /** Passes the value to the next plan that knows the message, which passes it on. */
   #passOn(position: number, value: unknown, version: number, wave: Wave): void {
     const { index } = this.plan.messages[position]!
     for (let next = this.successor; next !== null; next = next.successor) {
@@ -296,8 +297,8 @@ export class PlanRun {
   }
 
   /**
-   * Drops what no open wave can read. `as_of`: the moments of the open waves, ascending; of what stands replaced, each of
-   * them reads the last that was published at or before it, and its own wave's.
+   * Drops what no open wave can read. `as_of`: the moments of the open waves, ascending; of the replaced values, each wave
+   * reads the last one that was published at or before its moment, and its own.
    */
   prune(as_of: readonly number[], open: ReadonlySet<number>): void {
     this.#older_kept = this.#older_bytes = 0
@@ -334,7 +335,7 @@ interface Compiled {
   readonly mismatches: readonly (readonly PlanInputPort[] | null)[]
 }
 
-/** What is the same in all runs of a plan: a batch run is short, and generating its functions would be most of it. */
+/** The parts that all runs of a plan share: a batch run is short, and generating its functions would take most of its time. */
 const compiled_plans = new WeakMap<Plan, Compiled>()
 
 function compiledOf(plan: Plan): Compiled {

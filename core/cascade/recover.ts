@@ -30,7 +30,7 @@ const intent = INTENT_ROW.word
 /** Upper bound of the bytes of a record of a cascade, or of a taken item. */
 const CLOSING_BYTES = 128
 
-/** What the recovering thread works with; all of it its own. */
+/** The objects that the recovering thread works with; all are its own. */
 export interface RecoverParts {
   memory: Memory
   owner: number
@@ -49,9 +49,9 @@ export interface RecoverParts {
 }
 
 export interface Recovered {
-  /** False: another dead thread stands in the way. Recover that one, then call again. */
+  /** False: another dead thread holds a lock. Recover that one, then call again. */
   done: boolean
-  /** Flows that the thread owned; they are free again. What it had begun of them ended with it. */
+  /** Flows that the thread owned; they are free again. Their begun cascades ended with the thread. */
   flows: number[]
   /** Message whose publish was finished on the thread's behalf, -1: none. */
   finished: number
@@ -75,13 +75,13 @@ export function recoverThread(dead_owner: number, parts: RecoverParts): Recovere
   const finished = finishIntent(dead_owner, held, parts)
   if (slot < memory.sizes.rings) {
     closeUnit(slot, owned, parts)
-    // The store hears of it even when the dead thread had no time to tell it.
+    // Wakes the store even when the dead thread could not.
     if (recoverJournal(memory, slot)) parts.wakes.store()
   }
   settleSegments(held, parts)
-  // What a publisher of several values had linked for those that it did not come to.
+  // Segments that a publisher of several values had linked for the values that it did not reach.
   for (const flow of held) if (!owned.includes(flow)) queue.giveAhead(flow)
-  // A flow that the thread was trimming is whole again only when its chain was gone through, below.
+  // A flow that the thread was trimming is repaired only when its chain was swept, below.
   for (const flow of held) if (!owned.includes(flow)) recoverWord(memory, flows.row(flow) + word.publish, dead_owner)
 
   const freed = owned.filter(flow => freeFlow(flow, dead_owner, parts))
@@ -90,7 +90,7 @@ export function recoverThread(dead_owner: number, parts: RecoverParts): Recovere
   ready.repair()
   for (let flow = 0; flow < flows.size; flow++) {
     if (flows.queued(flow) === 0 && queue.holdsSegments(flow)) queue.cool(flow)
-    // The thread may have died between an append and its mark. A mark too many costs one look.
+    // The thread may have died between an append and its mark. An extra mark costs one check.
     if (flows.queued(flow) > 0) ready.markReady(flow)
   }
   const arena = recoverArena(memory, dead_owner, parts.owner)
@@ -99,8 +99,8 @@ export function recoverThread(dead_owner: number, parts: RecoverParts): Recovere
 }
 
 /**
- * The dead thread's last unit ends as a unit does: with what was consumed, and with a record of every cascade that it had begun.
- * So a cut never holds an item as consumed of which nobody knows what became.
+ * Ends the dead thread's last unit like any unit: with the consumed items, and with a record of every cascade that it had
+ * begun. So a cut never contains a consumed item without a record of its cascade.
  */
 function closeUnit(slot: number, owned: readonly number[], parts: RecoverParts): void {
   const { memory, flows, begun = [], now_us = 0, isLate = () => true } = parts
@@ -144,7 +144,7 @@ function finishIntent(dead_owner: number, held: readonly number[], parts: Recove
       finished = message
     } else {
       emptyOtherSlot(memory, message)
-      // Nobody else has heard of the slab: it dies with its thread, as one that was never handed over.
+      // No other thread knows the slab: it dies with its thread, like one that was never handed over.
       if (ref !== 0) i32[(ref << 2) + SLAB_ROW.word.state] = SLAB_STATE.uncommitted
     }
   } else if (doing === DOING.taking) {
@@ -153,14 +153,14 @@ function finishIntent(dead_owner: number, held: readonly number[], parts: Recove
     if (done) finishRelease(ref, f64[(row >> 1) + intent.version]!, parts)
   }
   const displaced = i32[row + intent.displaced]!
-  // Whether the publish stands or not: the table does not hold it any more.
+  // In both cases (publish done or not): the table no longer refers to it.
   if (displaced !== 0 && (doing > 0 || doing === DOING.releasing))
     finishRelease(displaced, i32[row + intent.displaced_generation]!, parts)
   i32[row + intent.doing] = DOING.nothing
   return finished
 }
 
-/** The version stands: append what is missing, journal it if it is not, in the ring where it belongs. */
+/** The version is published: append the missing items, and journal it if it is not yet, in the dead thread's ring. */
 function finishPublish(
   dead_owner: number,
   message: number,
@@ -182,14 +182,14 @@ function finishPublish(
   messages.read(message, value)
   const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
   const slot = slotOf(dead_owner)
-  // The dead thread made sure of their room.
+  // The dead thread had reserved their room.
   const writer = slot < memory.sizes.rings ? new JournalWriter(memory, slot, parts.wakes) : null
   for (const flow of held) {
     const at = flows.row(flow)
     if (i32[at + word.before] !== i32[at + word.appended]) continue
     if (flow === own && !queued) continue
     const group = i32[at + word.group]!
-    // Once more, if the thread died between this record and the item: the store takes it for the same.
+    // Once more, if the thread died between this record and the item: the store treats both as the same.
     if (flow !== own)
       writer?.queued(flow, message, value.version, i32[at + word.appended]!, depth, group, parent_seq, parent_ts)
     queue.append(
@@ -252,7 +252,7 @@ function isRecord(memory: Memory, at: number, message: number, version: number):
   )
 }
 
-/** The publish did not happen: what was filled is nobody's. */
+/** The publish did not happen: discards the filled slot. */
 function emptyOtherSlot(memory: Memory, message: number): void {
   const at = (memory.regions.messages.offset + message * MESSAGE_ROW.size) >> 2
   const other =
@@ -261,7 +261,7 @@ function emptyOtherSlot(memory: Memory, message: number): void {
 }
 
 /**
- * A release that the thread had announced. V8 ends a thread at function entries and loop turns only, and none stands between
+ * A release that the thread had announced. V8 ends a thread at function entries and loop back edges only, and there is none between
  * the operation that takes the last step of a release (a reference less, or the slab put on its way home) and the plain store
  * that ends the announcement. So a slab that is still held still has the thread's reference; one that nobody holds was left
  * by the thread on its way; another generation has gone that way.
@@ -307,7 +307,7 @@ function freeFlow(flow: number, dead_owner: number, parts: RecoverParts): boolea
   const row = flows.row(flow)
   if (flows.publisherOf(flow) !== dead_owner && !flows.lockPublish(flow, parts.owner, limits.RECOVER_PATIENCE_MS))
     return false
-  // Nobody appends and nobody takes: the chain stands still.
+  // Nobody appends and nobody takes: the chain does not change.
   queue.sweep(flow)
   flows.setInner(flow, 0, 0)
   if (!recoverWord(memory, row + word.publish, dead_owner)) flows.unlockPublish(flow, parts.owner)

@@ -19,7 +19,7 @@ export interface HeldHands {
   readonly clock: Pick<Clock, 'now_us' | 'steady_us'>
 }
 
-/** `nothing` is held, or it is not due; `refused`: what was taken is in `value`, and nobody holds it any more. */
+/** `nothing`: no value is held, or it is not due; `refused`: the value was taken into `value` and is no longer in the table. */
 export type Released = 'nothing' | 'published' | 'refused'
 
 /**
@@ -38,8 +38,8 @@ export function releaseHeld(
 }
 
 /**
- * The same without publishing: false when nothing is held, it is not due, or the lane that held it has not closed that unit: let
- * go in one unit and held in another that a crash undoes, it would be published twice.
+ * The same without publishing: false when nothing is held, it is not due, or the lane that held it has not closed that unit:
+ * released in one unit and held in another that a crash undoes, it would be published twice.
  */
 export function takeHeld(
   { clock, flows, held, journal, owner }: HeldHands,

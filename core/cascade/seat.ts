@@ -13,13 +13,13 @@ export type Body = (inputs: Record<string, unknown>, context: unknown) => unknow
  */
 export class Seat {
   readonly node: PlanNode
-  /** The line before the node, which it keeps across plans. */
+  /** The mailbox of the node, which it keeps across plans. */
   readonly mailbox: Mailbox
   /** Null until loaded; the host loads it before the first execution. */
   body: Body | null = null
   /** The host is loading the body. */
   loading = false
-  /** What `body` receives beside its inputs; made by the host. */
+  /** The second argument of `body`; made by the host. */
   context: unknown = null
   /** Why the body cannot be loaded; every execution then fails with it. */
   broken: unknown = null
@@ -70,7 +70,7 @@ export class Execution {
   sent: Wave | null = null
   sent_id = 0
   contributed = false
-  /** It was let go at the hard bound, out of a ring of held nodes: see `FlowControl`. */
+  /** It was released at the hard bound, from a ring of held nodes: see `FlowControl`. */
   let_go = false
   /** The body is away: a promise, a generator between pulls, or a call slot holds it. */
   away = false
@@ -81,9 +81,9 @@ export class Execution {
   dispatched = false
   started_ms = 0
   ended_ms = 0
-  /** What the body itself took; less than from start to end when a call slot runs it. */
+  /** The time of the body itself; less than from start to end when a call slot runs it. */
   took_ms = 0
-  /** How long it held its thread at once; a promise that waits holds none. */
+  /** How long it blocked its thread without a pause; a promise that waits blocks none. */
   held_ms = 0
   /** Of its cascade. */
   root_ms = 0

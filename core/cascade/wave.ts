@@ -3,7 +3,7 @@ import type { Mailbox } from './mailbox.ts'
 import type { PlanRun } from './plan-run.ts'
 import type { Execution } from './seat.ts'
 
-/** Everything that one published message started inside one flow. Counts itself; recorded when nothing of it is open any more. */
+/** Everything that one published message started inside one flow. Counts its own waves and bodies; recorded when none of them is open. */
 export class Cascade {
   /** Unique while the engine runs. */
   seq = 0
@@ -20,7 +20,7 @@ export class Cascade {
   parent_ts = 0
   executions = 0
   errors = 0
-  /** Values of it that went round a loop without end and are not told yet; null: none. */
+  /** Values of it that went round a loop without end and are not reported yet; null: none. */
   broken: BrokenLoop | null = null
   /** A purge dropped executions of it that waited. */
   purged = false
@@ -35,7 +35,7 @@ export class Cascade {
   /** Number of its first item in the flow's queue, and how many it took. */
   item = 0
   items = 0
-  /** Where its lane keeps what is to be known of it if it dies, see core/memory/begun.ts. */
+  /** Its row in shared memory, for recovery if the lane dies, see core/memory/begun.ts. */
   row = 0
 }
 
@@ -54,9 +54,9 @@ export interface BackEdgeCount {
 }
 
 /**
- * Where a wave stands in the serial order: the order in which a flow's waves would run if every body were synchronous. A
- * root comes by the number of its emission; what one of its executions emits further comes right after it, before the next
- * root, and what a node further down emits before what one further up does.
+ * The position of a wave in the serial order: the order in which a flow's waves would run if every body were synchronous. A
+ * root is ordered by the number of its emission. Further emissions of one of its executions come right after it, before the
+ * next root; emissions of a node further down come before those of a node further up.
  */
 export interface Place {
   readonly above: Place | null
@@ -113,7 +113,7 @@ export class Wave {
   position = 0
   number = 0
   turns = 0
-  /** Whose further emission started it, directly or before it went back round a loop; null: none that what waits here holds back. */
+  /** The execution whose further emission started it, directly or before it went back round a loop; null: none that waiting work here holds back. */
   emitter: Execution | null = null
   /** Of the values that it has brought and published: they are kept while it is open. */
   bytes = 0
@@ -127,7 +127,7 @@ export class Wave {
   readonly pending: number[] = []
   count = 0
   readonly away: number[] = []
-  /** Runs, or soon will: it stands on the stack, among the arrivals, or among those that an emission has just started. */
+  /** Runs, or soon will: it is on the stack, among the arrivals, or among those that an emission has just started. */
   queued = false
   /** Among the arrivals. An entry there without it is stale: the wave has run already. */
   arrived = false

@@ -14,7 +14,7 @@ import { normalize } from './normalize.ts'
 import { Refusals } from './refusals.ts'
 import { dropRepeated, type FlavorLookUp, flavorConflicts, refuseCards, refuseRam } from './resources.ts'
 
-/** What a type of node allows. */
+/** The checks of one node type. */
 export interface NodeType {
   /** Adds what it refuses; returns the body to run, or null for a type without one. Called with the shape of the node checked. */
   check(node: NormalNode, refuse: RefuseAt): Body | null
@@ -31,10 +31,10 @@ export interface Body {
   digest: string
 }
 
-/** What the check cannot know by itself. */
+/** Facts that the check gets from outside. */
 export interface Rules {
   types: NodeTypes
-  /** Does what the types would wait for, before they check; throws when it cannot. */
+  /** Does the asynchronous work of the types before they check; throws when it fails. */
   prepare?(nodes: readonly NormalNode[]): Steps<void>
   /** May a message of the dtype carry the value? */
   fits(value: unknown, dtype: Dtype): Refusal | null
@@ -53,11 +53,11 @@ const shape = createChecker(FlowDocument)
 const node_shape = createChecker(FlowDocument.properties.nodes.items)
 
 /**
- * Document in, checked document out; everything that is refused is thrown at once, as one `ServiceError` that names each place.
+ * Document in, checked document out; all refusals are thrown together, as one `ServiceError` that names each place.
  *
  *   shape -> names and producers -> wiring -> each node by its type
  *
- * What is only doubtful, such as a message of a flow that is not there yet, comes back as an issue.
+ * Doubtful things, such as a message of a flow that does not exist yet, are returned as issues.
  */
 export const checkDocument = (name: string, raw: unknown, world: World, rules: Rules): CheckedDocument =>
   finish(checkSteps(name, raw, world, { ...rules, prepare: undefined }))

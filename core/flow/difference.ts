@@ -3,7 +3,7 @@ import { keyText } from '../../protocol/values/canonical-json.ts'
 import type { Steps } from '../steps.ts'
 import { ramMb } from './resources.ts'
 
-/** What a save does to the nodes, by id in document order. */
+/** The effect of a save on the nodes, by id in document order. */
 export interface Difference {
   /** New or changed: they start with fresh state. */
   restarted: string[]
@@ -12,8 +12,8 @@ export interface Difference {
 }
 
 /**
- * Everything about a node that makes it another node when it changes, as one text. Compared by value: the order of keys
- * in settings or env changes nothing, nor does `"2G"` for `2048`. Position, expected duration, cache and the order of ports are
+ * Everything that makes a node another node when it changes, as one text. Compared by value: the order of keys in settings or
+ * env does not matter, nor does `"2G"` for `2048`. Position, expected duration, cache and the order of ports are
  * not part of it.
  */
 export function changeText(node: NormalNode): string {

@@ -4,10 +4,10 @@ import { agrees } from '../../protocol/values/dtype.ts'
 import type { World } from './facts.ts'
 
 /**
- * What is doubtful about a flow's wiring while the other flows are as they are now. Derived on read: an issue goes away by
- * itself when the flow or message that was missing appears.
+ * Doubtful wiring of a flow, given the other flows as they are now. Derived on read: an issue disappears when the missing flow
+ * or message appears.
  *
- * Of a flow that only batch runs can wake, a message that nothing makes is an input that each run is given, and no doubt.
+ * Of a flow that only batch runs can wake, a message without a producer is an input of each run, not an issue.
  */
 export function issuesOf(flow: string, document: NormalDocument, world: World): Issue[] {
   const issues: Issue[] = []

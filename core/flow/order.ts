@@ -5,7 +5,7 @@ import type { Steps } from '../steps.ts'
  *
  * A trigger edge goes from the node that produces a message to a node that wakes on it. A depth-first search in document
  * order, along each node's edges in document order, names the back edges: those that lead to a node still being visited
- * (a self loop is one). What is left has no loop. Reads without trigger order the nodes as well, except where a read takes
+ * (a self loop is one). The remaining graph has no loop. Reads without trigger order the nodes as well, except where a read takes
  * part in a loop: such a node means the previous value.
  *
  * Nothing here recurses: a chain of 2,000 nodes is an ordinary document.

@@ -107,7 +107,7 @@ export interface Indexer {
   wire(message: number, node: number, port: string): number
 }
 
-/** What a plan needs to know about the other flows' wiring; `Wiring` is one. */
+/** The facts about the other flows' wiring that a plan needs; implemented by `Wiring`. */
 export interface FlowWiring {
   /** The other flows whose nodes trigger on the message (qualified). */
   readersOf(message: string): Iterable<string>
@@ -140,7 +140,7 @@ const ascending = (a: number, b: number): number => a - b
 
 export const compilePlan = (input: PlanInput): Plan => finish(compileSteps(input))
 
-/** The same in steps, of a node or a message each: 2,000 nodes take 60 ms. What it is made of must not change meanwhile. */
+/** The same in steps, of a node or a message each: 2,000 nodes take 60 ms. Its inputs must not change meanwhile. */
 export function* compileSteps(input: PlanInput): Steps<Plan> {
   const { flow, document, indexer, world } = input
   const nodes = document.nodes

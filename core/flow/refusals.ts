@@ -1,7 +1,7 @@
 import { type ErrorCode, type ErrorPlace, ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 
-/** Collects what a check refuses, so that a user sees all of it at once. */
+/** Collects the refusals of a check, so that a user sees all of them at once. */
 export class Refusals {
   readonly #places: ErrorPlace[] = []
   readonly #codes = new Set<ErrorCode>()

@@ -3,7 +3,7 @@ import type { Flavor } from '../../protocol/nouns/flavor.ts'
 import type { NormalNode } from '../../protocol/nouns/flow-document.ts'
 import type { ResourceAmounts } from '../../protocol/nouns/run.ts'
 
-/** What a node declares of a machine, by itself or by a flavor. */
+/** The resources that a node declares, itself or by a flavor. */
 
 type Declared = Pick<NormalNode, 'resources' | 'duration_s'>
 /** A stored flavor as it is now; null: there is none of that name. */
@@ -20,7 +20,7 @@ export function ramMb(ram: number | string | null): number | null {
   return factor === undefined ? Number(ram) : Number(ram.slice(0, -1)) * factor
 }
 
-/** Why this is no amount of memory; null when it is one. */
+/** Why this is not an amount of memory; null when it is one. */
 export function refuseRam(ram: number | string | null): string | null {
   if (typeof ram === 'string' && !RAM.test(ram)) return `${JSON.stringify(ram)} is no amount such as 512M or 2G`
   const mb = ramMb(ram)
@@ -28,7 +28,7 @@ export function refuseRam(ram: number | string | null): string | null {
   return null
 }
 
-/** Why this is no number of cards; null when it is one. A card belongs to one node at a time: there is no part of one. */
+/** Why this is not a number of cards; null when it is one. A card belongs to one node at a time, so parts of a card are refused. */
 export function refuseCards(gpus: number | null): string | null {
   if (gpus === null || Number.isInteger(gpus)) return null
   return `${gpus} is not a whole number of cards; a node holds a card alone, so ask for ${Math.ceil(gpus)}`
@@ -85,7 +85,7 @@ export function askedBy({ resources }: Pick<NormalNode, 'resources'>, flavorOf: 
   return declares ? asked : null
 }
 
-/** Seconds that a node is expected to take, by itself or by its flavor; null: nobody says. */
+/** Seconds that a node is expected to take, from the node or its flavor; null: not declared. */
 export function expectedSeconds(node: Declared, flavorOf: FlavorLookUp): number | null {
   const { flavor } = node.resources
   return (flavor === null ? null : flavorOf(flavor)?.duration_s) ?? node.duration_s

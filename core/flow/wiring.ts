@@ -62,7 +62,7 @@ export class Wiring implements FlowWiring, World {
    * loop inside one flow is not among them.
    */
   cyclesThrough(flow: string): string[][] {
-    // Towards the flow: from each flow that can reach it, the next one on a shortest way.
+    // Towards the flow: from each flow that can reach it, the next one on a shortest path.
     const next = new Map<string, string>()
     const queue = [flow]
     for (let at = 0; at < queue.length; at++)

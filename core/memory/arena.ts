@@ -8,7 +8,7 @@
  * ABA, and it needs no room that could run out. Blocks go in and out of the pool under one lock word, rarely.
  *
  * All lists live in shared memory: the next thread in a slot inherits them. After a death `recoverArena` (recover-arena.ts)
- * rebuilds them from what the slab headers say, so no step here has to be undone.
+ * rebuilds them from the slab headers, so no step here has to be undone.
  */
 import * as atomics from '#atomics'
 import { limits } from '../../protocol/limits.ts'
@@ -250,7 +250,7 @@ export class Arena {
     } else this.#giveBack(ref, owner)
   }
 
-  /** To the list of a foreign owner. A recovery of that owner's slot passes over a slab that says `returned`, so it says so first. */
+  /** To the list of a foreign owner. A recovery of that owner's slot skips slabs in state `returned`, so the state is set first. */
   #giveBack(ref: number, owner: number): void {
     const i32 = this.#i32
     const at = ref << 2
@@ -275,7 +275,7 @@ export class Arena {
     const kind = i32[row + B.kind]!
     if (kind === BLOCK_KIND.run) {
       if (this.#retire(block, i32[row + B.span]!)) return
-      // the pool is not to be had now: the slab waits on the own list like one that came from elsewhere
+      // the pool is locked now: the slab waits on the own list like one that another thread returned
       this.#giveBack(ref, this.#slot)
       return
     }
@@ -297,7 +297,7 @@ export class Arena {
   }
 
   /**
-   * Puts away what other threads gave back. Called when a class has run out; a thread that goes to sleep may call it too.
+   * Collects the slabs that other threads returned. Called when a class has run out; a thread that goes to sleep may call it too.
    * Death at any step leaves every slab reachable from `draining` or `returned`.
    */
   collect(): void {
@@ -400,7 +400,7 @@ export class Arena {
     return found
   }
 
-  /** Gives blocks back to the pool; false when its lock is not to be had in time, then they stay. */
+  /** Gives blocks back to the pool; false when its lock is not free in time; then they stay. */
   #retire(block: number, span: number): boolean {
     if (!lockWord(this.#memory, this.#header + ARENA_HEADER.word.lock, this.#owner, limits.ARENA_PATIENCE_MS))
       return false
@@ -438,7 +438,7 @@ export class Arena {
     return bytes
   }
 
-  /** Bytes of the blocks that are out of the pool: what the cap is held against. */
+  /** Bytes of the blocks that are out of the pool: compared with the cap. */
   taken(): number {
     return this.#i32[this.#header + ARENA_HEADER.word.taken]! * BLOCK_BYTES
   }

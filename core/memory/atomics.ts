@@ -22,7 +22,7 @@ export const release: (array: Int32Array, index: number, value: number) => unkno
   : store
 
 /**
- * The second look of an optimistic read: a load that no earlier read of this thread sinks below. An acquire load does not
+ * The second look of an optimistic read: a load that no earlier read of this thread is reordered after. An acquire load does not
  * give that on arm64 (it only holds later accesses back), so there it is a read-modify-write that changes nothing: its
  * store half comes after every earlier read, and it succeeds only when the word still is what its load half saw.
  */

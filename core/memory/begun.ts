@@ -1,10 +1,10 @@
 /**
- * Cascades that have begun on a lane and not ended, kept where they outlive its thread: when the lane dies, the front records
+ * Cascades that have begun on a lane and not ended, kept in shared memory so that they outlive its thread: when the lane dies, the front records
  * them as interrupted. A slot has a row for the one that runs at present and others for those in flight.
  *
- * A lane runs one turn at a time, and a turn begins a cascade only when nothing of the one before stands on its stack. So
- * whatever has begun and is not in flight is one cascade: row 0. It leaves that row when it ends, and when it outlives what
- * runs: when it stands still, and when its turn ends. Between two turns row 0 is free.
+ * A lane runs one turn at a time, and a turn begins a cascade only when nothing of the previous one is on its stack. So at most
+ * one cascade has begun and is not in flight: row 0. It leaves that row when it ends, when it has to wait, and when its turn
+ * ends. Between two turns row 0 is free.
  */
 import * as atomics from '#atomics'
 import { layout } from './layout.ts'
@@ -51,7 +51,7 @@ export function begunOffset(memory: Memory, slot: number): number {
   return at
 }
 
-/** The lane's own hand in its rows. Nobody reads them while it lives. */
+/** The lane's access to its own rows. No other thread reads them while the lane lives. */
 export class BegunCascades {
   readonly #i32: Int32Array
   readonly #f64: Float64Array
@@ -80,8 +80,8 @@ export class BegunCascades {
   }
 
   /**
-   * On the way of every cascade, hence a row of plain stores: nobody looks before the thread's end is confirmed, and a thread
-   * ends at the entry of a function or the turn of a loop only. `executions` is not counted here: the thread's own count is.
+   * Runs for every cascade, hence only plain stores: nobody reads before the thread's end is confirmed, and a thread ends only
+   * at the entry of a function or at a loop's back edge. `executions` is not counted here: the thread's own count is.
    */
   begin(cascade: Begun, flow: number): void {
     const f64 = this.#f64
@@ -101,13 +101,13 @@ export class BegunCascades {
     if (cascade.row >= 0) this.#i32[this.#at(cascade.row) + W.errors] = cascade.errors
   }
 
-  /** It is in flight. When every row is taken it has none, and a death takes it along unrecorded. */
+  /** It is in flight. When every row is taken it gets none, and a death loses it without a record. */
   outlives(cascade: Begun, flow: number): void {
     if (cascade.row === 0) {
       const row = this.#free_rows === 0 ? -1 : this.#free[--this.#free_rows]!
       if (row > 0) this.#fill(row, cascade, flow)
       cascade.row = row
-      // Afterwards: between the two it is told twice, which a look at the numbers mends; told nowhere, it would be lost.
+      // Afterwards: between the two steps it is in two rows, which recovery detects by its number; in no row it would be lost.
       this.#leavePresent(cascade)
     } else if (cascade.row > 0) {
       const word = this.#at(cascade.row)
@@ -116,7 +116,7 @@ export class BegunCascades {
     }
   }
 
-  /** Its end is in the journal. Small, since it stands on the way of every cascade. */
+  /** Its end is in the journal. Kept small, since it runs for every cascade. */
   end(cascade: Begun): void {
     if (cascade.row === 0 && cascade.errors === 0) this.#i32[this.#word + W.flow] = 0
     else this.#leave(cascade)

@@ -1,5 +1,5 @@
 /**
- * Histogram buckets are log-linear: eight to an octave from 64 ns to 1100 s, cut straight out of the bits of a double
+ * Histogram buckets are log-linear: eight to an octave from 64 ns to 1100 s, taken directly from the bits of a double
  * (exponent and the first three bits of the mantissa), so a bucket is at most 12 % wide and finding it costs no logarithm.
  */
 const SUB_BITS = 3

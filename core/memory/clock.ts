@@ -4,7 +4,7 @@
  *
  *   now      wall: the machine's clock. The front re-anchors it when that clock is set, so it can go back
  *   steady   start: the clock as it stood when the engine started. It never jumps: intervals, rate limits, what is due
- *   age      wall without `doubt`: never ahead of the machine's clock, and never jumps forward. What is old enough to be removed
+ *   age      wall without `doubt`: never ahead of the machine's clock, and never jumps forward. For deciding what is old enough to be removed
  */
 
 import type { Memory } from './memory.ts'
@@ -55,7 +55,7 @@ export class Clock {
   /** For what is removed when it is old. */
   readonly age_us = (): number => this.now_us() - this.#f64[this.#doubt]!
 
-  /** By so much the machine's clock went forward at once, and has not stood there long enough to be believed. */
+  /** The size of a jump forward of the machine's clock that is not accepted yet. */
   get doubt_us(): number {
     return this.#f64[this.#doubt]!
   }

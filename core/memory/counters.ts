@@ -1,5 +1,5 @@
 /**
- * Counters and latencies of each node, and latencies of each wire that its reader cannot tell for it. Only the thread that
+ * Counters and latencies of each node, and latencies of each wire that differ from those of its reader. Only the thread that
  * owns the node's flow writes a row (no atomics); anyone reads, and may see a row between two increments.
  */
 
@@ -48,7 +48,7 @@ export const NODE_ROW = layout(
   64,
 )
 
-/** Of a wire to a node that several messages wake; of one that a single message wakes the node's own row tells. */
+/** Of a wire to a node that several messages wake; for a node with a single waking message the node's own row is used. */
 export const WIRE_ROW = layout(
   'WIRE_ROW',
   [
@@ -151,7 +151,7 @@ export class NodeCounters {
       f64[sums + SUM.total]! += total
       i32[buckets + BUCKET.execution + bucketOf(execution)]! += 1
       i32[buckets + BUCKET.total + bucketOf(total)]! += 1
-      // Mostly none: the value was published by the body that ran just before.
+      // Mostly no wait: the value was published by the body that ran just before.
       if (wait < SHORTEST_NS) {
         i32[buckets + BUCKET.wait]! += 1
       } else {

@@ -1,7 +1,7 @@
 /**
- * Values held back by `rate_hz`: per message the newest one and when it is due. All under the flow's publish word, so the
- * two slots are not for readers but for death: a hold fills the other slot and then turns `state`, and whoever comes next
- * finds either the old value whole or the new one.
+ * Values held back by `rate_hz`: per message the newest one and when it is due. All under the flow's publish word, so the two
+ * slots are not for readers but for crash safety: a hold fills the other slot and then switches `state`, and the next thread
+ * finds either the complete old value or the new one.
  */
 import * as atomics from '#atomics'
 import { limits } from '../../protocol/limits.ts'

@@ -1,6 +1,6 @@
 /**
  * Layout descriptors: the fields of a record in shared memory, their offsets derived in order, and a drawing of them.
- * No offset stands anywhere else as a number.
+ * No other file contains an offset as a number.
  */
 export type FieldType = 'i32' | 'f64' | `bytes:${number}`
 export type FieldRow<Name extends string> = readonly [name: Name, type: FieldType, meaning: string]

@@ -1,4 +1,4 @@
-/** The one SharedArrayBuffer of the engine, as everything that lies in it sees it; `region.ts` cuts it up. */
+/** The one SharedArrayBuffer of the engine, as its users see it; `region.ts` divides it into regions. */
 
 export interface MemorySizes {
   flows: number

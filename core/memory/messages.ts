@@ -69,7 +69,7 @@ export class MessageTable {
     return this.#base + index * MESSAGE_ROW.size
   }
 
-  /** Empties a row for a new message. Nobody else may use the index yet; slabs of an earlier life were released before. */
+  /** Empties a row for a new message. Nobody else may use the index yet; slabs of its previous use were released before. */
   reset(index: number, flow: number): void {
     const row = this.#row(index)
     this.#bytes.fill(0, row, row + MESSAGE_ROW.size)
@@ -106,7 +106,7 @@ export class MessageTable {
       } else if (length > 0) {
         const ref = i32[(slot >> 2) + W.ref]!
         const from = ref === 0 ? slot + INLINE : (ref << 4) + SLAB_ROW.size
-        // a torn header may name anything: copy only what lies inside the memory, the second look refuses it anyhow
+        // a torn header may name anything: copy only bytes inside the memory; the second look rejects them in any case
         if (length > limits.MESSAGE_VALUE_BYTES || from < 0 || from + length > this.#total) {
           if (atomics.recheck(i32, row >> 2) === word) throw new RangeError(`message ${index} holds a broken slot`)
           continue
@@ -160,7 +160,7 @@ export class MessageTable {
     this.#f64[(slot >> 3) + W.version] = version
     this.#f64[(slot >> 3) + W.ts] = ts
     i32[at + W.kind] = kind
-    // handed over just before the row names it: a death between the two loses one slab, never frees one twice
+    // handed over just before the row names it: a death between the two leaks one slab, never frees one twice
     if (ref !== 0) i32[(ref << 2) + SLAB_ROW.word.state] = SLAB_STATE.committed
     i32[at + W.ref] = ref
     if (kind === KIND.float || kind === KIND.int || kind === KIND.bool) {
@@ -177,7 +177,7 @@ export class MessageTable {
     return displaced
   }
 
-  /** Makes what `write` filled the latest value. The flip is the only moment of a publish that readers see. */
+  /** Makes the slot that `write` filled the latest value. The flip is the only step of a publish that readers see. */
   flip(index: number, version: number): void {
     const at = this.#row(index) >> 2
     atomics.release(this.#i32, at, (version << 1) | (1 - (this.#i32[at]! & 1)))

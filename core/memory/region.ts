@@ -1,7 +1,7 @@
 /**
- * The one SharedArrayBuffer of the engine, cut into regions. It is reserved large and touched lazily: the kernel gives a
- * page on its first write, so nothing here may fill what nobody uses. Total stays under 2 GiB so that byte offsets are
- * small integers.
+ * The one SharedArrayBuffer of the engine, divided into regions. The reservation is large and pages are allocated lazily, on
+ * their first write, so nothing here may fill unused memory. The total stays under 2 GiB so that byte offsets are small
+ * integers.
  */
 import { limits } from '../../protocol/limits.ts'
 import { booksBytes } from '../books/rows.ts'
@@ -32,7 +32,7 @@ export const productionSizes: MemorySizes = {
   book_waiting: limits.BOOK_WAITING,
 }
 
-/** What core/cascade may use; its layouts are held against these when its tables are built. */
+/** Space for core/cascade; its layouts are compared with these sizes when its tables are built. */
 export const ROOM = {
   /** Bytes of the flow region for each flow. */
   FLOW_BYTES: 256,

@@ -1,9 +1,9 @@
 /**
  * The durable state of each node between two turns: encoded, in an arena slab that the node's row names. Written by the
  * thread that owns the flow at the end of a turn, read by the next owner. A thread that dies in a turn leaves the state of
- * the turn before. Its version goes up with each write, whichever thread makes it, and what a node writes that began with a
- * later version of its flow is above all that its predecessors write: the journal rings of two lanes have no order among
- * each other, so the store goes by it.
+ * the turn before. Its version goes up with each write, whichever thread makes it. A node that began with a later version of
+ * its flow writes higher versions than all its predecessors. The journal rings of two lanes are not ordered, so the store
+ * orders states by this version.
  */
 import type { Arena } from './arena.ts'
 import { NODE_ROW } from './counters.ts'
@@ -18,7 +18,7 @@ export const STATE_SLAB = layout('STATE_SLAB', [
 ])
 
 const W = STATE_SLAB.word
-/** Writes of one node between two saves that begin it anew. */
+/** Writes of one node between two saves that start it again. */
 const WRITES = 2 ** 32
 
 /** The lowest version that the state of a node has which began with version `since` of its flow. */
@@ -63,7 +63,7 @@ export class NodeStates {
 
   /**
    * False when the arena is full: the state of the turn before stays. No function is called between the hand-over of the new
-   * slab and its naming, so no death falls there; one before the old slab is released costs that slab.
+   * slab and its naming, so no death can happen there; a death before the old slab is released leaks that slab.
    */
   write(node: number, encoded: Buffer, since = 0): boolean {
     const word = this.#word(node)

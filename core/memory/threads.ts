@@ -1,6 +1,6 @@
 /**
- * The thread table: who holds which slot. An owner word names a thread for good: the slot and the how-manieth thread it
- * is that holds it, so a word left by a dead thread never looks like its successor's.
+ * The thread table: who holds which slot. An owner word identifies a thread uniquely: its slot, and a count of the threads that
+ * have held the slot. So the word of a dead thread never equals that of its successor.
  */
 import * as atomics from '#atomics'
 import { layout } from './layout.ts'
@@ -82,7 +82,7 @@ export class ThreadTable {
     return owner
   }
 
-  /** The thread ends in order: it holds nothing any more, its free lists stay for the next one in the slot. */
+  /** The thread ends regularly: it holds nothing any more, and its free lists stay for the next thread in the slot. */
   leave(owner: number): void {
     const row = this.row(slotOf(owner)) >> 2
     atomics.store(this.#i32, row + STATE, THREAD_STATE.left)
@@ -94,7 +94,7 @@ export class ThreadTable {
     return slot > 0 && slot < this.#threads && atomics.load(this.#i32, (this.row(slot) >> 2) + OWNER) === owner
   }
 
-  /** The front says so once the exit is confirmed. Answers the owner word that the thread had, 0 when it held none. */
+  /** Called by the front once the exit is confirmed. Answers the owner word that the thread had, 0 when it held none. */
   markDead(slot: number): number {
     const row = this.row(slot) >> 2
     atomics.store(this.#i32, row + STATE, THREAD_STATE.dead)

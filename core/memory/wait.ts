@@ -4,9 +4,9 @@
  * Sleep: announce, look for work once more, sleep. A waker makes work visible first and looks at `sleeping` then. One of
  * the two sees the other, because both sides store, then load, with full barriers between.
  *
- * Lock: the word holds 0 or the owner word of the holder; its sign bit says that somebody sleeps for it. A dead holder is
+ * Lock: the word holds 0 or the owner word of the holder; its sign bit says that a thread sleeps until it is free. A dead holder is
  * named by the word, so the front can free it once it has repaired what the word guards. Sleepers wake by themselves every
- * few milliseconds, so a wake that went to a thread that died is not missed for ever.
+ * few milliseconds, so a wake that went to a dead thread only causes a delay.
  */
 import * as atomics from '#atomics'
 import type { Memory } from './memory.ts'
@@ -41,7 +41,7 @@ function lockSlowly(i32: Int32Array, word: number, owner: number, patience_ms: n
   }
   for (let left = patience_ms; ; left -= SLICE_MS) {
     const seen = atomics.load(i32, word)
-    // whoever slept takes the word with the bit set: others may still sleep behind it
+    // whoever slept takes the word with the bit set: other threads may still sleep
     if (seen === 0) {
       if (atomics.compareExchange(i32, word, 0, owner | SLEPT_FOR) === 0) return true
       continue
@@ -66,9 +66,8 @@ export function unlockWord(memory: Words, word: number, owner: number): void {
 }
 
 /**
- * `unlockWord` whose store is a full barrier, for a thread that looks afterwards whether somebody is to be told of what it
- * wrote under the word. Behind a plain store those looks could be done before what was written shows: then neither side sees
- * the other.
+ * `unlockWord` whose store is a full barrier, for a thread that afterwards checks whether to notify others of its writes under
+ * the word. After a plain store those loads could be done before the writes are visible: then neither side sees the other.
  */
 export function unlockWordWithBarrier(memory: Words, word: number, owner: number): void {
   const { i32 } = memory

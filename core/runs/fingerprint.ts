@@ -2,8 +2,9 @@ import type { NormalNode } from '../../protocol/nouns/flow-document.ts'
 import { canonical, keyText, type View } from '../../protocol/values/canonical-json.ts'
 
 /**
- * The stage cache asks: did this node, as it stands, ever read these values? A fingerprint is a few named parts, each a
- * SHA-256 in hex, and the key made of them. The parts are kept beside the key, so that a miss can say which of them changed.
+ * The key of the stage cache: has this node, unchanged, already executed with these values? A fingerprint is a few named parts,
+ * each a SHA-256 in hex, and the key computed from them. The parts are kept beside the key, so that a miss can say which of
+ * them changed.
  *
  *   source         canonical {digest, language}: digest of the stripped body
  *   settings       the settings as the document has them
@@ -27,7 +28,7 @@ export interface Fingerprint {
 /** SHA-256 of the text's UTF-8, in hex. */
 export type Sha256 = (text: string) => string
 
-/** Counts up when the same node and values get another key; every stored key is a miss from then on. */
+/** Incremented when the same node and values get another key; every stored key is a miss from then on. */
 const VERSION = 'stage 1\n'
 
 /** Everything else has effects outside its outputs, or asks not to be. */

@@ -5,7 +5,7 @@ import { describe, place } from '../../protocol/values/describe.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
 
 /**
- * What a run is given, and what it makes. Messages go by their name within the flow, those of other flows by `flow.message`.
+ * The inputs of a run, and its results. Messages are named within the flow, those of other flows as `flow.message`.
  */
 
 /** A message that a run of the flow must be given. */

@@ -13,7 +13,7 @@ export type Reference =
 const RUN = /^@run:([0-9a-f-]{1,36})\.([A-Za-z_][A-Za-z0-9_-]{0,63}(?:\.[A-Za-z_][A-Za-z0-9_-]{0,63})?)$/
 const ARTIFACT = /^sha256:[0-9a-f]{64}$/
 
-/** What stands for something else among the inputs as given. A text that only begins like a run's output is an error: it is reserved. */
+/** The references among the given inputs. A text that only begins like a run's output is an error: the prefix is reserved. */
 export function referencesIn(given: Readonly<Record<string, unknown>>): {
   references: Reference[]
   errors: ErrorPlace[]
@@ -32,8 +32,8 @@ export function referencesIn(given: Readonly<Record<string, unknown>>): {
 
 /**
  * The inputs with their references replaced. `resultOf` answers what the result of a run holds; what it holds is taken as it
- * is, a text that looks like a reference too. A bare digest becomes a reference to the artifact wherever one may stand, and
- * stays the text that it is on the other dtypes.
+ * is, even a text that looks like a reference. A bare digest becomes a reference to the artifact where the dtype allows one,
+ * and stays text on the other dtypes.
  */
 export function replaceReferences(
   given: Readonly<Record<string, unknown>>,

@@ -37,7 +37,7 @@ const NODE_MOVES: Readonly<Record<RunNodeStatus, readonly RunNodeStatus[]>> = {
   skipped: [],
 }
 
-/** The new status, once the move is known to be one. Any other is a programmer's mistake. */
+/** Checks the move and returns the new status. An invalid move is a programmer's mistake. */
 export function moveRun(from: RunStatus, to: RunStatus): RunStatus {
   return move('run', RUN_MOVES, from, to)
 }

@@ -14,7 +14,7 @@ import { REFUSED } from './refused.ts'
 import type { Reservations } from './reservations.ts'
 import type { Route } from './route.ts'
 
-/** Threads share a clock, which is corrected in silence by less; a step back by more is the machine's clock that was set. */
+/** Threads share a clock, and corrections by less are silent; a larger step back means that the machine's clock was set. */
 export const CLOCKS_DIFFER_US = limits.CLOCK_JUMP_MS * 1000
 /** Flags of a publish's journal record. `queued`: the value enters the queue of its own flow. */
 export const RECORD = { none: -1, inner: 0, ...VALUE_FLAG } as const
@@ -94,7 +94,7 @@ export class Commit {
     atomics.release(i32, row + intent.doing, message + 1)
     this.#messages.write(message, version, ts, value, ref)
     this.#messages.flip(message, version)
-    // From here on the publish stands: recovery would finish it.
+    // From here on the publish is committed: recovery would finish it.
     const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
     let item = 0
     if (queued) {
@@ -125,14 +125,14 @@ export class Commit {
     this.#queue.put(flow, message, value, ref)
   }
 
-  /** What the value pushed out of the table: the rest of the publish is done. A plain store ends it, see `recover.ts`. */
+  /** Releases the displaced slab: the rest of the publish is done. A plain store ends it, see `recover.ts`. */
   release(displaced: number): void {
     atomics.release(this.#i32, this.#intent + intent.doing, DOING.releasing)
     this.#arena.release(displaced)
     this.#i32[this.#intent + intent.doing] = DOING.nothing
   }
 
-  /** One reference for the message slot and one for each item, counted while nobody else knows the slab. The journal counts its own. */
+  /** One reference for the message slot and one for each item, added while no other thread knows the slab. The journal counts its own. */
   #shareSlab(route: Route, value: EncodedValue, ref: number, queued: boolean): void {
     if (value.length <= limits.QUEUE_INLINE_BYTES) return
     if (queued) this.#arena.retain(ref)

@@ -3,8 +3,9 @@ import { layout } from '../../memory/layout.ts'
 import { type Memory, ROOM } from '../../memory/region.ts'
 
 /**
- * What a thread is in the middle of: one row for each thread slot, written by the thread and read by the front after its
- * death. The fields come before the step that they describe, so whoever sees the step sees its row. Cache lines of its own.
+ * The publish or take that a thread is executing: one row for each thread slot, written by the thread and read by the front
+ * after its death. The fields are written before the step that they describe, so a reader that sees the step sees its row. Has
+ * its own cache lines.
  */
 export const INTENT_ROW = layout(
   'INTENT_ROW',

@@ -26,7 +26,7 @@ interface PublishManyParts {
   untold: UntoldFlows
 }
 
-/** Several values under one taking of the publish words. What each of their flows gets is planned before the first one is committed. */
+/** Publishes several values while the publish words are held once. Room in each of their flows is reserved before the first value is committed. */
 export class PublishMany {
   readonly #journal: JournalWriter
   readonly #flows: FlowTable
@@ -53,8 +53,8 @@ export class PublishMany {
   }
 
   /**
-   * By the front: all of the list, one cascade each, or nothing of it. Everything that one of its values needs is had before
-   * the first one is committed. Fills in the versions and returns 0, or returns one of `REFUSED`. `values` may be longer.
+   * By the front: all values of the list, one cascade each, or none. Everything that the values need is reserved before the
+   * first one is committed. Fills in the versions and returns 0, or returns one of `REFUSED`. `values` may be longer.
    */
   list(routes: readonly Route[], values: readonly EncodedValue[], ts: number, versions: number[]): number {
     this.refused_at = 0
@@ -92,9 +92,9 @@ export class PublishMany {
   }
 
   /**
-   * By a lane, inside a cascade: what one emission publishes when another flow reads several of its messages. Its items lie
-   * side by side there, so that flow takes all of them into one cascade. `flows`: of all its messages and their readers,
-   * ascending. What holds for `Publisher.publishInner` holds here; a flow that has no room for all of its items gets none of them.
+   * By a lane, inside a cascade: what one emission publishes when another flow reads several of its messages. Its items are
+   * adjacent there, so that flow takes all of them into one cascade. `flows`: of all its messages and their readers,
+   * ascending. The rules of `Publisher.publishInner` apply; a flow that has no room for all of its items gets none of them.
    */
   emission(
     emission: Emission,
@@ -154,8 +154,8 @@ export class PublishMany {
   }
 
   /**
-   * Under the words of `flows`: bounds and room for every value as if those before it stood already. A flow that no value
-   * goes to is looked at once.
+   * Under the words of `flows`: bounds and room for every value as if the earlier ones were queued already. A flow that no
+   * value goes to is checked once.
    */
   #planList(flows: readonly number[], routes: readonly Route[], values: readonly EncodedValue[]): number {
     const together = this.#together

@@ -31,7 +31,7 @@ export class PublishWords {
     return true
   }
 
-  /** `flows` ascending. Each word that is not to be had at once halves what is left of the patience. */
+  /** `flows` ascending. Each word that is not free at once halves the remaining patience. */
   lockAll(flows: readonly number[], patience_ms: number): boolean {
     for (let place = 0; place < flows.length; place++) {
       if (this.#flows.tryLockPublish(flows[place]!, this.#owner)) continue
@@ -48,7 +48,7 @@ export class PublishWords {
     this.#flows.unlockPublish(route.flow, this.#owner)
   }
 
-  /** The last unlock is a full barrier: it puts the appends before the looks at who owns, what is marked and who sleeps. */
+  /** The last unlock is a full barrier: it orders the appends before the loads of owner, marks and sleepers. */
   unlockWithBarrier(route: Route): void {
     for (let i = 0; i < route.foreign.length; i++) this.#flows.unlockPublish(route.foreign[i]!, this.#owner)
     this.#flows.unlockPublishWithBarrier(route.flow, this.#owner)

@@ -31,11 +31,11 @@ export interface PublisherParts extends ReservationsParts {
 }
 
 /**
- * The one station that every publisher passes. Under the publish words of the flow and of the flows that read the message:
+ * Every publish goes through this class. Under the publish words of the flow and of the flows that read the message:
  * write the intent, fill the other slot, flip the version, append the items, journal. The flip commits: a thread that dies
- * before it has published nothing, and what one that dies after it left undone is finished from its intent (`recover.ts`).
+ * before it has published nothing; when a thread dies after it, recovery finishes the publish from its intent (`recover.ts`).
  * So the table has a version before any queue has it, and version order is queue order in every flow. Versions and times of a
- * message go the same way, whichever threads publish it: the history, which is read by time, has them in order.
+ * message have the same order, whichever threads publish it: the history, which is read by time, has them in order.
  *
  * Its parts: `PublishWords` (locks), `Reservations` (room in the queues), `Commit` (writes), `PublishMany` (several values under
  * one taking of the words), `UntoldFlows` (who is told after the mark).
@@ -86,12 +86,12 @@ export class Publisher {
   }
 
   /**
-   * By the front and the timer: the value starts a cascade. Returns the version, or one of `REFUSED`. `ends_unit`: marks; what this
-   * thread wrote before belongs to the same unit. A lane says false, and ends its unit itself.
+   * By the front and the timer: the value starts a cascade. Returns the version, or one of `REFUSED`. `ends_unit`: marks;
+   * everything that this thread wrote before belongs to the same unit. A lane passes false, and ends its unit itself.
    */
   publish(route: Route, value: EncodedValue, ts: number, ends_unit = true): number {
     if (!this.#journal.hasRoom(journalBytes(value) + itemRecordBytes(route))) return REFUSED.journal_full
-    // A look before a long value is copied; the one that counts is below.
+    // An early check before a long value is copied; the authoritative one is below.
     if (value.length > limits.SLOT_INLINE_BYTES && this.#reservations.backlogged(route)) return REFUSED.backlogged
     const ref = this.#commit.slab(value, limits.ARENA_INGRESS_SHARE)
     if (ref < 0) return ref
@@ -124,8 +124,8 @@ export class Publisher {
   /**
    * By a lane, inside a cascade: the table, the journal, and children one level deeper in the flows that read the message.
    * Readers in the flow itself are the lane's own work. Never refused for back pressure; a child that finds its flow at the
-   * hard cap is dropped and counted. The lane has made sure of room in the journal (`JournalWriter.waitForRoom`). Other
-   * threads take the children when the lane has marked, and hear of them from `tell`.
+   * hard cap is dropped and counted. The lane has made sure of room in the journal (`JournalWriter.waitForRoom`). Other threads
+   * take the children when the lane has marked; `tell` notifies them.
    * Returns the version, or `REFUSED.arena_full`: the value is large and no slab is left.
    */
   publishInner(
@@ -257,7 +257,7 @@ export class Publisher {
     return version
   }
 
-  /** By a lane, after its mark: what it published for other flows can be taken. The mark is a full barrier before this. */
+  /** By a lane, after its mark: other threads may now take what it published for their flows. The mark is a full barrier before this. */
   tell(): void {
     this.#untold.tell()
   }

@@ -1,6 +1,6 @@
 /** Why a publish was refused: nothing changed and no version was used. */
 export const REFUSED = {
-  /** A flow downstream stands at its bound. */
+  /** A flow downstream has reached its bound. */
   backlogged: -1,
   /** No slab for the value. */
   arena_full: -2,

@@ -19,7 +19,7 @@ export interface ReservationsParts {
   bounds?: Bounds
 }
 
-/** Room in the queues of the flows that a value goes to. A reservation stands in the row of its flow, under its publish word. */
+/** Reserves room in the queues of the flows that a value goes to. A reservation is kept in the row of its flow, under its publish word. */
 export class Reservations {
   readonly #i32: Int32Array
   readonly #flows: FlowTable
@@ -75,7 +75,7 @@ export class Reservations {
     return true
   }
 
-  /** Nothing of the publish at hand goes there, or not yet: a refused one may have left its reservation. */
+  /** Clears the reservation: the current publish has no item there, or not yet; a refused publish may have left one. */
   forget(flow: number): void {
     const row = this.#flows.row(flow)
     this.#i32[row + word.before] = this.#i32[row + word.appended]! - 1

@@ -1,8 +1,8 @@
 import type { Route } from './route.ts'
 
 /**
- * What is planned for each flow while several values are published under one taking of the publish words: where the planned
- * items end in its queue, and how much they are. Reused by one thread for one publish after the other.
+ * The plan for each flow while several values are published with the publish words held once: where the planned items end in
+ * its queue, and their bytes. Reused by one thread for one publish after the other.
  */
 export class Together {
   /** Ascending. */

@@ -1,7 +1,7 @@
 import type { FlowTable } from '../flows.ts'
 import type { ReadySet } from '../queue/ready.ts'
 
-/** Flows that got an item from this thread since its last mark: nobody takes it before, so they hear of it only then. */
+/** Flows that got an item from this thread since its last mark: nobody may take it before the mark, so they are notified only then. */
 export class UntoldFlows {
   readonly #ready: ReadySet
   readonly #untold: number[] = []

@@ -4,7 +4,7 @@ import { limits } from '../../../protocol/limits.ts'
 export interface Bounds {
   items: number
   bytes: number
-  /** What a flow's own work may reach: so many times the bound. */
+  /** The hard bound for a flow's own work, as a multiple of the bound. */
   hard_factor: number
 }
 

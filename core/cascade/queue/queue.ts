@@ -30,7 +30,7 @@ const END = SEGMENT_HEAD.word.end
 
 /**
  * The queue of a flow: a chain of segments. Publishers append under the flow's publish word, the thread that has claimed
- * the flow takes. The two never touch the same word but `appended` and `taken`, each written by one side.
+ * the flow takes. The only shared words are `appended` and `taken`, each written by one side.
  */
 export class IngressQueue {
   readonly #i32: Int32Array
@@ -115,15 +115,15 @@ export class IngressQueue {
   }
 
   /**
-   * Where the next item goes, made sure of under the flow's publish word: an append of this value cannot fail after it.
-   * Nothing changes that others see. 0: no segment is free.
+   * Reserves the position of the next item, under the flow's publish word: an append of this value cannot fail after it.
+   * Nothing visible to others changes. 0: no segment is free.
    */
   room(flow: number, value: EncodedValue, ref: number): number {
     return this.#room(flow, unitsOf(value, ref))
   }
 
   /**
-   * For several items in one go: links segments until there is room for this value at `position`, where the items planned
+   * For several items at once: links segments until there is room for this value at `position`, where the items planned
    * before it end, and answers where it ends itself. 0 as `position`: it is the first. Answers 0 when no segment is free;
    * `giveAhead` then gives back what was linked.
    */
@@ -141,8 +141,8 @@ export class IngressQueue {
   }
 
   /**
-   * Under the flow's publish word: gives back the segments that are linked and that no item reached, all of them when the
-   * queue had none before. Each is loose before it is unlinked, so a recovery finds out which of the two holds.
+   * Under the flow's publish word: gives back the linked segments without items, all of them when the queue had none before.
+   * Each is set loose before it is unlinked, so a recovery can tell which of the two steps is done.
    */
   giveAhead(flow: number): void {
     const tail = this.#tail(flow)
@@ -189,8 +189,7 @@ export class IngressQueue {
 
   /**
    * By the thread that has claimed the flow. False: empty, or the next item was published in a unit that is still open on
-   * another thread (unless `open_too`). The item is taken when this returns: it will not come up again, whatever happens to
-   * the thread.
+   * another thread (unless `open_too`). The item is taken when this returns: it is never taken twice, even if the thread dies.
    */
   take(flow: number, out: TakenItem, open_too = false): boolean {
     const row = this.#flows.row(flow)
@@ -234,7 +233,7 @@ export class IngressQueue {
 
   /**
    * After a take whose item says `goes_on`: takes the next item if it belongs to the same group. A publisher that is still
-   * appending holds the publish word until the last item of the group stands; a dead one's word is freed by its recovery.
+   * appending holds the publish word until the last item of the group is appended; recovery frees the word of a dead one.
    */
   takeJoined(flow: number, out: TakenItem): boolean {
     const i32 = this.#i32
@@ -290,18 +289,18 @@ export class IngressQueue {
     if (slot === this.#slot) return true
     const ring = this.#rings + slot * this.#ring_words
     const unit = i32[at + item.unit]!
-    // Of what has waited for a while this thread knows it: the header's line stays with the publisher, who writes it all the time.
+    // Usually the remembered mark is enough for an item that has waited: the header's cache line stays with the publisher, which writes it often.
     if (this.#marks !== null && ((this.#marks[slot]! - unit) | 0) >= 0) return true
     const marked = atomics.acquire(i32, ring + MARKED)
     if (this.#marks !== null) this.#marks[slot] = marked
     if (((marked - unit) | 0) >= 0) return true
-    // What has waited for so long that positions have come round lies ahead of the tail, too.
+    // The position of an item that has waited until positions wrapped is ahead of the tail, too.
     return ((i32[ring + TAIL]! - unit) | 0) < 0
   }
 
   /**
-   * From the first call on this thread remembers marks, and has to look again before a ring is written for half of all positions,
-   * 16 GiB: several times a minute is plenty.
+   * Remembers the marks of all rings. Must be called again before half of all positions of a ring (16 GiB) are written: several
+   * times a minute is enough.
    */
   look(): void {
     const marks = (this.#marks ??= new Int32Array(this.#ring_count))
@@ -336,8 +335,8 @@ export class IngressQueue {
   }
 
   /**
-   * Trims a flow that is free, under a claim for a moment. Who is told of an item meanwhile is told through the ready set of
-   * a lane that calls this; any other caller looks at the flow again afterwards.
+   * Trims a flow that is free, under a claim for a moment. Items that arrive meanwhile are marked in the ready set of the lane
+   * that calls this; any other caller must check the flow again afterwards.
    */
   cool(flow: number): void {
     const owner = this.#flows.row(flow) + word.owner
@@ -346,7 +345,7 @@ export class IngressQueue {
     atomics.store(this.#i32, owner, 0)
   }
 
-  /** By a holder of both claim and publish word, after the last one died inside: gives back what is not in the chain. */
+  /** By a holder of both claim and publish word, after the last one died inside: gives back the segments that are not in the chain. */
   sweep(flow: number): void {
     const row = this.#flows.row(flow)
     const appended = this.#i32[row + word.appended]!
@@ -373,7 +372,7 @@ export class IngressQueue {
     }
   }
 
-  /** Where the waiting items stand, in units of 8 bytes from `pool.start`, while nobody takes. */
+  /** Positions of the waiting items, in units of 8 bytes from `pool.start`, while nobody takes. */
   *positions(flow: number): Generator<number> {
     const row = this.#flows.row(flow)
     let position = this.#head(row)
@@ -390,7 +389,7 @@ export class IngressQueue {
   firstVersions(flow: number): Map<number, number> {
     const first = new Map<number, number>()
     for (const position of this.positions(flow)) {
-      // What runs again is older than what the flow has come to.
+      // The item of a rerun is older than the values that the flow has processed.
       if ((this.#i32[this.#start_i32 + (position << 1) + item.group]! & GROUP.again) !== 0) continue
       const message = this.#i32[this.#start_i32 + (position << 1) + item.message]!
       if (!first.has(message)) first.set(message, this.#f64[this.#start_f64 + position + item.version]!)
@@ -440,7 +439,7 @@ export class IngressQueue {
     const segment = position & SEGMENT_MASK
     const head = this.#start_i32 + (segment << 1)
     if (position + units <= segment + FIRST_UNIT + SEGMENT_ITEM_UNITS) {
-      // An earlier publisher wanted more room and then put nothing there: the segment is open again.
+      // An earlier publisher reserved more room and did not use it: the segment is open again.
       if (this.#i32[head + END] !== 0) this.#i32[head + END] = 0
       return position
     }
@@ -461,7 +460,7 @@ export class IngressQueue {
     return first
   }
 
-  /** Where the next take reads, before it looks whether the segment ends there. */
+  /** Where the next take reads, before it checks whether the segment ends there. */
   #head(row: number): number {
     return this.#i32[row + word.head_even + (this.#i32[row + word.taken]! & 1)]! || this.#i32[row + word.first]!
   }
@@ -529,7 +528,7 @@ export class IngressQueue {
     return ref
   }
 
-  /** The queue ran empty. Its segment stays while this thread has few such flows; the flow that stood in its place is trimmed. */
+  /** The queue is empty. Its segment stays in this thread's cache of such flows; the flow that it evicts is trimmed. */
   #keepWarm(flow: number): void {
     const place = flow & (this.#warm.length - 1)
     const before = this.#warm[place]!

@@ -22,10 +22,10 @@ const lowestBit = (bits: number): number => 31 - Math.clz32(bits & -bits)
 
 /**
  * Sets of flows as bitmaps of two levels: a bit for each flow, and above it a bit for each word that may hold one. Setting a
- * bit twice is setting it once, and nothing is ever half done: a leaf bit without its summary bit is mended by whoever
- * marks next or by `repair()`. A summary bit without a leaf bit costs one look.
+ * bit is idempotent. A leaf bit without its summary bit is repaired by the next mark or by `repair()`. A summary bit without a
+ * leaf bit costs one extra check.
  *
- * Nobody waits in a set: a bit says "look at this flow", and whoever takes the bit must look.
+ * A bit is a hint to check the flow; the thread that takes the bit must check it.
  */
 export class ReadySet {
   readonly #memory: Memory
@@ -52,7 +52,7 @@ export class ReadySet {
       throw new RangeError('the ready region is too small')
   }
 
-  /** The leaf is set before its summary: who sees the summary finds the leaf. */
+  /** The leaf is set before its summary: a thread that sees the summary finds the leaf. */
   mark(set: number, flow: number): void {
     const at = flow >> 5
     const bit = 1 << (flow & 31)
@@ -107,7 +107,7 @@ export class ReadySet {
     return -1
   }
 
-  /** Under a mark: has a lane look at the flow. One notify at most, none when nobody sleeps. */
+  /** Marks the flow, so that a lane checks it. One notify at most, none when nobody sleeps. */
   markReady(flow: number): void {
     for (;;) {
       const owner = this.#flows.ownerOf(flow)
@@ -117,10 +117,10 @@ export class ReadySet {
         return
       }
       const slot = slotOf(owner)
-      // A thread that is no lane owns a flow for a moment, and looks after it when it lets go.
+      // A thread other than a lane owns a flow for a moment, and checks it when it releases it.
       if (slot < SLOT.lane) return
       this.mark(setOf(slot), flow)
-      // The owner may have let go of it and left before the mark stood. Then the next one is told.
+      // The owner may have released it and left before the mark was set. Then the next owner is notified.
       if (this.#flows.ownerOf(flow) === owner) {
         wakeThread(this.#memory, slot)
         return
@@ -133,7 +133,7 @@ export class ReadySet {
     atomics.or(this.#i32, this.#lanes, 1 << (slot - SLOT.lane))
   }
 
-  /** The lane has let go of every flow and will not look again, in order or because it died: its marks go to any lane. */
+  /** The lane has released every flow and will not check again, because it retired or died: its marks go to any lane. */
   leaveLane(slot: number): void {
     atomics.and(this.#i32, this.#lanes, ~(1 << (slot - SLOT.lane)))
     // All of them first: a flow that the lane still owns, since its recovery has to wait, is marked for it again.

@@ -17,7 +17,7 @@ const HEAD_UNITS = SEGMENT_HEAD.size / UNIT_BYTES
 export const SEGMENT_ITEM_UNITS = SEGMENT_UNITS - HEAD_UNITS - 1
 
 /**
- * The pool that all queues share. A segment's owner word is the truth: 0 free, -(flow + 1) on its way into the flow's chain
+ * The pool that all queues share. A segment's owner word is authoritative: 0 free, -(flow + 1) on its way into the flow's chain
  * or out of it, flow + 1 in it. The bitmap of *used* segments is a hint that says where to look first; a fresh region of zeros is a pool of
  * free segments.
  */
@@ -67,7 +67,7 @@ export class SegmentPool {
     return -1
   }
 
-  /** The segment stands in the chain of its flow. */
+  /** The segment is now in the chain of its flow. */
   settle(segment: number, flow: number): void {
     atomics.release(this.#i32, this.#owners + segment, flow + 1)
   }
@@ -109,7 +109,7 @@ export class SegmentPool {
     const word = this.#used + (segment >> 5)
     const bit = 1 << (segment & 31)
     if ((atomics.acquire(this.#i32, word) & bit) === 0) atomics.or(this.#i32, word, bit)
-    // Lost, and given back between the two steps: its giver saw the hint not yet set.
+    // The CAS failed, and the segment was given back between the two steps: its giver saw the hint not yet set.
     if (!won && this.flowOf(segment) < 0) this.#hint(segment)
     return won
   }

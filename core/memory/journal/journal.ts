@@ -1,4 +1,4 @@
-/** The journal as the other parts see it: the words of its records, its two ends, and what is done after a writer died. */
+/** The public face of the journal: the words of its records, writer and readers, and the recovery after a writer died. */
 
 export { recoverJournal } from '../recover/journal.ts'
 export { JournalReader } from './reader.ts'

@@ -13,7 +13,7 @@ const HEADER = JOURNAL_RECORD.size
 /** In the word of the kind: the record ends with VALUE_ITEM. */
 const HAS_ITEM = VALUE_FLAG.queued << 16
 const BATCH_BYTES = 64 * 1024
-/** A stage that was larger once is not kept. */
+/** A larger stage is not kept after use. */
 const KEPT_STAGE_BYTES = 1024 * 1024
 
 export class JournalReader {
@@ -35,7 +35,7 @@ export class JournalReader {
   #scratch_f64: Float64Array
   #long: Buffer
   readonly #view = new RecordView()
-  /** The store's: what was copied out of the ring before its mark, `[#staged_from, #staged_to)` of the scratch. It stands before the cursor. */
+  /** The store's: what was copied out of the ring before its mark, `[#staged_from, #staged_to)` of the scratch. It precedes the cursor. */
   #staged_from = 0
   #staged_to = 0
 
@@ -114,7 +114,7 @@ export class JournalReader {
 
   /**
    * The store's: copies what is written and not marked, so that the writer of a long unit has its ring again. It is visited
-   * when its mark comes. `drain` to the mark first: what is staged is all there is before the cursor.
+   * when its mark comes. `drain` to the mark first: only staged records may precede the cursor.
    */
   stage(): void {
     const head = this.#head
@@ -237,7 +237,7 @@ export class JournalReader {
     return visited
   }
 
-  /** Lapped: goes on at the newest count record, which says what was missed. False when even that was overtaken; try later. */
+  /** Lapped: continues at the newest count record, which has the number of missed records. False when even that was overwritten; try later. */
   #catchUp(): boolean {
     const head = this.#head
     const place = atomics.acquire(this.#i32, head + JOURNAL_HEADER.word.checkpoint)
@@ -290,7 +290,7 @@ export class JournalReader {
     return at
   }
 
-  /** A value in a slab. The store holds a reference and drops it; the front copies and then looks whether the slab is still the same. */
+  /** A value in a slab. The store holds a reference and drops it; the front copies and then checks whether the slab is still the same. */
   #visitLong(visitor: JournalVisitor, i32: Int32Array, at: number): void {
     const ref = i32[(at >> 2) + R.ref]!
     const length = i32[(at + HEADER) >> 2]!

@@ -1,13 +1,13 @@
 /**
- * The journal: what a thread published, for the store and for subscribers. Each producing slot has a ring of records of
+ * The journal: a log of a thread's publishes, for the store and for subscribers. Each producing slot has a ring of records of
  * varying length, 8-aligned, never split over the ring's end. Positions count 8-byte units and wrap with 32 bits.
  *
  * The writer owns `tail` (complete records end here; the front reads to it), `marked` (they may be committed up to here; the
  * store reads to it) and `reserved` (announced before anything up to it is overwritten). The store's `cursor` holds the
- * writer back; the front has none in shared memory: it copies first and then looks whether `reserved` has lapped the copy.
+ * writer back; the front has none in shared memory: it copies first and then checks whether `reserved` has lapped the copy.
  * What lies between two marks is a unit: it is committed whole or not at all (docs/decisions/0024). A unit that is larger than
- * the ring is taken out of the writer's way unmarked, see `JournalReader.stage`.
- * Now and then a count record says how many records came before it, so a lapped front knows how many it missed.
+ * the ring is copied out before its mark, see `JournalReader.stage`. Periodically a count record says how many records came
+ * before it, so a lapped front knows how many it missed.
  */
 import { limits } from '../../../protocol/limits.ts'
 import { layout } from '../layout.ts'

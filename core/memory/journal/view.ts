@@ -32,7 +32,7 @@ export class RecordView {
     this.bytes = Buffer.alloc(0)
   }
 
-  /** Where the records lie that are shown next. Not for each: what an object refers to costs more to store than a number. */
+  /** Sets the arrays of the next records. Not set for each record: storing a reference costs more than storing a number. */
   over(i32: Int32Array, f64: Float64Array, bytes: Buffer): void {
     this.#i32 = i32
     this.#f64 = f64
