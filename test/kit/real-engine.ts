@@ -11,7 +11,7 @@ import type { NodeError } from '../../protocol/nouns/node-error.ts'
 import type { Summary } from '../../protocol/nouns/summary.ts'
 import { formatTime, parseTime } from '../../protocol/time.ts'
 import { ROOT } from './sources.ts'
-import { directoryFor, type Ending, eventually, isAlive, Spawned } from './spawned.ts'
+import { directoryFor, type Ending, eventually, isAlive, QUICKLY, Spawned } from './spawned.ts'
 
 export interface RealEngineOptions {
   /** A directory of the test's own when absent. */
@@ -51,11 +51,10 @@ export class RealEngine {
     const data_dir = options.data_dir ?? join(directoryFor(t), 'data')
     const words = ['serve', '--plain', '--port', '0', '--data-dir', data_dir, ...(options.argv ?? [])]
     const { program, environment = {} } = options
-    const flags = ['--disable-warning=ExperimentalWarning', ...(program === undefined ? [] : [program])]
     const spawned =
       program === undefined
         ? Spawned.svc(t, { cwd: ROOT, argv: words, environment })
-        : new Spawned(t, process.execPath, [...flags, ...words], { cwd: ROOT, environment })
+        : new Spawned(t, process.execPath, [...QUICKLY, program, ...words], { cwd: ROOT, environment })
     return new RealEngine(data_dir, spawned)
   }
 
