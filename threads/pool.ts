@@ -24,7 +24,7 @@ export class TaskEnd {
     this.#listener?.()
   }
 
-  // What piscina asks of a signal that is no AbortSignal.
+  // The interface that piscina needs from a signal that is not an AbortSignal.
   once(_event: 'abort', listener: () => void): void {
     this.#listener = listener
   }

@@ -22,8 +22,8 @@ export interface ArtifactPlace {
  *   tmp/<random>  --synced, renamed-->  ab/cd/<hex>  --the sweep takes it aside-->  swept/<hex>  -->  gone
  *                                            ^-------it was named meanwhile----------'
  *
- * A file has its name only when it is whole and on disk, so its size is the one that was written. Whoever stores bytes that are
- * there already puts his own file in place of the first: the newer time keeps a sweep away, and nobody has to agree with it.
+ * A file has its name only when it is whole and on disk, so its size is the one that was written. A thread that stores existing
+ * bytes again replaces the first file with its own: the newer time protects it from a sweep, without any coordination.
  */
 export const TEMPORARY = 'tmp'
 export const SWEPT = 'swept'
@@ -115,7 +115,7 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** An open artifact: whoever has it reads it to its end, whatever a sweep does meanwhile. */
+/** An open artifact: it can be read to its end, even if a sweep removes it meanwhile. */
 export interface ArtifactFile {
   /** A file descriptor; the caller closes it. */
   readonly file: number
@@ -151,7 +151,7 @@ function openIfThere(path: string): number | null {
   }
 }
 
-/** What the disk refuses, as a user hears of it; everything else as it is. */
+/** Turns errors of the disk into errors for users; all others stay unchanged. */
 export function diskErrorOf(error: unknown): unknown {
   const fault = diskFault(errorName(error))
   return fault === null ? error : new ServiceError(fault.code, `${fault.reason}. The artifact was not stored.`)

@@ -32,7 +32,7 @@ export async function storeArtifact(
   const parts = partsOf(content, node)
   const writer = await ArtifactWriter.begin(place)
   try {
-    // A copy, piece by piece: the body may go on writing into its memory, and what is digested is what is written.
+    // A copy, piece by piece: the body may keep writing to its memory, but the digest must match the written bytes.
     const piece = Buffer.allocUnsafeSlow(limits.STREAM_CHUNK_BYTES)
     for await (const part of parts) {
       const bytes = bytesOf(part, node)

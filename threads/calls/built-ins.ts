@@ -122,8 +122,9 @@ type OpenObject = readonly [Holder, ...PropertyKey[]]
 const prototypeOf = (of: { prototype: unknown }): Holder => of.prototype as Holder
 
 /**
- * What stays writable. V8 has fast ways for arrays, promises, maps and sets that hold as long as nobody has so much as redefined
- * these (measured: without them `map` and `slice` of an array take 20 times as long, and a regular expression 8 times). `constructor` is also what `util.inspect` names an
+ * The properties that stay writable. V8 has fast paths for arrays, promises, maps and sets that hold only while nobody has
+ * redefined these (measured: without them `map` and `slice` of an array take 20 times as long, and a regular expression 8
+ * times). `constructor` is also what `util.inspect` names an
  * object by, which it reads from a plain property only, and what transpiled classes assign.
  */
 const OPEN: readonly OpenObject[] = [
@@ -158,7 +159,7 @@ const LANGUAGE = (
   'eval isFinite isNaN parseFloat parseInt decodeURI decodeURIComponent encodeURI encodeURIComponent escape unescape'
 ).split(' ')
 
-/** Those of Node that the engine stands on in this thread. */
+/** The Node classes that the engine uses in this thread. */
 const NODE_CLASSES = [
   AbortController,
   AbortSignal,

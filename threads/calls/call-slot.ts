@@ -91,7 +91,7 @@ class CallSlot implements CallLine, PrintTarget {
     this.#say({ type: 'done' })
   }
 
-  /** A timer or a floating promise threw. Those of the body that runs end the thread; what an earlier one has left costs nobody else anything. */
+  /** A timer or a floating promise threw. An error of the running body ends the thread; an error of an earlier body is ignored. */
   #escaped(error: unknown): void {
     const digest = bodyInStack(error)
     if (this.#running === null || (digest !== null && digest !== this.#running)) return

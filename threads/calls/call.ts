@@ -18,7 +18,7 @@ import { OwnClock } from './own-clock.ts'
 import type { PrintTarget } from './printed/output.ts'
 import { addTaken, SendWindow, type Taken } from './send-window.ts'
 
-/** What of a node of a plan its calls need. */
+/** The parts of a plan's node that its calls need. */
 export type CallNode = Pick<PlanNode, 'id' | 'settings' | 'digest' | 'change_key' | 'timeout_s'> & CheckedNode
 
 /** One call of a node's body, away from the lanes. */
@@ -55,7 +55,7 @@ const METRIC_BATCH = 256
 const METRIC_BATCH_MS = 50
 const CHECKS_KNOWN = 1_000
 
-/** Modules are kept for ever anyway: what was imported once under a digest is what would be imported again. */
+/** Modules are never unloaded anyway: importing the same digest again gives the same module. */
 const loaded = new Map<string, Body>()
 
 async function load(place: BodyPlace, digest: string, node: string): Promise<Body> {
@@ -160,7 +160,7 @@ export class NodeCallTask implements ContextHost, CallListener, PrintTarget {
       flow: this.#task.flow,
       id: this.node.id,
       qualified: this.node.qualified,
-      // A copy: what one body writes into its settings is not for the next.
+      // A copy: changes of the settings by one body must not reach the next.
       settings: structuredClone(this.node.settings),
       run: this.#task.run,
     }
@@ -181,7 +181,7 @@ export class NodeCallTask implements ContextHost, CallListener, PrintTarget {
   }
 
   emit(outputs: unknown): Promise<void> {
-    // What the body left running emits into nothing: an error here would end the thread under the next call.
+    // Code that the body left running may still emit; it is ignored: an error here would end the thread during the next call.
     if (this.#over) return Promise.resolve()
     this.#check.refuse(outputs)
     if (++this.#unawaited > limits.UNAWAITED_EMITS) {
@@ -318,7 +318,7 @@ export class NodeCallTask implements ContextHost, CallListener, PrintTarget {
     this.#controller?.abort(reason)
   }
 
-  /** The lane has given the call up, or is gone: what the body still emits goes nowhere, and it is not to wait there. */
+  /** The lane has given the call up, or is gone: further emissions of the body are dropped, and it must not wait for them. */
   closed(): void {
     this.#given_up = true
     this.#abort(new ServiceError('interrupted', 'The call was withdrawn before it had ended.'))

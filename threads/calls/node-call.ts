@@ -7,7 +7,7 @@ import { errorTable, ServiceError } from '../../protocol/errors.ts'
 import { failedLine } from './failed-line.ts'
 
 /**
- * The one door into user code: lanes and call slots alike call bodies here and nowhere else. What a body throws becomes a
+ * The only place that calls user code: lanes and call slots call bodies here. What a body throws becomes a
  * Failure; nothing that it throws passes through.
  */
 export class NodeDoor {
@@ -29,7 +29,7 @@ const MESSAGE_CHARACTERS = 2_000
 const STACK_CHARACTERS = 16_384
 
 /**
- * What is kept of whatever a body threw. Reading it may run the body's code once more (getters, proxies): nothing of that
+ * The stored form of a thrown value. Reading it may run the body's code once more (getters, proxies): nothing of that
  * passes through either.
  */
 export function failureOf(error: unknown): Failure {
@@ -114,7 +114,7 @@ export async function loadBody(bodies: string, digest: string, node: string): Pr
   return loaded.default as Body
 }
 
-/** What evaluating a module threw is as hostile as what a body throws. */
+/** An error thrown while a module is evaluated is as untrusted as one that a body throws. */
 function whyNot(error: unknown): string {
   try {
     if (error instanceof Error) return shorten(`${error.name}: ${error.message}.`, MESSAGE_CHARACTERS)

@@ -6,7 +6,7 @@ import type { LogLevel, Note, RunIdentity } from '../lane/messages.ts'
 import type { ArtifactPlace } from './artifact-files.ts'
 import type { ArtifactContent } from './body-artifacts.ts'
 
-/** What stands behind a body's `ctx`: the lane for a body that runs inline, the call slot for one that does not. */
+/** The implementation behind a body's `ctx`: the lane for a body that runs inline, else the call slot. */
 export interface ContextHost {
   /** Throws a ServiceError when the outputs are refused; the promise resolves when the body may go on. */
   emit(outputs: unknown): Promise<void>

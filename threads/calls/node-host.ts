@@ -8,7 +8,7 @@ import type { ContextHost } from './node-context.ts'
 
 const DONE = Promise.resolve()
 
-/** What a lane lends to the contexts of its bodies. */
+/** The functions of a lane that the contexts of its bodies use. */
 export interface LaneForContext {
   note(note: Note): void
   now_us(): number

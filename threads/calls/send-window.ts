@@ -26,8 +26,8 @@ const MOST: Readonly<Record<TakenWhat, number>> = {
 
 /**
  * Bounds what one call of a batch run has on its way. `ctx.metric` and `ctx.log` return at once and a body may call them a million
- * times without an await, so the thread stands still at the bound: memory stays bounded and nothing is lost. Where nobody takes
- * anything (a full disk) it goes on after a while, and what it gives is dropped until there is room again.
+ * times without an await, so the thread blocks at the bound: memory stays bounded and nothing is lost. When nothing is taken (a
+ * full disk) it continues after a while, and its points and lines are dropped until there is room again.
  */
 export class SendWindow {
   readonly #word: Int32Array
@@ -51,7 +51,7 @@ export class SendWindow {
   enter(count: number): boolean {
     for (;;) {
       const taken = load(this.#word, this.#at)
-      // What comes late from an earlier call of this thread widens the window for a moment. The count goes round at 2^31.
+      // A late acknowledgement of an earlier call of this thread widens the window for a moment. The count wraps at 2^31.
       if (this.#sent - ((taken - this.#from) | 0) + count <= this.#most) {
         this.#stuck = false
         this.#sent += count

@@ -3,7 +3,7 @@ import type { FromCall, ToCall } from '../lane/messages.ts'
 import type { CallNode, CallPlace, NodeCall } from './call.ts'
 import type { Taken } from './send-window.ts'
 
-/** What the front hands a call slot when it starts. */
+/** The data that the front passes to a call slot at its start. */
 export interface SlotTask {
   readonly port: MessagePort
   readonly place: CallPlace

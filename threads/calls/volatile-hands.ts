@@ -18,7 +18,7 @@ export interface VolatileHands {
 /** One for all bodies of a thread. */
 const hands = new WeakMap<SharedArrayBuffer, VolatileStore>()
 
-/** This thread's hands in the store of the place; null where there is none. */
+/** This thread's access to the store of the place; null where there is none. */
 export function volatileHands({ volatile }: ArtifactPlace): VolatileStore | null {
   if (volatile === undefined) return null
   let known = hands.get(volatile)

@@ -73,7 +73,7 @@ class WorkerProgram {
         if (frame.call === this.#call?.call) this.#say({ type: 'processed' })
         break
       case 'taken':
-        // The thread may stand still and hear nothing.
+        // The thread may be blocked and receive nothing.
         if (frame.call !== this.#call?.call) break
         addTaken(this.#taken, 'points', frame.points)
         addTaken(this.#taken, 'lines', frame.characters ?? 0)

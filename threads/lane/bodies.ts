@@ -8,10 +8,10 @@ import type { LanePrints } from './lane-prints.ts'
 import type { LaneTask } from './messages.ts'
 import type { LaneSeat } from './seat.ts'
 
-/** Where a lane finds what it runs, and where that leaves its bytes. */
+/** Where a lane finds its bodies, and where bodies store artifacts. */
 type LaneFolders = Pick<LaneTask, 'bodies' | 'artifacts'>
 
-/** The bodies that a lane has loaded, by digest: as long as the thread lives, as its modules do. */
+/** The bodies that a lane has loaded, by digest. They live as long as the thread, like its modules. */
 export class LaneBodies {
   readonly #folder: string
   readonly #artifacts: ArtifactPlace
@@ -34,7 +34,7 @@ export class LaneBodies {
     this.#stateOf = stateOf
   }
 
-  /** The event loop is not left alone meanwhile. */
+  /** The event loop is served meanwhile. */
   get isLoading(): boolean {
     return this.#loading > 0
   }
@@ -66,14 +66,14 @@ export class LaneBodies {
     this.renewContext(flow, seat)
   }
 
-  /** Another lane has run the flow since: the state of the node is where it left it. */
+  /** Another lane has run the flow since: the state of the node has to be read again. */
   renew(flow: FlowRun, seat: Seat): void {
     const here = seat as LaneSeat
     here.state = null
     if (here.body !== null) this.renewContext(flow, here)
   }
 
-  /** An execution that went away keeps the context that it has; the next one gets its own. */
+  /** An execution that went away keeps its context; the next one gets a new one. */
   renewContext(flow: FlowRun, seat: LaneSeat): void {
     const speaker = new InlineContextHost(this.#lane, flow, seat, this.#artifacts)
     const { id, qualified, settings } = seat.node

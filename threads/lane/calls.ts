@@ -18,7 +18,7 @@ interface Away {
 export interface LaneCallsParts {
   stateOf(seat: LaneSeat): NodeState
   post(request: CallRequest, port: MessagePort): void
-  /** The body is told already; the front ends it when it does not listen. */
+  /** The body has been told to end; the front ends it when it ignores that. */
   withdraw(call: number): void
   note(note: Note): void
   executed(execution: Execution, took_ms: number, held_ms: number): void
@@ -26,7 +26,7 @@ export interface LaneCallsParts {
   emitted(flow: FlowRun, execution: Execution): Promise<void>
 }
 
-/** Bodies of this lane's flows that run in call slots: what they send back goes to their flow as arrivals. */
+/** Bodies of this lane's flows that run in call slots: their messages go to their flow as arrivals. */
 export class LaneCalls {
   readonly #parts: LaneCallsParts
   readonly #away = new Map<number, Away>()
@@ -56,7 +56,7 @@ export class LaneCalls {
     try {
       this.#parts.post({ call, flow: flow.name, node: seat.node, inputs: execution.inputs, state, port: port2 }, port2)
     } catch (error) {
-      // A body of before wrote something into the state that cannot be sent; the end of the turn refuses it.
+      // An earlier body wrote something into the state that cannot be sent; the end of the turn refuses it.
       this.#end(call, this.#away.get(call)!, { type: 'threw', error })
     }
   }
@@ -114,8 +114,8 @@ export class LaneCalls {
   }
 
   /**
-   * The last emission and the state that goes with it, in one turn of the flow: taken any earlier, the state would be marked
-   * with the next turn of some other flow, ahead of the values that the body published with it.
+   * The last emission and the state that goes with it, in one turn of the flow: taken earlier, the state would be marked with
+   * the next turn of another flow, before the values that the body published with it.
    */
   #finish(
     { flow, execution }: Away,

@@ -1,4 +1,4 @@
-/** The values that one owner of a flow leaves to the next, in a slab that the flow's row names. */
+/** The values that one owner of a flow passes to the next, in a slab that the flow's row names. */
 import type { FlowTable } from '../../core/cascade/flows.ts'
 import type { PlanMessage } from '../../core/flow/plan.ts'
 import type { Arena } from '../../core/memory/arena.ts'
@@ -11,7 +11,10 @@ export type Carried = [message: number, dtype: string, kind: number, value: unkn
 
 export const NO_VALUE = -1
 
-/** A plan follows a message that its own cascades move on: such values go from owner to owner, since the table is ahead of the queue. */
+/**
+ * True when the plan follows a message that its own cascades publish: such values are passed from owner to owner, since the
+ * table is ahead of the queue.
+ */
 export const isFollowed = (message: PlanMessage): boolean =>
   message.queued && (message.own || message.readers.length > 0)
 
@@ -22,7 +25,7 @@ export interface CarryParts {
   readonly codec: Codec
 }
 
-/** By the owner, or before there are threads. One that finds no room is left out: the next owner takes the table's values. */
+/** By the owner, or before there are threads. A carry without room in the arena is skipped: the next owner uses the table's values. */
 export function writeCarry(parts: CarryParts, flow: number, carried: readonly Carried[]): void {
   const displaced = parts.flows.setCarry(flow, carried.length === 0 ? 0 : slabOf(parts, carried))
   if (displaced !== 0) parts.arena.release(displaced)

@@ -1,11 +1,12 @@
-/** The event loop of a lane that runs bodies now and then has its turn this often, and once after the last of them. */
+/** How often the event loop of a lane that runs bodies gets a turn; it gets one more after the last body. */
 const SERVE_MS = 20
-/** The longest sleep: what is looked at by the clock (open records, clock drift, gauges) is looked at this often. */
+/** The longest sleep: periodic work (open records, clock drift, gauges) runs this often. */
 export const SLEEP_MS = 500
 
 /**
- * When the event loop is to have its turn. What bodies leave behind must not wait for the end of a deaf sleep: what one that
- * was away does after its end (a generator's `finally`) is served at once, the rest (a rejection that nobody awaits) soon.
+ * Decides when the event loop gets a turn. Work that bodies leave behind must not wait for the end of a blocking sleep. Work
+ * after the end of a body that was away (a generator's `finally`) is served at once, the rest (a rejection that nobody awaits)
+ * soon.
  */
 export class EventLoopTurns {
   #served = true
@@ -34,6 +35,6 @@ export class EventLoopTurns {
   }
 }
 
-/** Does the event loop hold anything of a body's: a timer, a socket, a file? The lane then must not sleep deaf. */
+/** Does the event loop have resources of a body: a timer, a socket, a file? Then the lane must not block it while it sleeps. */
 export const hasHandles = (): boolean =>
   process.getActiveResourcesInfo().some(kind => kind !== 'MessagePort' && kind !== 'TTYWrap' && kind !== 'PipeWrap')

@@ -2,13 +2,13 @@ import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { Codec } from '../../protocol/values/codec.ts'
 
-/** A state as it is kept: with the node's change key, so that a changed node finds none and starts fresh. */
+/** A stored state: with the node's change key, so that a changed node ignores it and starts fresh. */
 export interface KeptState {
   k: string
   s: Record<string, unknown>
 }
 
-/** Encodes a state, or says why it cannot be kept. Reading it runs getters and traps of the body's: what those throw is a refusal. */
+/** Encodes a state, or says why it cannot be kept. Reading it runs getters and proxy traps of the body: an error that they throw is a refusal. */
 export function encodeState(codec: Codec, kept: KeptState, node: string): Buffer | ServiceError {
   try {
     const refusal = codec.checkPlain(kept.s)

@@ -4,8 +4,8 @@ import { type NodeContext, printLine } from '../calls/node-context.ts'
 import { PrintedOutput, type PrintTarget } from '../calls/printed/output.ts'
 
 /**
- * Whose node prints on a lane: the one whose body is being called, and after an await the one whose body is found in the stack. Two
- * nodes with the same source are one to the stack: the line is of the one that was loaded last.
+ * Finds the node that prints on a lane: the one whose body is being called, and after an await the one whose body is found in
+ * the stack. Two nodes with the same source look the same in the stack: the line is attributed to the one that was loaded last.
  */
 export class LanePrints implements PrintTarget {
   /** Of the body that is being called. */

@@ -39,7 +39,7 @@ export default async function lane(task: LaneTask): Promise<void> {
   await new Lane(task).run()
 }
 
-/** `performance` is a getter of the global object; a body's two clock readings are a fifth of what the engine costs it. */
+/** `performance` is a getter of the global object; the two clock readings of a body are a fifth of the engine's overhead. */
 const clock = performance
 
 /** Journal bytes that a turn may need at its start; it waits for the store until they are free. */
@@ -47,7 +47,7 @@ const TURN_ROOM_BYTES = limits.JOURNAL_RING_BYTES / 4
 /** Upper bound of the bytes of a record of a value. */
 const PUBLISH_ROOM_BYTES = limits.JOURNAL_INLINE_BYTES + 128
 const BROKEN_TOLD_AFTER_US = 1_000_000
-/** Sleep while the bound on cascades in flight holds the ingress back. */
+/** Sleep while the bound on cascades in flight blocks the ingress. */
 const CAPPED_SLEEP_MS = 2
 const NO_INGRESS = { take: () => false, takeJoined: () => false }
 
@@ -76,7 +76,7 @@ class Lane implements Host {
   /** Of the last cascade that began here; the threads of a slot number theirs one after the other. */
   #seq: number
   #retire_at = Number.POSITIVE_INFINITY
-  /** The engine ends: what has not run is left to the next one. */
+  /** The engine ends: the next engine runs the remaining items. */
   #closing = false
   #looked_at = 0
   #capped = false
@@ -170,7 +170,7 @@ class Lane implements Host {
     process.off('uncaughtException', escaped).off('unhandledRejection', escaped)
   }
 
-  /** Told to retire, and nothing stands half way that runs on by itself. */
+  /** Told to retire, and no cascade is half way that continues on its own. */
   #isOver(now: number): boolean {
     if (this.#retire_at === Number.POSITIVE_INFINITY) return false
     if (this.#flows.all.size === 0 || now >= this.#retire_at + limits.UNIT_MS) return true
@@ -208,7 +208,7 @@ class Lane implements Host {
     }
   }
 
-  /** An owned flow hears of it in its next turn: bodies away of changed nodes are told to end. */
+  /** An owned flow takes it in its next turn: bodies away of changed nodes are told to end. */
   #takePlan(plan: Plan): void {
     this.#plans.set(plan.flow_index, plan)
     if (!plan.enabled) return this.#stop(plan.flow_index)
@@ -222,7 +222,7 @@ class Lane implements Host {
     this.#stop(flow)
   }
 
-  /** What the flow has begun here is over. What waits in its queue stays. */
+  /** Ends everything that the flow has begun here. Items in its queue stay. */
   #stop(flow: number): void {
     const run = this.#flows.get(flow)
     if (run === undefined) return
@@ -327,7 +327,7 @@ class Lane implements Host {
     this.#units.mark()
   }
 
-  /** What is still away is told to end and recorded as interrupted; what waits in the queues stays for other lanes. */
+  /** Bodies away are told to end, and their cascades recorded as interrupted; items in the queues stay for other lanes. */
   #leave(): void {
     for (const flow of [...this.#flows.all]) {
       this.#abandon(flow)
@@ -417,7 +417,7 @@ class Lane implements Host {
     cascade: Cascade,
   ): void {
     const { journal, publisher } = this.#memory
-    // Before the words are taken: whoever waits for them must not wait for the store.
+    // Before the words are taken: threads that wait for them must not wait for the store.
     const bytes = emissionBytes(emission)
     if (!journal.hasRoom(bytes)) this.#makeRoom(bytes, run, cascade)
     publisher.publishEmission(emission, flows, ts_us, depth, cascade.seq, cascade.started_us, cascade.root_ts)
@@ -427,7 +427,7 @@ class Lane implements Host {
     }
   }
 
-  /** Apart from the two that publish, which are to stay small: V8 inlines them. */
+  /** Separate from the two publishing methods, which have to stay small: V8 inlines them. */
   #makeRoom(bytes: number, run: PlanRun, cascade: Cascade): void {
     this.#units.makeRoom(bytes, this.#flows.get(run.plan.flow_index), cascade)
   }
@@ -496,7 +496,7 @@ class Lane implements Host {
     else if ((seat as LaneSeat).pace.isSlowAfter(this.#heldBy(execution)) && !this.dispatched(seat)) this.#promote(seat)
   }
 
-  /** The clock is read for those that look slow alone: it costs as much as a body. */
+  /** The clock is read only for those that look slow: it costs as much as a body. */
   #heldBy({ held_ms }: Execution): number {
     return held_ms <= limits.SLOW_BODY_MS ? held_ms : this.#run_queue.ownPart(held_ms, this.clock())
   }
@@ -506,14 +506,14 @@ class Lane implements Host {
     this.note({ type: 'promoted', node: node.qualified, median_ms: limits.SLOW_BODY_MS, ts: this.now_us() })
   }
 
-  /** One that declares something, or that has blocked a lane, stays where it is. */
+  /** A node that declares something, or has blocked a lane, keeps its placement. */
   #mayGoBack({ node, pace }: LaneSeat, held_ms: number): void {
     if (this.#memory.counters.placement(node.index) !== PLACEMENT.promoted || !pace.isFastAfter(held_ms)) return
     this.#memory.counters.setPlacement(node.index, PLACEMENT.inline)
     this.note({ type: 'demoted', node: node.qualified, fast_ms: limits.FAST_BODY_MS, ts: this.now_us() })
   }
 
-  /** The event loop was busy for so long: it was the one body that is away, unless there are several. */
+  /** The event loop was busy for so long: this is attributed to the body that is away, unless there are several. */
   #servedFor(ms: number): void {
     if (ms <= limits.SLOW_BODY_MS) return
     const away = this.#flows.onlyBodyAway()
@@ -564,7 +564,7 @@ class Lane implements Host {
     this.#units.record(flow, cascade, cascade.purged ? interrupted : cascade.errors > 0 ? failed : succeeded)
   }
 
-  /** A flow may hold four times what is free: however many stand still, the next one finds room. */
+  /** A flow may hold four times what is free: so even when many flows wait, the next one has room. */
   mayBegin(flow: FlowRun): boolean {
     if (this.#units.halfway !== null || this.#retire_at !== Number.POSITIVE_INFINITY) return false
     const free = this.#task.max_cascades - this.#memory.inFlight

@@ -84,7 +84,7 @@ export class LaneMemory implements Ingress {
     memory.i32[(row >> 2) + THREAD_ROW.word.thread] = threadId
   }
 
-  /** What is taken counts as waiting inside until the turn's end says how much does: at no moment it counts nowhere. */
+  /** A taken item counts as waiting inside until the end of the turn updates the count, so it is counted at every moment. */
   take(flow: number, out: TakenItem): boolean {
     this.flows.countInner(flow, 1)
     if (this.queue.take(flow, out)) return true
@@ -99,12 +99,12 @@ export class LaneMemory implements Ingress {
     return false
   }
 
-  /** Each time round the lane's loop, asleep or not at least twice a second: else the watch takes the lane for hung. */
+  /** Called in each iteration of the lane's loop, at least twice a second: otherwise the watch considers the lane hung. */
   beat(now_ms: number): void {
     this.shared.f64[this.#heartbeat] = now_ms
   }
 
-  /** True when the front has posted something since the last look, and the first time. One load: a look at the port costs microseconds. */
+  /** True when the front has posted something since the last call, and on the first call. One load: reading the port costs microseconds. */
   wasPosted(): boolean {
     const posted = atomics.load(this.shared.i32, this.#posted)
     if (posted === this.#seen_posted) return false
@@ -112,7 +112,7 @@ export class LaneMemory implements Ingress {
     return true
   }
 
-  /** What the watch and a death name as the body that ran. */
+  /** The running body, as the watch and the report of a death name it. */
   enterBody(node: number): void {
     this.shared.i32[this.#current_node] = node + 1
   }

@@ -8,7 +8,7 @@ import type { ArtifactPlace } from '../calls/artifact-files.ts'
 import type { PlanBytes } from './plan-bytes.ts'
 import type { UnderWayTask } from './under-way.ts'
 
-/** What the front hands a lane when it starts. */
+/** The data that the front passes to a lane at its start. */
 export interface LaneTask {
   readonly sab: SharedArrayBuffer
   readonly slot: number
@@ -41,8 +41,8 @@ export type ToLane =
 export type LostCode = ErrorCode | 'not_begun'
 
 /**
- * The flow's owner drops what waits in its mailboxes, and the items of its queue that were there when `appended` was read. A
- * lane reads its messages before it claims a flow, so one that reads this late has owned the flow all the time.
+ * The flow's owner drops the executions in its mailboxes, and the items of its queue that were there when `appended` was read.
+ * A lane reads its messages before it claims a flow, so a lane that reads this late has owned the flow since then.
  */
 export interface PurgeRequest {
   readonly type: 'purge'
@@ -77,14 +77,14 @@ export interface CallRequest {
   readonly port: MessagePort
 }
 
-/** What is held for a call in the resource books. */
+/** The resources held for a call. */
 export interface CallGrant {
   readonly granted: ResourceAmounts
   /** Numbers of its cards. */
   readonly cards: readonly number[]
 }
 
-/** What a body in a batch run is told of its run. */
+/** What a body in a batch run knows of its run. */
 export interface RunIdentity {
   readonly id: string
 }
@@ -140,11 +140,14 @@ export interface CallMetric {
 export type ToCall =
   /** The inline part of one emission's wave is done. */
   | { readonly type: 'processed' }
-  /** So many of its points, or so much of its lines, are taken. Over shared memory to the thread itself, which may stand still for them. */
+  /**
+   * The front has taken so many of its points, or so much of its lines. Also sent over shared memory to the thread itself,
+   * which may be blocked on them.
+   */
   | { readonly type: 'taken'; readonly what: 'points' | 'lines'; readonly count: number }
   | { readonly type: 'abort'; readonly reason: string }
 
-/** What a thread tells the front and the store about a node or a flow, beside values: journalled as a note. */
+/** What a thread reports to the front and the store about a node or a flow, besides values: journalled as a note. */
 export type Note =
   | {
       type: 'error'
@@ -156,7 +159,7 @@ export type Note =
       inputs: unknown
       cascade_seq: number
       cascade_ts: number
-      /** Executions of the node that had gone well by then; absent when whoever tells does not count them. */
+      /** Executions of the node that had gone well by then; absent when the sender does not count them. */
       good?: number
     }
   | { type: 'log'; node: string; level: LogLevel; text: string; ts: number; run?: string }

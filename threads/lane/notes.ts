@@ -8,7 +8,7 @@ import type { Note } from './messages.ts'
 
 type ErrorNote = Extract<Note, { type: 'error' }>
 
-/** Errors of one node: so many a second are written at once; of those beyond, the newest wait for `flush`. */
+/** Errors of one node that are written at once in each second; of the others, the newest wait for `flush`. */
 interface NodeErrors {
   second: number
   written: number
@@ -16,8 +16,8 @@ interface NodeErrors {
 }
 
 /**
- * What a thread writes into its journal beside values: errors with their inputs, log lines, gauges, reports. Of a flood only the
- * newest are written: that many are kept.
+ * The records that a thread writes into its journal besides values: errors with their inputs, log lines, gauges, reports. Of
+ * too many, only the newest are written: as many as are kept.
  */
 export class LaneNotes {
   readonly #journal: JournalWriter
@@ -42,7 +42,7 @@ export class LaneNotes {
         this.dropped(note.node.slice(0, note.node.indexOf('.')), 'gauges')
       return
     }
-    // A call counts by itself; all that ends in half a second is told at once.
+    // Each call counts separately; all calls that end within half a second are reported together.
     if (note.type === 'dropped') return this.dropped(note.flow, note.reason, note.count)
     this.#blob(note)
   }
@@ -54,7 +54,7 @@ export class LaneNotes {
     else seen.count += count
   }
 
-  /** What waits for a moment without work or for half a second: gauges, counts, the last errors of a flood. The mark is the caller's. */
+  /** Writes the records that wait for an idle moment or for half a second: gauges, counts, the last of too many errors. The caller marks. */
   flush(ts: number): void {
     if (this.#gauges.isEmpty && this.#dropped.size === 0 && this.#late.size === 0) return
     for (const errors of this.#late) this.#writeLate(errors)

@@ -15,7 +15,7 @@ export interface OwnedFlowsParts {
   mayClaim(): boolean
   planOf(flow: number): Plan | undefined
   start(plan: Plan): FlowRun
-  /** Another lane has run the flow since: what this one kept of the node is out of date. */
+  /** Another lane has run the flow since: the copy here of the node's state is stale. */
   renew(run: FlowRun, seat: Seat): void
 }
 
@@ -77,7 +77,7 @@ export class OwnedFlows {
     return null
   }
 
-  /** Of those that are away on this thread; null when there are none, or several. */
+  /** The only body away on this thread; null when there are none, or several. */
   onlyBodyAway(): Execution | null {
     let away: Execution | null = null
     for (const run of this.#owned) {
@@ -134,7 +134,7 @@ export class OwnedFlows {
     return null
   }
 
-  /** Those of which nothing has begun here: they would wait for the body that runs next, and another lane may be free. */
+  /** Releases flows that have begun nothing here: they would wait for the body that runs next, and another lane may be free. */
   #releaseAtRest(): void {
     for (const run of this.#wanting) if (run.isAtRest) this.release(run)
   }
@@ -149,7 +149,7 @@ export class OwnedFlows {
     }
   }
 
-  /** Its bodies may hold the lane up: flows of which nothing has begun here do not wait for them, any lane may have them. */
+  /** Its bodies may block the lane: flows that have begun nothing here do not wait for them, any lane may take them. */
   #alone(run: FlowRun): FlowRun {
     for (const other of this.#unready) if (other !== run) this.release(other)
     this.#unready.clear()
@@ -164,7 +164,7 @@ export class OwnedFlows {
       if (flow < 0) return null
       this.#cursor = flow + 1
       const plan = this.#parts.planOf(flow)
-      // A disabled flow keeps what waits; a plan that is still on its way here comes with a mark of its own.
+      // A disabled flow keeps its waiting items; a plan that is not here yet arrives with its own mark.
       if (plan === undefined || !plan.enabled) continue
       if (!flows.claim(flow, owner)) {
         ready.markReady(flow)

@@ -9,7 +9,7 @@ const FAST_ENOUGH = LAST - Math.floor(LAST * limits.FAST_BODY_STRAYS)
  *   inline  -> promoted, when more than half of them held it for longer than SLOW_BODY_MS
  *   promoted -> inline, when all but one in eight held it for less than FAST_BODY_MS
  *
- * After each move it looks at 32 executions anew, so that it does not go to and fro.
+ * After each move it starts a new window of 32 executions, so that it does not oscillate.
  */
 export class Pace {
   /** One bit an execution, the newest lowest. */
@@ -26,7 +26,7 @@ export class Pace {
     return this.#count(held_ms < limits.FAST_BODY_MS) >= FAST_ENOUGH && this.#moved()
   }
 
-  /** How many of the last 32 it was true of; 0 before there were as many. */
+  /** For how many of the last 32 it was true; 0 before there were 32. */
   #count(is_true: boolean): number {
     this.#bits = (this.#bits << 1) | (is_true ? 1 : 0)
     if (this.#seen < LAST) this.#seen++

@@ -65,7 +65,7 @@ export function decodePlan(shared: PlanBytes): Plan {
   const nodes: PlanNode[] = []
   while (nodes.length < count) {
     const node = next() as PlanNode
-    // An array of its own: whoever posts the node would clone the buffer behind it.
+    // An array of its own: posting the node would clone the whole buffer behind it.
     nodes.push({ ...node, upstream: node.upstream.slice() })
   }
   const messages: PlanMessage[] = []

@@ -24,8 +24,8 @@ type Releasing = Pick<Parameters<typeof releaseHeld>[0], 'clock' | 'publisher'>
 
 /**
  * `rate_hz` on an output port: the first value passes, later ones within the interval are held (only the newest) and
- * published by the timer at the interval's end. What a port last let through stands in shared memory, so the limit holds
- * when a flow changes its lane and when the timer publishes.
+ * published by the timer at the interval's end. The time of the last published value is in shared memory, so the limit also
+ * holds when a flow changes its lane and when the timer publishes.
  */
 export class RateLimit {
   readonly #parts: RateLimitParts
@@ -54,8 +54,8 @@ export class RateLimit {
   }
 
   /**
-   * What was held on the plan before, of ports without a limit now: it comes before anything that is emitted on this one. Answers
-   * how many were refused.
+   * Publishes values held on the previous plan for ports that have no limit now, before any emission on this plan. Answers how
+   * many were refused.
    */
   releaseUnlimited({ plan, routes }: PlanRun, { clock, publisher }: Releasing, scratch: EncodedValue): number {
     const { flows, held, journal, owner } = this.#parts

@@ -1,9 +1,9 @@
 import { openSync, readSync } from 'node:fs'
 
 /**
- * How long this thread stood ready to run while others had the cores: the kernel's second figure in `schedstat`, nanoseconds.
- * A reading costs some microseconds, so it is for what looks slow, not for every body. Other systems have no such file:
- * nothing is known there, and nothing is taken off.
+ * How long this thread was ready to run while others had the cores: the kernel's second figure in `schedstat`, nanoseconds.
+ * A reading costs some microseconds, so it is only used for bodies that look slow. Other systems have no such file: there
+ * nothing is subtracted.
  */
 export class RunQueue {
   readonly #file: number | null = open()
@@ -11,15 +11,15 @@ export class RunQueue {
   #waited_ms = this.#read()
   #read_at_ms = 0
 
-  /** Where the next stretch is measured from. */
+  /** Where the next period is measured from. */
   look(now_ms: number): void {
     this.#waited_ms = this.#read()
     this.#read_at_ms = now_ms
   }
 
   /**
-   * Of a stretch that ended just now and took so long, how much of it was waiting, at least: all that the thread has waited
-   * since the last look, less what may have been before the stretch. Looks.
+   * For a period that ended just now: the least time of it that the thread waited for a core. That is all its waiting since the
+   * last reading, minus what may have been before the period. Takes a reading.
    */
   waitedIn(took_ms: number, now_ms: number): number {
     const before = { waited_ms: this.#waited_ms, read_at_ms: this.#read_at_ms }
@@ -27,7 +27,7 @@ export class RunQueue {
     return Math.max(0, this.#waited_ms - before.waited_ms - (now_ms - before.read_at_ms - took_ms))
   }
 
-  /** Of what a body has held the thread until now: what other threads of the machine took is not its own. Looks. */
+  /** The time that a body has held the thread so far, without the time that other threads of the machine took. Takes a reading. */
   ownPart(held_ms: number, now_ms: number): number {
     return held_ms - this.waitedIn(held_ms, now_ms)
   }

@@ -4,13 +4,13 @@ import { Seat } from '../../core/cascade/seat.ts'
 import { LineBudget, type NodeState } from '../calls/node-context.ts'
 import { Pace } from './pace.ts'
 
-/** What a context of an inline body reaches back to: the execution that it speaks for. */
+/** The link from the context of an inline body to its execution. */
 export interface SpeaksFor {
   readonly flow: FlowRun
   execution: Execution | null
 }
 
-/** A seat on a lane: beside what the waves need, the node's state and what its context stands on. */
+/** A seat on a lane: in addition to the fields for waves, the node's state and the data of its context. */
 export class LaneSeat extends Seat {
   state: NodeState | null = null
   /** The state as it was last kept; null when it was never kept. */

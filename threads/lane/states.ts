@@ -8,7 +8,7 @@ import { NodeState } from '../calls/node-context.ts'
 import { encodeState, type KeptState } from './kept-state.ts'
 import type { LaneSeat } from './seat.ts'
 
-/** Moves `ctx.state` between what a lane holds and what the next owner, or the next engine, finds. */
+/** Moves `ctx.state` between a lane's memory and the storage for the next owner, or the next engine. */
 export class LaneStates {
   readonly #states: NodeStates
   readonly #codec: Codec
@@ -31,8 +31,8 @@ export class LaneStates {
   }
 
   /**
-   * At the end of a turn: a state that changed goes into the journal and the node's row. What cannot be kept is refused, and
-   * the state falls back to what was kept last.
+   * At the end of a turn: a state that changed goes into the journal and the node's row. A state that cannot be stored is
+   * refused, and the last stored state is restored.
    */
   keep(seat: LaneSeat, ts: number): ServiceError | null {
     const state = seat.state!

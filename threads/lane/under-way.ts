@@ -13,12 +13,12 @@ export interface UnderWayItem {
   readonly deaths: number
 }
 
-/** What the front hands a lane after an engine that did not end in order. */
+/** The data that the front passes to a lane after an engine that crashed. */
 export interface UnderWayTask {
   readonly path: string
   /** By flow index: how many items were queued again; they are the first ones of its queue. */
   readonly resumed: ReadonlyMap<number, number>
-  /** What the engines before left: the suspects. */
+  /** The suspects that earlier engines left. */
   readonly items: readonly UnderWayItem[]
   /** One word: the slot of the lane whose suspect runs; 0: none does. */
   readonly turn: SharedArrayBuffer
@@ -36,9 +36,9 @@ const TURN_LOOK_MS = 50
  * outlives the process; power loss may undo it. Two writes (some 10 us) for each cascade of a resumed item, nothing for others.
  *
  * Items that ran when an engine died are suspects in the next one, where they run one at a time, whichever lanes have them: only the
- * one that runs when that engine dies, too, has died with two. The others lose the suspicion when they end. A lane stands still until
- * it has the turn, for SUSPECT_TURN_MS at most: a cascade that has taken longer is recorded as open by then, so no engine runs it
- * again, and nobody blames it.
+ * one that runs when that engine dies, too, has died with two. The others lose the suspicion when they end. A lane waits until
+ * it has the turn, for SUSPECT_TURN_MS at most: a cascade that has taken longer is recorded as open by then, so no engine runs
+ * it again or suspects it.
  */
 export class UnderWay {
   readonly #task: UnderWayTask
@@ -82,7 +82,7 @@ export class UnderWay {
   #takeTurn(): void {
     for (let left_ms: number = limits.SUSPECT_TURN_MS; left_ms > 0; left_ms -= TURN_LOOK_MS) {
       const holder = Atomics.compareExchange(this.#turn, 0, 0, this.#slot)
-      // What is away from this lane has its mark in the same place: the newest of them counts.
+      // Cascades away from this lane have their mark in the same place: the newest one counts.
       if (holder === 0 || holder === this.#slot) return
       this.#beat()
       Atomics.wait(this.#turn, 0, holder, TURN_LOOK_MS)
@@ -125,7 +125,7 @@ export function encodeUnderWay(items: readonly UnderWayItem[]): Buffer {
   return bytes
 }
 
-/** Records that are not whole are left out. */
+/** Incomplete records are skipped. */
 export function decodeUnderWay(bytes: Buffer): UnderWayItem[] {
   const items: UnderWayItem[] = []
   for (let at = 0; at < bytes.length; at += RECORD_BYTES) {

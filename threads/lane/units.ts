@@ -12,13 +12,13 @@ import type { LaneStates } from './states.ts'
 const OPEN_ROOM_BYTES = 256
 
 /**
- * The units of a lane: what its journal holds between two marks, committed whole or not at all. A mark never falls into a
+ * The units of a lane: what its journal contains between two marks, committed whole or not at all. A mark never falls into a
  * synchronous cascade, unless that has become too long or too large; docs/decisions/0024 says why.
  *
  *   closed -> half way (a turn ended inside a cascade) -> closed (that cascade is over, or the mark is forced)
  */
 export class LaneUnits {
-  /** The owned flow that stands in the middle of a cascade: nothing else begins before its unit is closed. */
+  /** The owned flow that is in the middle of a cascade: nothing else begins before its unit is closed. */
   halfway: FlowRun | null = null
   /** Flows whose bodies have emitted outside a turn: their states are not kept yet. */
   readonly loose = new Set<FlowRun>()
@@ -43,12 +43,12 @@ export class LaneUnits {
     this.#lane = parts.lane
   }
 
-  /** The store holds what has no mark in memory of its own, and commits it in one piece: a unit ends at this size. */
+  /** The store buffers unmarked records in its own memory, and commits a unit in one transaction: a unit ends at this size. */
   get isLarge(): boolean {
     return this.#memory.journal.unmarked() >= limits.UNIT_BYTES
   }
 
-  /** Waits for the store, which takes what is unmarked, too; a unit that has become too large ends here. */
+  /** Waits for the store, which also takes unmarked records; a unit that has become too large ends here. */
   makeRoom(bytes: number, flow: FlowRun | undefined, cascade: Cascade): void {
     const { journal, isStopping } = this.#memory
     journal.waitForRoom(bytes, isStopping)
@@ -58,7 +58,7 @@ export class LaneUnits {
     journal.waitForRoom(bytes, isStopping)
   }
 
-  /** The unit ends with the turn, unless the flow stands in the middle of a cascade: then with that. */
+  /** The unit ends with the turn, or, when the flow is in the middle of a cascade, with that cascade. */
   endTurn(flow: FlowRun): void {
     if (flow.isHalfway) {
       if (this.halfway === null) this.#halfway_since = this.#lane.clock()
@@ -71,7 +71,7 @@ export class LaneUnits {
     }
   }
 
-  /** What the flow's next owner, or the next engine, goes on from: state, what is consumed, what is open. */
+  /** Records the point at which the flow's next owner, or the next engine, continues: state, consumed items, open cascades. */
   #close(flow: FlowRun): void {
     this.#keepStates(flow)
     this.recordOpen(flow)
@@ -96,7 +96,7 @@ export class LaneUnits {
     if (cascade.fresh) this.#memory.journal.fresh(flow.index, message, root_version, item, items)
   }
 
-  /** The unit is as long or as large as one may be: the cascade that is half way counts as open from here on. */
+  /** The unit has reached its bound of time or size: the cascade that is half way counts as open from here on. */
   forceMark(flow: FlowRun): void {
     const halfway = this.halfway
     this.halfway = null
@@ -130,7 +130,7 @@ export class LaneUnits {
     this.touched.length = 0
   }
 
-  /** A body that stays away may hold its state object and write into it at any time. */
+  /** A body that stays away may keep its state object and write to it at any time. */
   #touchActive(flow: FlowRun): void {
     for (const seat of flow.seats) {
       const { active, state } = seat as LaneSeat

@@ -7,7 +7,7 @@ import { KIND } from '../../protocol/values/encoded.ts'
 import { type Carried, type CarryParts, isFollowed, NO_VALUE, readCarry, writeCarry } from './carry.ts'
 import type { LaneMemory } from './memory.ts'
 
-/** The values of a flow's messages as a lane finds them, and as it leaves them to the next one. */
+/** The values of a flow's messages when a lane takes the flow, and when it passes the flow on. */
 export class LaneValues implements Values {
   readonly #memory: LaneMemory
   readonly #codec: Codec
@@ -29,7 +29,7 @@ export class LaneValues implements Values {
     return this.#codec.decode(packed.kind, 0, packed.bytes, 0, packed.bytes.length)
   }
 
-  /** Under the flow's publish word, which holds back every publisher of what it reads. What the last owner left counts most. */
+  /** Under the flow's publish word, which holds back every publisher of what it reads. The carry of the last owner has priority. */
   standing(plan: Plan): unknown[] {
     const { flows, queue, owner } = this.#memory
     const { flow_index } = plan
@@ -43,7 +43,7 @@ export class LaneValues implements Values {
     return values
   }
 
-  /** The value before `version` (0: the newest). The table keeps two; a value that it has lost stands as the newest. */
+  /** The value before `version` (0: the newest). The table keeps two; for a value that it no longer has, the newest is used. */
   #before(message: number, version: number): unknown {
     if (version === 1) return undefined
     const { messages } = this.#memory
@@ -67,7 +67,7 @@ export class LaneValues implements Values {
     }
   }
 
-  /** Before the flow is released. With one message to follow nothing is left: what waits in the queue is of that message. */
+  /** Before the flow is released. With one message to follow there is no carry: all items in the queue are of that message. */
   keepCarry(flow: FlowRun): void {
     writeCarry(this.#carry, flow.index, carriedBy(flow))
     flow.version = this.#memory.flows.carryVersion(flow.index)

@@ -85,7 +85,7 @@ function parsed(code: string): Program {
   }
 }
 
-/** What a default export plainly is, when it is plainly no function. */
+/** The kind of a default export that is clearly not a function. */
 const NO_BODY: Readonly<Record<string, string>> = {
   Literal: 'a constant',
   TemplateLiteral: 'a text',

@@ -96,7 +96,7 @@ const DEFAULTS: Readonly<Record<Dtype, unknown>> = {
   artifact: null,
 }
 
-/** What is wrong with the expression, or null. One that never comes (30 February) is wrong too. */
+/** Why the expression is invalid, or null. One that never fires (30 February) is invalid, too. */
 function cronFault(expression: string, timezone: string): string | null {
   const fields = expression.trim().split(/\s+/)
   if (fields.length !== 5 && fields.length !== 6)

@@ -2,7 +2,7 @@ import type { MessagePort } from 'node:worker_threads'
 import type { Route } from '../../core/cascade/publish/route.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
 
-/** What the front hands the timer thread when it starts. */
+/** The data that the front passes to the timer thread at its start. */
 export interface TimerTask {
   readonly sab: SharedArrayBuffer
   readonly time_zone: string

@@ -26,7 +26,7 @@ import { planAfterJump } from './cron-jump.ts'
 import { DueHeap } from './due-heap.ts'
 import type { FromTimer, InjectPlan, RatedPlan, TimersOfFlow, TimerTask, ToTimer } from './messages.ts'
 
-/** A value that is due and cannot be let go is looked at again: the lane that held it is in the middle of a cascade, or the journal is full. */
+/** A value that is due and cannot be published is retried: the lane that held it is in the middle of a cascade, or the journal is full. */
 const OPEN_AGAIN_MS = 5
 /** Node's timers take at most 2^31 ms; what is due later is looked at again by then. */
 const LONGEST_SLEEP_MS = 3_600_000
@@ -195,7 +195,7 @@ class Timer {
     return this.#steadyMs() + at_ms - this.#clock.now_us() / 1000
   }
 
-  /** The machine's clock was set: cron is planned anew. Intervals and what is held do not know of it. */
+  /** The machine's clock was set: cron is planned again. Intervals and held values are not affected. */
   #clockChanged(from_ms: number, to_ms: number): void {
     for (const due of this.#heap.drain()) {
       const cron = due.kind === 'cron' ? due.inject!.cron : null
