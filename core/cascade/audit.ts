@@ -14,7 +14,7 @@ import { JOURNAL, JOURNAL_HEADER, JOURNAL_RECORD, journalOffset } from '../memor
 import { MESSAGE_ROW, VALUE_SLOT } from '../memory/messages.ts'
 import type { Memory } from '../memory/region.ts'
 import { FLOW_ROW, FlowTable } from './flows.ts'
-import { QUEUE_ITEM } from './queue/item.ts'
+import { QUEUE_ITEM, unitsAt } from './queue/item.ts'
 import { IngressQueue } from './queue/queue.ts'
 import { ReadySet } from './queue/ready.ts'
 
@@ -65,7 +65,7 @@ function auditQueues(memory: Memory, audit: Audit, refer: (ref: number) => void)
       const at = (queue.pool.start >> 2) + (position << 1)
       const ref = i32[at + QUEUE_ITEM.word.ref]!
       items++
-      bytes += (i32[at + QUEUE_ITEM.word.size]! << 3) + (ref !== 0 ? i32[at + QUEUE_ITEM.word.length]! : 0)
+      bytes += (unitsAt(i32, at) << 3) + (ref !== 0 ? i32[at + QUEUE_ITEM.word.length]! : 0)
       refer(ref)
     }
     audit.items += items

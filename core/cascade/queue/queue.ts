@@ -1,13 +1,25 @@
 import * as atomics from '#atomics'
 import type { Arena } from '../../memory/arena.ts'
 import { copyBytes } from '../../memory/copy.ts'
-import { type EncodedValue, isNumeric, type Kind } from '../../memory/encoded.ts'
+import { type EncodedValue, isNumeric } from '../../memory/encoded.ts'
 import { JOURNAL_HEADER, journalOffset } from '../../memory/journal/record.ts'
 import type { Memory } from '../../memory/region.ts'
 import { slotOf } from '../../memory/threads.ts'
 import { FLOW_ROW, type FlowTable } from '../flows.ts'
 import { DOING, INTENT_ROW, intentWord } from '../publish/intent.ts'
-import { GROUP, HEAD_UNITS, QUEUE_ITEM, type TakenItem, unitsOf } from './item.ts'
+import {
+  depthOf,
+  GROUP,
+  groupOf,
+  HEAD_UNITS,
+  kindOf,
+  packWhat,
+  publisherOf,
+  QUEUE_ITEM,
+  type TakenItem,
+  unitsAt,
+  unitsOf,
+} from './item.ts'
 import { SEGMENT_HEAD, SEGMENT_ITEM_UNITS, SEGMENT_UNITS, SegmentPool } from './segments.ts'
 
 const SEGMENT_MASK = ~(SEGMENT_UNITS - 1)
@@ -23,8 +35,6 @@ const { word } = FLOW_ROW
 const item = QUEUE_ITEM.word
 const intent = INTENT_ROW.word
 const { marked: MARKED, tail: TAIL } = JOURNAL_HEADER.word
-const GROUP_BITS = 0xff
-const SLOT_SHIFT = 8
 const NEXT = SEGMENT_HEAD.word.next
 const END = SEGMENT_HEAD.word.end
 
@@ -177,7 +187,7 @@ export class IngressQueue {
     const row = this.#flows.row(flow)
     const position = i32[row + word.room]!
     const units = unitsOf(value, ref)
-    this.#write(position, units, message, value, ref, i32[row + word.group]!)
+    this.#write(position, message, value, ref, i32[row + word.group]!)
     const appended = i32[row + word.appended]!
     const now = appended & 1
     const then = now ^ 1
@@ -211,7 +221,7 @@ export class IngressQueue {
     if (!open_too && !this.#isClosed(position)) return false
     const ref = this.#read(position, out)
     out.item = taken
-    const units = this.#i32[this.#start_i32 + (position << 1) + item.size]!
+    const units = unitsOf(out.value, ref)
     this.#i32[row + word.head_even + then] = position + units
     this.#i32[row + word.taken_bytes_even + then] =
       this.#i32[row + word.taken_bytes_even + now]! + (units << 3) + (ref !== 0 ? out.value.length : 0)
@@ -248,7 +258,7 @@ export class IngressQueue {
     const segment = position & SEGMENT_MASK
     const head = this.#start_i32 + (segment << 1)
     if (i32[head + END]! === position - segment) position = i32[head + NEXT]!
-    return (i32[this.#start_i32 + (position << 1) + item.group]! & GROUP.joins) !== 0 && this.take(flow, out)
+    return (groupOf(i32[this.#start_i32 + (position << 1) + item.what]!) & GROUP.joins) !== 0 && this.take(flow, out)
   }
 
   /** Time of the oldest item in microseconds since 1970, 0: empty. Anyone may ask; the answer may be one take old. */
@@ -285,7 +295,7 @@ export class IngressQueue {
   #isClosed(position: number): boolean {
     const i32 = this.#i32
     const at = this.#start_i32 + (position << 1)
-    const slot = i32[at + item.group]! >>> SLOT_SHIFT
+    const slot = publisherOf(i32[at + item.what]!)
     if (slot === this.#slot) return true
     const ring = this.#rings + slot * this.#ring_words
     const unit = i32[at + item.unit]!
@@ -381,7 +391,7 @@ export class IngressQueue {
       const head = this.#start_i32 + (segment << 1)
       if (this.#i32[head + END]! === position - segment) position = this.#i32[head + NEXT]!
       yield position
-      position += this.#i32[this.#start_i32 + (position << 1) + item.size]!
+      position += unitsAt(this.#i32, this.#start_i32 + (position << 1))
     }
   }
 
@@ -390,7 +400,7 @@ export class IngressQueue {
     const first = new Map<number, number>()
     for (const position of this.positions(flow)) {
       // The item of a rerun is older than the values that the flow has processed.
-      if ((this.#i32[this.#start_i32 + (position << 1) + item.group]! & GROUP.again) !== 0) continue
+      if ((groupOf(this.#i32[this.#start_i32 + (position << 1) + item.what]!) & GROUP.again) !== 0) continue
       const message = this.#i32[this.#start_i32 + (position << 1) + item.message]!
       if (!first.has(message)) first.set(message, this.#f64[this.#start_f64 + position + item.version]!)
     }
@@ -474,18 +484,15 @@ export class IngressQueue {
     return segment
   }
 
-  #write(position: number, units: number, message: number, value: EncodedValue, ref: number, group: number): void {
+  #write(position: number, message: number, value: EncodedValue, ref: number, group: number): void {
     const i32 = this.#i32
     const f64 = this.#f64
     const at = this.#start_i32 + (position << 1)
     const at_f64 = this.#start_f64 + position
     const said = this.#intent
     const said_f64 = said >> 1
-    i32[at + item.size] = units
     i32[at + item.message] = message
-    i32[at + item.kind] = value.kind
-    i32[at + item.depth] = i32[said + intent.depth]!
-    i32[at + item.group] = group | (this.#publisher << SLOT_SHIFT)
+    i32[at + item.what] = packWhat(value.kind, group, this.#publisher, i32[said + intent.depth]!)
     i32[at + item.unit] = i32[said + intent.mark]! + 1
     f64[at_f64 + item.version] = f64[said_f64 + intent.version]!
     const ts = f64[said_f64 + intent.ts]!
@@ -508,15 +515,16 @@ export class IngressQueue {
     const value = out.value
     const length = this.#i32[at + item.length]!
     const ref = this.#i32[at + item.ref]!
+    const what = this.#i32[at + item.what]!
     out.message = this.#i32[at + item.message]!
-    out.depth = this.#i32[at + item.depth]!
-    out.group = this.#i32[at + item.group]! & GROUP_BITS
+    out.depth = depthOf(what)
+    out.group = groupOf(what)
     out.version = this.#f64[at_f64 + item.version]!
     out.ts = this.#f64[at_f64 + item.ts]!
     out.root_ts = out.ts - this.#i32[at + item.root_age_us]!
     out.parent_seq = this.#f64[at_f64 + item.parent_seq]!
     out.parent_ts = this.#f64[at_f64 + item.parent_ts]!
-    value.kind = this.#i32[at + item.kind] as Kind
+    value.kind = kindOf(what)
     value.length = length
     if (isNumeric(value.kind)) {
       value.number = this.#f64[at_f64 + HEAD_UNITS]!

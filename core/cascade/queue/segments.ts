@@ -8,10 +8,15 @@ import { INTENT_ROW } from '../publish/intent.ts'
 const UNIT_BYTES = 8
 export const SEGMENT_UNITS = limits.QUEUE_SEGMENT_BYTES / UNIT_BYTES
 
-export const SEGMENT_HEAD = layout('SEGMENT_HEAD', [
-  ['next', 'i32', 'position of the first item of the next segment, 0: none'],
-  ['end', 'i32', 'unit in this segment where the items end and the next segment goes on, 0: open'],
-])
+/** A cache line, so that items of numbers begin on one. */
+export const SEGMENT_HEAD = layout(
+  'SEGMENT_HEAD',
+  [
+    ['next', 'i32', 'position of the first item of the next segment, 0: none'],
+    ['end', 'i32', 'unit in this segment where the items end and the next segment goes on, 0: open'],
+  ],
+  64,
+)
 const HEAD_UNITS = SEGMENT_HEAD.size / UNIT_BYTES
 /** Units that items may fill. The last one stays empty, so that no position within a segment equals the start of the next. */
 export const SEGMENT_ITEM_UNITS = SEGMENT_UNITS - HEAD_UNITS - 1

@@ -38,7 +38,7 @@ describe('a flow', () => {
     const { flows, queue } = new Station(smallMemory(), 8)
     for (let i = 0; i < 3; i++) queue.append(5, 1, 0, 1, 100, 0, 0, float(i), 0)
     flows.setInner(5, 7, 640)
-    assert.deepEqual([flows.queued(5), flows.waiting(5), flows.waitingBytes(5)], [3, 10, 3 * 80 + 640])
+    assert.deepEqual([flows.queued(5), flows.waiting(5), flows.waitingBytes(5)], [3, 10, 3 * 64 + 640])
     assert.equal(flows.share(5), 10 / limits.FLOW_WAITING_ITEMS)
     flows.setInner(5, 0, 2 * limits.FLOW_WAITING_BYTES)
     assert.ok(flows.share(5) > 2)
