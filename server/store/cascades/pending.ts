@@ -1,4 +1,4 @@
-/** What the journal says of one cascade, as columns of doubles. Status as in the journal: 1 succeeded, 2 failed, 3 interrupted, 4 running. */
+/** The journal's records of one cascade, as columns of doubles. Status as in the journal: 1 succeeded, 2 failed, 3 interrupted, 4 running. */
 export const CASCADE_COLUMNS = [
   'started',
   'duration',

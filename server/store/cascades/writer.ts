@@ -66,7 +66,7 @@ export class CascadeWriter {
     this.#allRunning = db.prepare('SELECT * FROM running ORDER BY epoch, seq')
   }
 
-  /** What is stored, after a start or a failed commit. */
+  /** Loads the stored state, after a start or a failed commit. */
   load(): void {
     this.#running.clear()
     for (const row of this.#allRunning.all()) if (row.epoch === this.#engine_epoch()) this.#running.add(row.seq)
@@ -130,7 +130,7 @@ export class CascadeWriter {
   }
 
   /**
-   * A new engine begins: what earlier ones left running is recorded `interrupted`, ended at the last sign of life. Returns how
+   * A new engine begins: cascades that earlier engines left running are recorded `interrupted`, ended at the last record of that engine. Returns how
    * many. One of which nothing had run is begun again from its items, see waiting/items.ts.
    */
   interrupt(last_us: number): number {
@@ -193,7 +193,7 @@ export class CascadeWriter {
     }
     this.#small_chunks = 0
     this.#small_records = 0
-    // Few records in many chunks: what comes of them is joined again later, so that a quiet engine has no row a second.
+    // Few records in many chunks: the joined chunks are joined again later, so that a quiet engine does not keep a row for each second.
     this.#writeRows(rows, epoch, rows.count < this.#bounds.chunk_points / 4)
   }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Connection, Statement } from '../file/database.ts'
 
-/** How the bytes of a blob stand in its row. */
+/** How the bytes of a blob are stored in its row. */
 const FORM = { plain: 0, deflated: 1, delta: 2 } as const
 
 interface BlobRow {
@@ -16,7 +16,7 @@ interface BlobRow {
 
 export const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex')
 
-/** Content-addressed texts (flow documents). Written plain; the compaction pass rewrites old ones, what is read stays the same. */
+/** Content-addressed texts (flow documents). Written plain; the compaction pass rewrites old ones without a change for readers. */
 export class Blobs {
   readonly #get: Statement<BlobRow>
   readonly #put: Statement
@@ -51,7 +51,7 @@ export class Blobs {
     return applyDelta(this.bytes(row.base!), row.bytes)
   }
 
-  /** The digests that must be read before this one can be; 0 for a blob that stands alone. */
+  /** The digests that must be read before this one can be; 0 for a blob without a base. */
   chain(digest: string): number {
     let length = 0
     for (let row = this.#get.get(digest); row?.form === FORM.delta; row = this.#get.get(row.base!)) length++

@@ -14,7 +14,7 @@ interface CommitRow {
 
 /**
  * A pass over the flow store every so many changes: a document that a newer one took the place of becomes a difference to
- * that newer one. What is read back stays the same byte for byte. A base is plain when it is chosen, and only plain ones are
+ * that newer one. Readers get the same bytes as before. A base is plain when it is chosen, and only plain ones are
  * rewritten, so chains end; one that many are read by way of stands alone.
  */
 export class Compaction {

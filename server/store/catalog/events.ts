@@ -7,7 +7,7 @@ import { type DiskUse, ROW_BYTES } from '../file/disk-use.ts'
 import { readable } from '../file/unreadable.ts'
 import type { EventsRequest } from '../front/requests.ts'
 
-/** Engine events: type, time, flow and run stand in columns of their own, the rest in `body`. */
+/** Engine events: type, time, flow and run have their own columns, the rest is in `body`. */
 export class EventWriter {
   readonly #disk: DiskUse
   readonly #clock: () => number

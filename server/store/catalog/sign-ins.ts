@@ -2,7 +2,7 @@ import { limits } from '../../../protocol/limits.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import type { KnownAddress, RevokedToken, StoredSignIns } from '../front/requests.ts'
 
-/** What outlives a restart of who has signed in, and out. Of users that exist; bounded for each of them. */
+/** The data about sign-ins and sign-outs that survives a restart. Of existing users; bounded for each user. */
 export class SignIns {
   readonly #clock: () => number
   readonly #know: Statement

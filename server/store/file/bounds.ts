@@ -1,6 +1,6 @@
 import { limits } from '../../../protocol/limits.ts'
 
-/** What the store holds itself to. Tests use smaller ones. */
+/** The bounds of the store. Tests use smaller ones. */
 export interface StoreBounds {
   readonly history_bytes: number
   readonly cascades_bytes: number

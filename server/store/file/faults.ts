@@ -9,15 +9,15 @@ const TRIAL_BYTES = 256 * 1024
 
 export const isSqlite = (error: unknown): boolean => errorName(error).startsWith('SQLITE_')
 
-/** The code of a row that SQLite reads and nobody understands. */
+/** The code of a row that SQLite can read but the engine cannot decode. */
 export const UNREADABLE = 'ROW_UNREADABLE'
 
-/** The file holds what cannot be read. */
+/** The file has data that cannot be read. */
 export const isDamage = (error: unknown): boolean =>
   errorName(error) === UNREADABLE || /^SQLITE_(CORRUPT|NOTADB)/.test(errorName(error))
 
 /**
- * What the disk did; null for an error that is none of the disk. SQLite keeps the name of the system's error to itself (a quota,
+ * The fault of the disk; null for an error that the disk did not cause. SQLite keeps the name of the system's error to itself (a quota,
  * a read-only file system and a broken device are all SQLITE_IOERR), so the disk is asked again with a write of our own.
  */
 export function faultOf(
@@ -36,7 +36,7 @@ export function faultOf(
   return { code: 'disk_failed', reason: `The disk failed to read or write engine.db (${name})` }
 }
 
-/** A file as large as a commit, synced and removed. Answers what it failed with. */
+/** A file as large as a commit, synced and removed. Answers the error when it fails. */
 function tryToWrite(data_dir: string): unknown {
   const path = join(data_dir, 'disk-trial.tmp')
   try {
@@ -61,7 +61,7 @@ function tryToWrite(data_dir: string): unknown {
   }
 }
 
-/** What the caller of a write, or of a read, is told. */
+/** The error for the caller of a write or a read. */
 export function refusalOf(error: unknown, data_dir: string, fault = faultOf(error, data_dir)): ServiceError {
   if (error instanceof ServiceError) return error
   if (fault !== null) return new ServiceError(fault.code, `${fault.reason}. Nothing was changed.`)

@@ -4,7 +4,7 @@ import { QUARANTINE_FILE } from '../../../protocol/installation.ts'
 import type { Connection } from './database.ts'
 import { rowText, type UnreadablePlace } from './unreadable.ts'
 
-/** What was found damaged, for the log, the events and the issues. */
+/** Damage that was found, for the log, the events and the issues. */
 export interface Damage {
   readonly file: string
   readonly table: string | null
@@ -21,7 +21,7 @@ export const damageText = ({ file, table, row, reason, run_writes }: Damage): st
     ? `${file}: ${reason}${run_writes === 0 ? '' : `; ${run_writes} answered writes of runs are gone`}. Look into the events of type data_damaged.`
     : `The row ${row} of the table "${table}" in ${file} could not be read (${reason}); it is in quarantine.jsonl now, and docs/repair.md describes the next steps.`
 
-/** A long value of a run stands in `run_documents`; its column is empty. */
+/** A long value of a run is in `run_documents`; its column is empty. */
 const isThere = (part: string): string =>
   `json_valid(${part}) OR (${part} = '' AND EXISTS (SELECT 1 FROM run_documents WHERE run = seq AND part = '${part}'))`
 
@@ -58,7 +58,7 @@ const FLOW_OF: Readonly<Record<string, string>> = {
 }
 
 /**
- * One row that nobody understands shall not keep all others from being read: it goes into a file, and what is left in its place can be
+ * One row that cannot be decoded must not make all others unreadable: it goes into a file, and what is left in its place can be
  * read. The file is synced before the row is changed, so a crash between the two leaves it in both.
  */
 export class Quarantine {

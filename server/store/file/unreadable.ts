@@ -5,7 +5,7 @@ import { isDamage, isSqlite, UNREADABLE } from './faults.ts'
 /** Columns that name one row of a table, and their values. */
 export type RowKey = Readonly<Record<string, string | number>>
 
-/** A row that SQLite reads and nobody understands. It crosses threads as `place`. */
+/** A row that SQLite can read but the engine cannot decode. It crosses threads as `place`. */
 export interface UnreadablePlace {
   readonly table: string
   readonly row: RowKey
@@ -46,7 +46,7 @@ export function placeOf(error: unknown): UnreadablePlace | null {
   return { table, row: JSON.parse(row) as RowKey, reason }
 }
 
-/** What goes wrong in here is the row's fault, not its reader's. */
+/** Errors in here are caused by the row, not by its reader. */
 export function readable<Result>(table: string, row: RowKey, read: () => Result): Result {
   try {
     return read()

@@ -9,7 +9,7 @@ import { databaseFile, PAGE_BYTES } from './database.ts'
 /** Where the header of an SQLite file says it, see https://www.sqlite.org/fileformat.html */
 const HEADER = { bytes: 100, magic: 'SQLite format 3\0', page_bytes: 16, pages: 28, schema: 60 } as const
 
-/** What SQLite would not say, or only in its own words, is looked at before it opens the file. Throws `bad_database`. */
+/** Checks before SQLite opens the file, for problems that SQLite does not report, or reports only in its own terms. Throws `bad_database`. */
 export function assertUsable(data_dir: string): void {
   const path = databaseFile(data_dir)
   const stat = statSync(path, { throwIfNoEntry: false })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { DiskFault } from '../../../protocol/disk-faults.ts'
 import { DATABASE_FILE, LOCK_FILE, REDO_FILE, WAL_FILE } from '../../../protocol/installation.ts'
 
-/** A process that has a file open goes on with it when its name is gone: what it writes is lost with the process. */
+/** A process that has a file open keeps using it after its name was removed: later writes are lost when the process ends. */
 export class FilesLost extends Error {
   readonly fault: DiskFault
 

@@ -78,7 +78,7 @@ export class Store implements WatchedThread {
   readonly #exited: Promise<void>
   #closing = false
   health: StoreHealth = { fault: null, dropped: 0, failure: null }
-  /** What was found damaged since the start, and at the start. */
+  /** Damage found since the start, and at the start. */
   readonly damage: Damage[] = []
   readonly #damage_followers: ((damage: Damage) => void)[] = []
   readonly #followers: ((health: StoreHealth) => void)[] = []
@@ -94,7 +94,7 @@ export class Store implements WatchedThread {
 
   readonly #loaded: Promise<Loaded>
   #events: EngineEvent[] = []
-  /** What is to be posted in this turn of the event loop, in order: a post costs more than most of what it carries. */
+  /** Messages to post in this turn of the event loop, in order: posting costs more than most of the messages. */
   #outbox: StoreRequest[] = []
   /** It has not answered for so long; 0: it answers. */
   #silent_ms = 0
@@ -179,7 +179,7 @@ export class Store implements WatchedThread {
     this.#send()
   }
 
-  /** What the start has queued again of what it found waiting. Nothing is committed before the store knows it. */
+  /** The waiting items that the start has queued again. Nothing is committed before the store knows them. */
   resumed(flows: ResumedFlow[]): void {
     this.#post({ type: 'resumed', flows })
     this.#send()
@@ -347,7 +347,7 @@ export class Store implements WatchedThread {
     await this.#exited
   }
 
-  /** What was marked before the call is committed first, so that a reader sees what it published a moment ago. */
+  /** Records that were marked before the call are committed first, so that a reader sees its own recent publishes. */
   async #readCommitted<Result>(request: ReadRequest): Promise<Result> {
     await this.flush()
     return this.#reader.call(request)
@@ -365,7 +365,7 @@ export class Store implements WatchedThread {
     this.#followers.push(follower)
   }
 
-  /** What was found already, and what is found from now on. */
+  /** Damage found so far, and damage found from now on. */
   followDamage(follower: (damage: Damage) => void): void {
     for (const damage of this.damage) follower(damage)
     this.#damage_followers.push(follower)

@@ -4,7 +4,7 @@ import type { LogRequest, LogStore } from './run-logs.ts'
 
 interface Parts {
   read(request: ReadRequest): Promise<RunLogPage | null>
-  /** Resolves when readers see what was answered; null: they do. */
+  /** Resolves when readers see all answered writes; null: they already do. */
   seen(): Promise<unknown> | null
 }
 

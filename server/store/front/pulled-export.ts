@@ -27,7 +27,7 @@ export class PulledExport implements RunExport, AsyncIterator<Uint8Array, undefi
     this.#ready = ready
   }
 
-  /** Pulls the first page. What refuses the export refuses it here. */
+  /** Pulls the first page. An export that is refused is refused here. */
   async begin(): Promise<void> {
     this.#ready = await this.#pull()
   }

@@ -2,7 +2,7 @@ import { CalledThread } from '../../watch/called-thread.ts'
 import { placeOf, type UnreadablePlace } from '../file/unreadable.ts'
 import type { ReaderStart, ReadRequest } from './requests.ts'
 
-/** What it makes lives for one answer or one page; with the room that is there by default, an export takes 25 MiB more and is no faster. */
+/** Its objects live for one answer or one page; with the default size, an export takes 25 MiB more and is not faster. */
 const YOUNG_MB = 8
 /** Unreadable rows that one read may meet. */
 const MOST_ROWS = 100

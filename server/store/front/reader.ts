@@ -121,7 +121,7 @@ function read(request: ReadRequest): unknown {
   }
 }
 
-/** A buffer of its own, which is moved to whoever asked. */
+/** A buffer of its own, which is transferred to the caller. */
 function textOf(result: unknown): Uint8Array<ArrayBuffer> {
   const text = JSON.stringify(result)
   const bytes = new Uint8Array(Buffer.byteLength(text))
@@ -129,7 +129,7 @@ function textOf(result: unknown): Uint8Array<ArrayBuffer> {
   return bytes
 }
 
-/** Pages of exports stand back: all other reads that are there go first, and between two pages the port is looked at again. */
+/** Pages of exports have a lower priority: all other waiting reads run first, and the port is read again between two pages. */
 const pulls: ReaderRequest[] = []
 
 function pull(): void {

@@ -1,3 +1,3 @@
-/** What is done with the database of an engine that does not run. */
+/** Operations on the database of an engine that does not run. */
 export { type Exported, exportReadable } from '../repair/export.ts'
 export { type Finding, type Verification, verify } from '../repair/verify.ts'

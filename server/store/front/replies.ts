@@ -10,7 +10,7 @@ import type { LoadedRuns } from './runs.ts'
 
 export { type Damage, damageText } from '../file/quarantine.ts'
 
-/** What the store thread and the reader thread answer. Times are microseconds since 1970 unless the shape is one of protocol/. */
+/** The answers of the store thread and the reader thread. Times are microseconds since 1970 unless the shape is one of protocol/. */
 
 export interface FlowWritten {
   name: string
@@ -52,7 +52,7 @@ export interface StoredHeld {
   bytes: Uint8Array
 }
 
-/** What a flow had accepted and not consumed when the engine ended, in its order. */
+/** The items that a flow had accepted and not consumed when the engine ended, in order. */
 export interface StoredWaiting {
   flow: string
   items: {
@@ -69,13 +69,13 @@ export interface StoredWaiting {
     number: number
     bytes: Uint8Array
   }[]
-  /** The value that each of those messages had before them; `KIND.none`: there was none, or it is kept no more. */
+  /** The value that each of those messages had before them; `KIND.none`: there was none, or it is no longer kept. */
   standing: { message: string; dtype: string; version: number; kind: number; number: number; bytes: Uint8Array }[]
   /** Items whose value is kept no more. */
   lost: number
 }
 
-/** What a start finds. */
+/** The stored state at a start. */
 export interface Loaded {
   /** Counts the starts on this data directory, from 1. */
   engine_epoch: number
@@ -102,7 +102,7 @@ export interface StoreHealth {
   fault: DiskFault | null
   /** History points and cascade records that were dropped since the start. */
   dropped: number
-  /** The newest failure that was none of the disk; null while all is well. */
+  /** The newest failure that the disk did not cause; null without one. */
   failure: string | null
 }
 
@@ -111,13 +111,13 @@ export type Answer = { id: number; result: unknown } | { id: number; problem: Pr
 export type StoreReply =
   | { type: 'loaded'; loaded: Loaded }
   | { type: 'not_started'; problem: Problem }
-  /** `unseen`: some of what was answered so far is on disk, but no reader sees it before the next commit. */
+  /** `unseen`: some answered writes are on disk, but readers see them only after the next commit. */
   | { type: 'answers'; answers: Answer[]; unseen: boolean }
   | { type: 'health'; health: StoreHealth }
   | { type: 'log'; text: string }
   | { type: 'damaged'; damage: Damage }
 
-/** What a commit made; no document where the flow was deleted. */
+/** The result of a commit; no document where the flow was deleted. */
 export interface StoredCommit {
   origin: FlowOrigin | null
   document: DocumentPieces | null

@@ -23,7 +23,7 @@ import type {
   WrittenProgress,
 } from './runs.ts'
 
-/** What the front asks of the store thread and of the reader thread. Plain data: it crosses by structured clone. */
+/** The requests of the front to the store thread and the reader thread. Plain data: it crosses by structured clone. */
 
 export type FlowAction = 'save' | 'rename' | 'delete' | 'restore' | 'enable' | 'disable'
 export type FlowOrigin = Record<string, unknown>
@@ -41,7 +41,7 @@ export interface SaveFlow {
   base_version: number | null
   /** `flow_exists` when there is one. */
   create?: boolean
-  /** What ends or begins with the save, with its flow: such messages have no value any more, and such nodes no state. */
+  /** Messages and nodes that end or begin with the save, with their flow: such messages have no value any more, and such nodes no state. */
   forget?: { readonly messages: readonly string[]; readonly nodes: readonly string[] }
 }
 
@@ -111,7 +111,7 @@ export interface Registration {
   nodes: [index: number, qualified: string][]
 }
 
-/** What a start has put into the queue of a flow: items 0, 1, ... */
+/** The items that a start has put into the queue of a flow: 0, 1, ... */
 export interface ResumedFlow {
   flow: number
   /** Indexes. */
@@ -136,7 +136,7 @@ export interface Sample {
   sockets: number
 }
 
-/** Writes of batch runs. What they do depends on the file and on what they carry alone; they cross as JSON, which the redo log keeps. */
+/** Writes of batch runs. Their effect depends only on the file and on their own data; they are sent as JSON, which the redo log keeps. */
 export type RunWrite =
   | { type: 'create_run'; run: NewRun; event: EngineEvent | null; at: number }
   | { type: 'repeat_run'; repeat: RepeatRun }

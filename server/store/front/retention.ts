@@ -1,6 +1,6 @@
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 
-/** What of runs is held to ages and budgets, each by itself; the names are those of the classes of the disk. */
+/** The parts of runs that have their own age limits and budgets; the names are those of the disk classes. */
 export const RETAINED = ['runs', 'run_logs', 'run_metrics'] as const
 export type RetainedClass = (typeof RETAINED)[number]
 
@@ -10,7 +10,7 @@ export interface RetainedRun {
   readonly created_at: number
   readonly finished_at: number
   readonly bytes: number
-  /** All that goes with it, which is what removing it costs. */
+  /** Everything that is removed with it: the cost of its removal. */
   readonly weight: number
   /** Another run reuses its nodes. */
   readonly reused: boolean

@@ -47,7 +47,7 @@ import type {
 interface Parts {
   write<Result>(request: UnwrittenRun): Promise<Result>
   read<Result>(request: ReadRequest, given?: ArrayBuffer[]): Promise<Result>
-  /** Resolves when readers see what was answered; null: they do. */
+  /** Resolves when readers see all answered writes; null: they already do. */
   seen(): Promise<unknown> | null
   now_us(): number
 }
@@ -55,7 +55,7 @@ interface Parts {
 /** Origins that one page of the cache index brings. */
 const CACHE_PAGE_ENTRIES = 2000
 
-/** Reads see what was answered before them, except those of the stage cache, whose index on the front is newer than any reader. */
+/** Reads see all writes that were answered before them, except reads of the stage cache, whose index on the front is newer than any reader. */
 export class RunClient implements RunStore {
   readonly #parts: Parts
 

@@ -14,7 +14,7 @@ import type { ExportRunColumn } from '../../../protocol/words/run-columns.ts'
 import type { CurveChunk, MetricPoint } from '../runs/metric-chunk.ts'
 import type { LogProgress } from './run-logs.ts'
 
-/** What the store keeps of a run and how it is asked for it. Plain data that crosses threads; times are microseconds since 1970. */
+/** The stored data of a run, and the requests for it. Plain data that crosses threads; times are microseconds since 1970. */
 
 export type { MetricPoint } from '../runs/metric-chunk.ts'
 
@@ -54,7 +54,7 @@ export interface StoredRun {
   cancel_requested_at: number | null
 }
 
-/** A run without what may be long of it. */
+/** A run without its long values. */
 export type StoredRunHead = Omit<StoredRun, 'inputs' | 'resolved' | 'result'>
 
 /** The store gives it its time, strictly later than that of every run before it. */
@@ -82,7 +82,7 @@ export type NewRun = Pick<
   | 'attempt'
 >
 
-/** What a write answers: a run with long values comes without them, so that the front has no hand in them. */
+/** The answer of a write: a run with long values comes without them, so that the front does not handle them. */
 export type AnsweredRun = StoredRun | StoredRunHead
 
 /** The time that a new run got; or the run of the same flow, caller and key that was there, and nothing was written. */
@@ -172,7 +172,7 @@ export interface StoredRunNode {
   metrics_dropped: number
 }
 
-/** What happened inside a run since the last record of it: one write, in order with those before and after. */
+/** The progress of a run since its last record: one write, in order with other writes. */
 export interface RunProgress {
   id: string
   nodes: StoredRunNode[]
@@ -193,7 +193,7 @@ export interface RunDocument {
 /** As it crosses to the store. */
 export interface WrittenProgress extends Pick<RunProgress, 'id' | 'artifacts'> {
   nodes: WrittenNode[]
-  /** Absent in what an engine of before kept in its redo log. */
+  /** Absent in the redo log of an older engine. */
   documents?: RunDocument[]
   chunks: CurveChunk[]
   log?: LogProgress | null
@@ -354,14 +354,14 @@ export interface OpenedText {
   cursor: number | null
 }
 
-/** What a start finds: queued runs, oldest first, and how many were running when the engine before ended. */
+/** The runs at a start: queued runs, oldest first, and how many were running when the previous engine ended. */
 export interface LoadedRuns {
   queued: { id: string; flow: string }[]
   interrupted: number
   counts: Record<string, { total: number; live: number }>
 }
 
-/** The front's side: writes resolve when they are on disk, in the order they were called; reads see what was answered before them. */
+/** The front's side: writes resolve when they are on disk, in the order they were called; reads see the writes that were answered before them. */
 export interface RunStore {
   create(run: NewRun, event: EngineEvent | null): Promise<CreatedRun>
   /** The run that has the key, which is put into the groups and gets the tags as well; null when there is none. */

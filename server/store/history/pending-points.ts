@@ -105,7 +105,7 @@ export class PendingPoints {
     this.dirtyCount = 0
     this.count = 0
     this.used = 0
-    // A burst is not kept as memory for ever.
+    // Memory for a burst is freed afterwards.
     if (this.#bytes.length > 64 * this.#first_bytes) this.#bytes = Buffer.allocUnsafeSlow(this.#first_bytes)
     if (this.#capacity > 16 * this.#first_capacity) this.#resize(this.#first_capacity, false)
   }

@@ -35,7 +35,7 @@ const CHUNKS = 64
 const KEPT_BATCH_BYTES = 1024 * 1024
 const NEVER = Number.MAX_SAFE_INTEGER
 
-/** Reads points and bins of one message: chunks, and what the log holds beside them, in one snapshot. */
+/** Reads points and bins of one message: chunks, and the newer points in the log, in one snapshot. */
 export class HistoryReader {
   readonly #db: Connection
   readonly #codec: Codec
@@ -82,7 +82,7 @@ export class HistoryReader {
     try {
       return snapshot.deferred()
     } finally {
-      // The payloads of a large answer are not kept as memory for ever.
+      // Memory for the payloads of a large answer is freed afterwards.
       if (this.#batch.bytes.length > KEPT_BATCH_BYTES) this.#batch = new PointBatch()
     }
   }

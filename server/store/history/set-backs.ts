@@ -1,6 +1,6 @@
 import type { Connection, Statement } from '../file/database.ts'
 
-/** The clock was set back: it stood at `from_us`, and goes on from `to_us`. Microseconds since 1970. */
+/** The clock was set back from `from_us` to `to_us`. Microseconds since 1970. */
 export interface SetBack {
   readonly to_us: number
   readonly from_us: number

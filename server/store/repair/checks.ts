@@ -24,7 +24,7 @@ function expect(is: boolean, what: string): void {
   if (!is) throw new RangeError(what)
 }
 
-/** What is asked of a row beyond that SQLite reads it: the engine's own readers understand it. Each throws what is wrong. */
+/** Checks of a row that SQLite can read: the engine's own readers must decode it. Each check throws an error that says what is wrong. */
 export function rowChecks(db: Connection): Readonly<Record<string, (row: Row) => void>> {
   const blobs = new Blobs(db)
   const codec = createCodec()

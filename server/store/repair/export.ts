@@ -29,7 +29,7 @@ export interface Exported {
 // biome-ignore lint/suspicious/noExplicitAny: a row as SQLite gives it
 type Row = any
 
-/** What can be read of the database of a stopped engine, as files that need no engine. `out_dir` must be new or empty. */
+/** Exports the readable part of the database of a stopped engine, as files that need no engine. `out_dir` must be new or empty. */
 export function exportReadable(data_dir: string, out_dir: string): Exported {
   const db = openStopped(data_dir)
   try {
@@ -99,7 +99,7 @@ class Export {
     return names
   }
 
-  /** Who there was; never what they signed in with. */
+  /** Names of users; never their passwords or tokens. */
   #users(): void {
     this.#each('users', ({ name, superuser, created_at }) =>
       this.#append('users.jsonl', [{ name, superuser: superuser === 1, created_at: formatTime(created_at) }]),

@@ -76,7 +76,7 @@ export function verify(data_dir: string): Verification {
   }
 }
 
-/** What SQLite finds in the structure of the file: pages, indexes. */
+/** Damage that SQLite finds in the structure of the file: pages, indexes. */
 function pageFindings(db: Connection): string[] {
   try {
     const lines = db.pragma('integrity_check(100)') as { integrity_check: string }[]
@@ -106,7 +106,7 @@ function verifyRows(db: Connection, add: (finding: Finding) => void): Record<str
   return rows
 }
 
-/** What is counted beside the rows it counts. */
+/** Checks the counters against the rows that they count. */
 function verifyCounts(db: Connection, add: (finding: Finding) => void): void {
   try {
     const wrong = db
@@ -124,7 +124,7 @@ function verifyCounts(db: Connection, add: (finding: Finding) => void): void {
   }
 }
 
-/** What flows have not consumed points at values of the history. */
+/** Checks that waiting items refer to existing values of the history. */
 function verifyWaiting(db: Connection, add: (finding: Finding) => void): void {
   try {
     for (const { flow, count, message, version } of withoutValues(db)) {

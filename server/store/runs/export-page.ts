@@ -51,7 +51,7 @@ export class ExportPage {
     const taken = new Uint8Array(memory, 0, this.#length)
     taken.set(this.#buffer.subarray(0, this.#length))
     this.begin(null)
-    // A row of a very large list is not kept as memory for ever.
+    // Memory for a row of a very large list is freed afterwards.
     if (this.#buffer.length > 4 * this.#bytes) this.#buffer = Buffer.allocUnsafeSlow(this.#bytes)
     return taken
   }

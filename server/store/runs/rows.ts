@@ -14,19 +14,19 @@ import type {
 import { type DocumentReader, ELSEWHERE, isLong, outputPart, type RunPart } from './documents.ts'
 import { cutValues } from './run-summary.ts'
 
-/** How runs and their nodes stand in their tables, for who writes and who reads. */
+/** The columns of runs and their nodes, for the writer and the reader. */
 
 /** `run_counts` has a row for each flow and status, and under this flow one for each status alone. */
 export const ALL_FLOWS = 0
 
-/** The flow by a subquery: SQLite plans a join with a parameter anew each time that it is run, which costs more than the row. */
+/** The flow by a subquery: SQLite plans a join with a parameter again for each execution, which costs more than the row. */
 const COLUMNS = `r.seq, r.id, (SELECT f.name FROM flows f WHERE f.id = r.flow) AS flow, r.status, r.cause, r.created_by, r.seed, r.timeout, r.no_cache, r.grouped,
   r.idempotency_key, r.version, r."commit", r.origin, r.origin_commit, r.code_commit, r.code_digest, r.inputs_digest, r.terminal, r.error, r.retry_of, r.attempt,
   r.created_at, r.started_at, r.finished_at, r.cancel_requested_at,
   (SELECT json_group_array(g.grouped ORDER BY g.position) FROM run_groups g WHERE g.run = r.seq) AS joined,
   (SELECT json_group_array(t.tag ORDER BY t.position) FROM run_tags t WHERE t.run = r.seq) AS tags, r.note`
 export const RUN_COLUMNS = `${COLUMNS}, r.inputs, r.resolved, r.result`
-/** What is long is empty here. */
+/** Long values are empty here. */
 export const HEAD_COLUMNS = COLUMNS
 /** What of the inputs and the result a list shows, or all of them when they are short. */
 export const SUMMARY_COLUMNS = `${COLUMNS}, coalesce(r.inputs_summary, r.inputs) AS inputs, r.inputs_summary IS NOT NULL AS inputs_cut,

@@ -16,7 +16,7 @@ interface WaitingRow {
 }
 
 /**
- * What is wrong with a row of `waiting` that SQLite reads. Null: nothing. A queue has the versions of a message in their order, but for
+ * The error in a row of `waiting` that SQLite can read; null without one. A queue has the versions of a message in their order, but for
  * those of a rerun, and for messages that began again at 1 after their flow was deleted.
  */
 export function faultOfRow({ count, bytes }: WaitingRow, began_again: ReadonlySet<number>): string | null {

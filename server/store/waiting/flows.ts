@@ -29,7 +29,7 @@ export class WaitingFlows {
     for (const items of this.#flows) if (items !== undefined) yield items
   }
 
-  /** What a start has queued again: items 0, 1, ... of the flow's queue. Nothing was written into the journal of it. */
+  /** The items that a start has queued again: 0, 1, ... of the flow's queue. They have no records in the journal. */
   resumed({ flow, messages, versions, places, parent_seqs, parent_times }: ResumedFlow): void {
     const items = new WaitingItems()
     for (let item = 0; item < messages.length; item++) {

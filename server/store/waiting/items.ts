@@ -1,4 +1,4 @@
-/** What of an item is kept until it is consumed; its value is in the history. */
+/** The stored part of an item until it is consumed; its value is in the history. */
 export interface WaitingItem {
   /** Index or row of its message, whichever the holder counts by. */
   message: number

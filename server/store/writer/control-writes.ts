@@ -28,7 +28,7 @@ interface Parts {
   putAside: (place: UnreadablePlace) => Damage
 }
 
-/** What memory has to follow once the transaction stands; undone by not being called. */
+/** Updates of memory to apply after the transaction was committed; to undo them, do not call it. */
 export type AfterCommit = () => void
 
 /** Writes that somebody waits for. `apply` runs inside the caller's savepoint. */

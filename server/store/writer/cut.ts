@@ -1,7 +1,7 @@
 import type { JournalReader } from '../../../core/memory/journal/reader.ts'
 import type { JournalVisitor } from '../../../core/memory/journal/view.ts'
 
-/** Writers mark about once a millisecond and a look takes less than one of a thousand; a cut is not waited for for ever. */
+/** Writers mark about once a millisecond and reading the marks takes less than a microsecond; the wait for a cut is bounded. */
 const LOOKS = 1000
 
 /**
@@ -35,7 +35,7 @@ export class Cut {
     for (const reader of this.#readers) if (reader.isCramped) reader.stage()
   }
 
-  /** Two looks at all marks, one after the other, that see the same. */
+  /** Two successive reads of all marks that agree. */
   #take(): void {
     const marks = this.#marks
     for (let looks = 0, same = false; !same && looks < LOOKS; looks++) {

@@ -177,7 +177,7 @@ export class EngineStore {
     }
   }
 
-  /** Each row that is in the way is put aside, and the load begins anew. */
+  /** Each row that cannot be decoded is quarantined, and the load starts again. */
   #withoutUnreadable(putAside: (place: UnreadablePlace) => void, load: () => Loaded): Loaded {
     let before = ''
     for (;;) {

@@ -52,7 +52,7 @@ interface Parts {
 }
 
 /**
- * One transaction for everything that waits: what the journals brought, then the control writes in the order they came.
+ * One transaction for everything that waits: the records of the journals, then the control writes in order of arrival.
  * A refused control write takes nothing along (its own savepoint); a failed transaction is undone whole. Then the history is
  * tried without the control writes, and dropped and counted if that fails, too; and they are tried again one by one, so that each
  * gets its own answer.
@@ -70,7 +70,7 @@ export class GroupCommit {
   readonly #release: Statement
   readonly #rollbackTo: Statement
   #fault: DiskFault | null = null
-  /** Memory is not what the file holds: reading it back failed, too. */
+  /** Memory and file differ: reading the file again failed, too. */
   #stale = false
   #dropped = 0
   #failure: string | null = null
@@ -201,7 +201,7 @@ export class GroupCommit {
     for (const sample of this.samples) samples.write(sample)
   }
 
-  /** A note that is not what it should be costs itself, not the commit. */
+  /** A malformed note is dropped; the commit continues. */
   #note(bytes: Buffer): void {
     try {
       this.#writeNote(this.#parts.codec.decodePlain(bytes) as KeptNote)

@@ -26,7 +26,7 @@ export interface HeldChange {
 }
 
 /**
- * What was drained from the journals since the last commit. It visits the records (`JournalVisitor`), copies what it keeps,
+ * The records drained from the journals since the last commit. It visits the records (`JournalVisitor`), copies what it keeps,
  * and allocates nothing per value. Records whose index nobody registered are counted, after the port was read once more.
  */
 export class Intake implements JournalVisitor {

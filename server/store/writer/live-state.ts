@@ -5,7 +5,7 @@ import type { WaitingItems } from '../waiting/items.ts'
 import type { HeldChange, Intake } from './intake.ts'
 import type { Registry } from './registry.ts'
 
-/** What a restart needs beside values: node states, held values, and what waits in each flow. Inside the caller's transaction. */
+/** The data that a restart needs besides values: node states, held values, and the waiting items of each flow. Inside the caller's transaction. */
 export class LiveState {
   readonly #registry: Registry
   readonly #epoch: () => number

@@ -34,7 +34,7 @@ export function countStart(db: Connection, epoch: number): void {
 }
 
 export interface RedoneWrites {
-  /** What the engine before had answered and not committed, oldest first. */
+  /** Writes that the previous engine had answered and not committed, oldest first. */
   readonly writes: readonly RunWrite[]
   /** The newest start that the redo log or the database knows of. */
   readonly epoch: number
@@ -108,7 +108,7 @@ function valuesOf(db: Connection, registry: Registry, flows: ReadonlySet<string>
   return values
 }
 
-/** What the front needs to go on where the engine ended. The history must be loaded. */
+/** The data that the front needs to continue where the engine ended. The history must be loaded. */
 export function readLoaded(
   db: Connection,
   parts: {

@@ -39,7 +39,7 @@ export class RedoLog {
   #at = 0
   /** Of the newest record of this start; 0 before the first. */
   #seq = 0
-  /** What a sync that failed has written is not known, so no record is ever written after one. */
+  /** After a failed sync the content on disk is unknown, so no record is written after one. */
   #ended = false
 
   /** `log`: a line for the log of the service. */

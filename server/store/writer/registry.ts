@@ -18,7 +18,7 @@ interface MessageRow {
 }
 
 /**
- * What the engine-wide indexes of this start mean: message index -> series, flow index -> row, node index -> name. Rows are
+ * The meaning of the engine-wide indexes of this start: message index -> series, flow index -> row, node index -> name. Rows are
  * made inside a commit when an index first carries something; `reload()` brings memory back to what is stored after a
  * commit that failed.
  */

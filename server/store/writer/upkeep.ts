@@ -49,7 +49,7 @@ const VACUUM_EVERY_US = 1_000_000
 const COUNT_EVERY_US = 250_000
 
 /**
- * What keeps the file in shape, in short steps between commits: log into chunks, bins closed by the clock, classes within
+ * Maintenance of the file, in short steps between commits: log into chunks, bins closed by the clock, classes within
  * their budgets (oldest first), old documents compacted, SQLite's own log written back before it is large.
  */
 export class Upkeep {
