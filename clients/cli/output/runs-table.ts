@@ -9,22 +9,9 @@ interface Shown {
   readonly columns?: Readonly<Record<string, unknown>>
 }
 
-/** Digits of a short id, when they are enough to tell those apart that are shown. */
-const SHORT_DIGITS = 8
-const LAST_GROUP = 24
 const SIGNIFICANT = 6
 /** Numbers are shorter; a text is cut here. */
 const TEXT_COLUMNS = 80
-
-/** Short ids by id: the beginning of the last group, which is random, so long that each of these has another one. */
-export function shortIds(ids: Iterable<string>): ReadonlyMap<string, string> {
-  const all = [...new Set(ids)]
-  for (let digits = SHORT_DIGITS; digits < 12; digits++) {
-    const short = new Map(all.map(id => [id, id.slice(LAST_GROUP, LAST_GROUP + digits)]))
-    if (new Set(short.values()).size === all.length) return short
-  }
-  return new Map(all.map(id => [id, id]))
-}
 
 /** Names of the inputs in which they differ; one that a run lacks differs, too. In the order in which they come first. */
 export function varyingInputs(runs: readonly Pick<Shown, 'inputs'>[]): string[] {

@@ -12,15 +12,10 @@ const GAP = '  '
 const NARROWEST = 8
 
 /**
- * Lines of a table with aligned columns. With a `width` the last column is shortened until the lines fit. With `whole`, too, that many
- * first columns are never cut; of the others those that fit are there, then one that is cut.
+ * Lines of a table with aligned columns. With a `width` the columns are there that fit, then one that is cut; the first `whole` are always
+ * there, and not cut where others follow.
  */
-export function table<Row>(
-  rows: readonly Row[],
-  all: readonly Column<Row>[],
-  width?: number,
-  whole = all.length,
-): string[] {
+export function table<Row>(rows: readonly Row[], all: readonly Column<Row>[], width?: number, whole = 1): string[] {
   const shape = width === undefined ? all : fitting(rows, all, width, whole)
   const cells = [shape.map(({ title }) => title), ...rows.map(row => shape.map(({ cell }) => printable(cell(row))))]
   const widths = shape.map((_, at) => Math.max(...cells.map(line => columns(line[at]!))))
@@ -46,9 +41,11 @@ function fitting<Row>(
   whole: number,
 ): readonly Column<Row>[] {
   let room = width
-  const shown = shape.findIndex(({ title, cell }, at) => {
-    const fits = at < whole || room >= NARROWEST
-    room -= Math.max(columns(title), ...rows.map(row => columns(printable(cell(row))))) + GAP.length
+  const shown = shape.findIndex(({ title, align, cell }, at) => {
+    const wide = Math.max(columns(title), ...rows.map(row => columns(printable(cell(row)))))
+    // A number that is cut is another one.
+    const fits = at < whole || room >= (align === 'right' ? wide : Math.min(wide, NARROWEST))
+    room -= wide + GAP.length
     return !fits
   })
   return shown < 0 ? shape : shape.slice(0, shown)

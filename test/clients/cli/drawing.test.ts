@@ -48,6 +48,20 @@ describe('a table', () => {
     assert.ok(lines.every(line => columns(line) <= 20))
     assert.ok(lines[1]!.endsWith('…'))
   })
+
+  test('leaves out columns without room, and never cuts a number, so that no line is wider than the terminal', () => {
+    const wide = [
+      { title: 'flow', cell: () => 'vibration_of_the_pumps' },
+      { title: 'took', align: 'right' as const, cell: () => '1234567890' },
+      { title: 'by', cell: () => 'admin' },
+    ]
+    for (let width = 22; width < 50; width++) {
+      const [head, row] = table([0], wide, width)
+      assert.ok(columns(row!) <= width, `${width}: ${row}`)
+      assert.equal(head!.includes('took'), row!.includes('1234567890'), `${width}: ${row}`)
+      assert.equal(head!.includes('by'), row!.includes('admin'), `${width}: ${row}`)
+    }
+  })
 })
 
 describe('a sparkline', () => {

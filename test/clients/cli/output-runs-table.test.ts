@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { runsTable, shortIds, varyingInputs } from '../../../clients/cli/output/runs-table.ts'
+import { runsTable, varyingInputs } from '../../../clients/cli/output/runs-table.ts'
+import { shortRuns } from '../../../clients/cli/output/short-ids.ts'
 
 const runs = [
   { id: 'one', inputs: { lr: 0.1, batch: 8, model: 'small', kept: 1 }, columns: { 'metric.loss': 0.123456789 } },
@@ -29,8 +30,8 @@ describe('a table of runs', () => {
   test('names runs by the shortest beginnings of their last groups that tell them apart', () => {
     const id = (last: string): string => `0195a3c4-7b10-7cc2-9d54-${last}`
     const [a, b, c] = [id('2f1e6a9b0c11'), id('2f1e6a9b0d22'), id('aaaaaaaaaaaa')]
-    assert.deepEqual([...shortIds([a, c]).values()], ['2f1e6a9b', 'aaaaaaaa'])
-    assert.deepEqual([...shortIds([a, b, c]).values()], ['2f1e6a9b0c', '2f1e6a9b0d', 'aaaaaaaaaa'])
-    assert.deepEqual([...shortIds([a, a]).values()], ['2f1e6a9b'])
+    assert.deepEqual([...shortRuns([a, c]).values()], ['2f1e6a9b', 'aaaaaaaa'])
+    assert.deepEqual([...shortRuns([a, b, c]).values()], ['2f1e6a9b0c', '2f1e6a9b0d', 'aaaaaaaaaa'])
+    assert.deepEqual([...shortRuns([a, a]).values()], ['2f1e6a9b'])
   })
 })

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { type Context, connect } from '../../context.ts'
 import { countOf } from '../../counts.ts'
 import { bytes, shortTime } from '../../output/figures.ts'
+import { shortDigests } from '../../output/short-ids.ts'
 import { table } from '../../output/table.ts'
 
 const SHOWN = 100
@@ -18,11 +19,12 @@ export function addArtifactsList(artifacts: Command, context: Context): void {
       if (options.json) return output.json(list)
       if (list.items.length === 0)
         return output.note('there are no artifacts; store one with "svc artifacts put <file>"')
+      const short = output.width === undefined ? null : shortDigests(list.items.map(({ digest }) => digest))
       output.table(
         table(
           list.items,
           [
-            { title: 'digest', cell: ({ digest }) => digest },
+            { title: 'digest', cell: ({ digest }) => short?.get(digest) ?? digest },
             { title: 'size', align: 'right', cell: ({ size }) => bytes(size) },
             { title: 'stored', cell: ({ written_at }) => shortTime(written_at) },
           ],

@@ -3,6 +3,7 @@ import type { Cascade } from '../../../../protocol/nouns/cascade.ts'
 import { type Context, connect } from '../../context.ts'
 import { countOf } from '../../counts.ts'
 import { duration, shortTime } from '../../output/figures.ts'
+import { shortCascades } from '../../output/short-ids.ts'
 import { table } from '../../output/table.ts'
 
 const SHOWN = 20
@@ -28,17 +29,18 @@ export function addCascadesList(cascades: Command, context: Context): void {
       const list = await connect(context, command).cascades.list({ flow, status, limit })
       if (options.json) return output.json(list)
       if (list.items.length === 0) return output.note('no cascades match; a published value starts one')
+      const short = output.width === undefined ? null : shortCascades(list.items.map(({ id }) => id))
       output.table(
         table(
           list.items,
           [
-            { title: 'cascade', cell: ({ id }) => id },
+            { title: 'cascade', cell: ({ id }) => short?.get(id) ?? id },
             { title: 'flow', cell: ({ flow }) => flow },
             { title: 'status', cell: ({ status }) => status },
             { title: 'started', cell: ({ started_at }) => shortTime(started_at) },
             { title: 'took', align: 'right', cell: cascade => duration(cascade.duration) },
-            { title: 'executions', align: 'right', cell: ({ executions }) => String(executions) },
             { title: 'root', cell: ({ root, root_version }) => `${root} ${root_version}` },
+            { title: 'executions', align: 'right', cell: ({ executions }) => String(executions) },
           ],
           output.width,
         ),

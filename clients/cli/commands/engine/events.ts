@@ -7,6 +7,7 @@ import { countOf } from '../../counts.ts'
 import { usage } from '../../failure.ts'
 import { shortTime } from '../../output/figures.ts'
 import type { Output } from '../../output/output.ts'
+import { shortRuns } from '../../output/short-ids.ts'
 import { fit, padEnd, printable } from '../../output/text.ts'
 
 const SHOWN = 20
@@ -104,9 +105,10 @@ function shower(output: Output, { json }: EventsOptions): (event: EngineEvent) =
   return ({ type, ts, flow, run, ...rest }) => {
     const words = Object.entries(rest).flatMap(([key, value]) => wordOf(key, value))
     const subject = rest['node'] === undefined && flow !== null ? [flow] : []
-    const about = [...subject, ...(run === null ? [] : [`run ${run}`]), ...words].join('  ')
-    const head = `${shortTime(ts)}  ${padEnd(type, TYPE_COLUMNS)}  `
     const width = output.width
+    const shown = run === null || width === undefined ? run : shortRuns([run]).get(run)
+    const about = [...subject, ...(run === null ? [] : [`run ${shown}`]), ...words].join('  ')
+    const head = `${shortTime(ts)}  ${padEnd(type, TYPE_COLUMNS)}  `
     const text = printable(about)
     const tail = width === undefined ? text : fit(text, Math.max(8, width - head.length))
     output.lines([TROUBLE.test(type) ? `${output.style('red', head)}${tail}` : `${head}${tail}`])

@@ -4,7 +4,8 @@ import { type Context, connect } from '../../context.ts'
 import { countOf } from '../../counts.ts'
 import { shortTime } from '../../output/figures.ts'
 import { params, took } from '../../output/run-text.ts'
-import { fieldsOf, runsTable, shortIds, varyingInputs } from '../../output/runs-table.ts'
+import { fieldsOf, runsTable, varyingInputs } from '../../output/runs-table.ts'
+import { shortRuns } from '../../output/short-ids.ts'
 import type { Column } from '../../output/table.ts'
 import { addSelection, collected, type SelectionOptions, selectionOf } from '../../selection.ts'
 
@@ -52,7 +53,7 @@ function linesOf(items: readonly ListedRun[], columns: string | undefined, width
   const flows = new Set(items.map(({ flow }) => flow))
   // Inputs of several flows have nothing to do with each other.
   const varying = flows.size === 1 ? varyingInputs(items) : []
-  const short = width === undefined ? null : shortIds(items.map(({ id }) => id))
+  const short = width === undefined ? null : shortRuns(items.map(({ id }) => id))
   const same = (run: ListedRun): Record<string, unknown> =>
     Object.fromEntries(Object.entries(run.inputs).filter(([name]) => !varying.includes(name)))
   const onlyIf = (isThere: boolean, column: Column<ListedRun>): Column<ListedRun>[] => (isThere ? [column] : [])

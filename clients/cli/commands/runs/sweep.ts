@@ -8,7 +8,8 @@ import { Failure, usage } from '../../failure.ts'
 import { givenList, product } from '../../given-values.ts'
 import { originCommit } from '../../origin-commit.ts'
 import { took } from '../../output/run-text.ts'
-import { fieldsOf, runsTable, shortIds, varyingInputs } from '../../output/runs-table.ts'
+import { fieldsOf, runsTable, varyingInputs } from '../../output/runs-table.ts'
+import { shortRuns } from '../../output/short-ids.ts'
 import { addRequestOptions, type RequestOptions, requestOf } from './request.ts'
 import type { Entry } from './sweep-entry.ts'
 
@@ -171,7 +172,7 @@ function print({ output }: Context, group: string, entries: readonly Entry[], op
 
 function sweepTable(entries: readonly Entry[], options: SweepOptions, width: number | undefined): string[] {
   const rows = entries.map(entry => ({ ...entry, inputs: entry.request.inputs ?? {}, columns: entry.columns ?? {} }))
-  const short = width === undefined ? null : shortIds(entries.flatMap(({ run }) => run?.id ?? []))
+  const short = width === undefined ? null : shortRuns(entries.flatMap(({ run }) => run?.id ?? []))
   return runsTable(
     rows,
     rows.length > 1 ? varyingInputs(rows) : Object.keys(options.param!),
