@@ -11,7 +11,7 @@ const MEDIA_TYPE_CHARACTERS = 127
 export const isMediaType = (text: string): boolean => text.length <= MEDIA_TYPE_CHARACTERS && MEDIA_TYPE.test(text)
 
 const DIGEST = /^sha256:([0-9a-f]{64})$/
-/** The hex digits of a digest; null when it is none. */
+/** The hex digits of a digest; null when it is not a digest. */
 export const hexOf = (digest: unknown): string | null =>
   typeof digest === 'string' ? (DIGEST.exec(digest)?.[1] ?? null) : null
 export const digestOf = (hex: string): string => `sha256:${hex}`

@@ -159,7 +159,7 @@ export const limits = {
   METRIC_POINTS_WAITING: 32_768,
   /** Of one write: more wait for the next. */
   METRIC_POINTS_WRITE: 16_384,
-  /** Of one call, sent and not taken: at the bound the body stands still in `ctx.metric`, so long at most. */
+  /** Of one call, sent and not taken: at the bound the body is blocked in `ctx.metric`, so long at most. */
   METRIC_POINTS_AWAY: 8_192,
   /** A run keeps so many lines of its log, and so much of them; each counts its characters and 16. */
   RUN_LOG_LINES: 1_000_000,
@@ -170,7 +170,7 @@ export const limits = {
   RUN_LOG_WRITE: MIB,
   /** Of one stored row, which is read whole. */
   RUN_LOG_CHUNK: 64 * KIB,
-  /** Of one call, sent and not taken: at the bound the body stands still in `ctx.log`. */
+  /** Of one call, sent and not taken: at the bound the body is blocked in `ctx.log`. */
   RUN_LOG_AWAY: 512 * KIB,
   RUN_LOG_BATCH_LINES: 256,
   RUN_LOG_BATCH: 32 * KIB,
@@ -178,7 +178,7 @@ export const limits = {
   /** Lines of one page at most. */
   RUN_LOG_PAGE_LINES: 1_000,
   RUN_LOG_PAGE_BYTES: 256 * KIB,
-  /** A body that stands still for points or lines that nobody takes goes on after this. */
+  /** A body that is blocked for points or lines that nobody takes goes on after this. */
   SEND_WAIT_MS: 5_000,
   CACHE_INDEX_ENTRIES: 200_000,
   CACHE_INDEX_BYTES: 64 * MIB,

@@ -20,6 +20,6 @@ export interface Engine {
   readonly runs: Runs
   readonly run_logs: RunLogs
   readonly artifacts: Artifacts
-  /** Loads every body anew: lanes are replaced between turns, call threads get a fresh module cache. Resolves when it is done. */
+  /** Loads every body again: lanes are replaced between turns, call threads get a fresh module cache. Resolves when it is done. */
   refreshModules(): Promise<void>
 }

@@ -42,7 +42,7 @@ export class Artifacts {
     this.#calls = calls
   }
 
-  /** Stores the bytes. A source is asked again for each try, so it must begin anew each time. */
+  /** Stores the bytes. A source is asked again for each try, so it must begin again each time. */
   async put(
     bytes: Uint8Array | ByteSource,
     { media_type, meta, length }: PutArtifact = {},

@@ -82,7 +82,7 @@ export class Client {
     return this.#calls.get('/workers/resources', run === undefined ? {} : { run })
   }
 
-  /** Every body is loaded anew, with what it imports. */
+  /** Every body is loaded again, with what it imports. */
   async refreshModules(): Promise<void> {
     await this.#calls.json({ method: 'POST', path: '/modules/refresh', idempotent: true })
   }

@@ -8,7 +8,7 @@ import type { RunSelection } from './runs/runs.ts'
 export interface SeriesOptions {
   /** `<flow>.<node>.<name>`; every series when not given. */
   name?: string
-  /** Every so manieth point of each series, its first among them. */
+  /** Every n-th point of each series, its first among them. */
   stride?: number
 }
 

@@ -7,7 +7,7 @@ export interface Timeouts {
   readonly read_ms: number
 }
 
-/** Bytes made anew for each attempt, so that a request can be sent again. */
+/** Bytes made again for each attempt, so that a request can be sent again. */
 export type ByteSource = () => AsyncIterable<Uint8Array>
 
 /** Bytes as they come, to be read once. In Node it is a Readable. */

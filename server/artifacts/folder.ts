@@ -60,7 +60,7 @@ export class ArtifactFolder {
   }
 
   /**
-   * A file that somebody stored anew between the look and the move is aside for a moment, too: its readers look here, and it goes
+   * A file that somebody stored again between the look and the move is aside for a moment, too: its readers look here, and it goes
    * back at once.
    */
   claim(hexes: readonly string[], before_ms: number): string[] {
@@ -141,7 +141,7 @@ function statsOf(path: string): Stats | null {
   return stats?.isFile() ? stats : null
 }
 
-/** Somebody may have stored it anew meanwhile; then that one stays. */
+/** Somebody may have stored it again meanwhile; then that one stays. */
 function giveBack(folder: string, hex: string): void {
   const aside = join(folder, SWEPT, hex)
   if (HEX_NAME.test(hex)) {

@@ -126,7 +126,7 @@ export class LastingTokens implements Admissions<TokenPrincipal> {
   }
 }
 
-/** Who answers for a token of either kind; they are told apart by how they begin. */
+/** Who answers for a token of either kind; they are distinguished by their prefix. */
 export class EveryToken implements Admissions<Caller> {
   readonly #users: Admissions
   readonly #lasting: LastingTokens

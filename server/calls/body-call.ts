@@ -70,7 +70,7 @@ const TIMER_MS_MAX = 2 ** 31 - 1
  *
  *   waiting --a place takes it--> running
  *   waiting --told to end, or there is no place--> ended
- *   running --its place is gone before it began--> waiting, or ended: a lane makes its call anew
+ *   running --its place is gone before it began--> waiting, or ended: a lane makes its call again
  *   running --its last word--> ended
  *   running --told to end, past its timeout--> ending: the body is told; after the grace its place is ended
  *   ending --its last word, its place is gone--> ended

@@ -123,7 +123,7 @@ export class CallDesk {
     this.refresh()
   }
 
-  /** Calls from now on load their modules anew; those that run finish where they are. */
+  /** Calls from now on load their modules again; those that run finish where they are. */
   refresh(): void {
     this.#slots.refresh()
     this.#processes.refresh()

@@ -53,7 +53,7 @@ export class NodeHealth {
       this.#errors.delete(node)
       return null
     }
-    // The counts of a node that was changed begin anew.
+    // The counts of a node that was changed begin again.
     failed.good = good
     return failed.error
   }

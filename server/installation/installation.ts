@@ -42,7 +42,7 @@ const RESET_FILE = /^reset-[0-9a-f]{16}\.json$/
 /** Without 0 O 1 l I: it is read off a screen. 20 of 56 characters are 116 bits. */
 const PASSWORD_ALPHABET = '23456789abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ'
 const PASSWORD_CHARACTERS = 20
-/** Wall time is asked this often, because a timer of hours stands still while the machine sleeps. */
+/** Wall time is asked this often, because a timer of hours stops while the machine sleeps. */
 const TOKEN_CHECK_MS = 60_000
 
 const isDirectory = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false

@@ -19,7 +19,7 @@ import { type Codec, createCodec } from '../../protocol/values/codec.ts'
 import { journalWakes } from '../../threads/journal-wakes.ts'
 import { threadClock } from '../../threads/thread-clock.ts'
 
-/** So long the front stands still for the store, if what a thread left behind is more than its ring has room for. */
+/** So long the front is blocked for the store, if what a thread left behind is more than its ring has room for. */
 const ROOM_WITHIN_MS = 1_000
 
 /** The engine's shared memory, and the front's own hands in it. */

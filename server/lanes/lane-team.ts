@@ -73,7 +73,7 @@ const INLINING = ['--max-inlined-bytecode-size-cumulative=6000', '--max-inlined-
 
 /**
  * The lanes: as many as FLOW_LANES, each a long task of a pool thread. A lane that dies is recovered and replaced; one that
- * retires (its modules are to be loaded anew) overlaps with its replacement, which has another slot.
+ * retires (its modules are to be loaded again) overlaps with its replacement, which has another slot.
  *
  *   starting -> running -> retiring -> left
  *                  `-> dead -> recovered -> (a new one starts)
@@ -151,7 +151,7 @@ export class LaneTeam {
     return this.#pool?.workers ?? []
   }
 
-  /** Replaces every lane by one that loads its modules anew. Lanes that retire hold their slots: without a free one for each it waits for them. */
+  /** Replaces every lane by one that loads its modules again. Lanes that retire hold their slots: without a free one for each it waits for them. */
   refresh(): Promise<void> {
     this.#refreshing = this.#refreshing.then(() => this.#refreshNow())
     return this.#refreshing

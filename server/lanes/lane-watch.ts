@@ -73,7 +73,7 @@ export class LaneWatch {
   }
 
   look(now_ms: number, lanes: Iterable<WatchedLane>): void {
-    // The whole process stood still, or the front was held up: nobody is blamed for that time.
+    // The whole process was blocked, or the front was held up: nobody is blamed for that time.
     const late = now_ms - this.#looked_ms > SLEEP_MS
     this.#looked_ms = now_ms
     for (const lane of lanes) {
@@ -117,7 +117,7 @@ export class LaneWatch {
     lane.end({ code: 'node_silent', message: `${text} ${errorTable.node_silent.next}`, node })
   }
 
-  /** Does it stand still for a flow that nobody waits for? */
+  /** Is it blocked for a flow that nobody waits for? */
   #isOrphaned({ owner }: WatchedLane, { node }: Seen): boolean {
     const { front, plans, orphans } = this.#parts
     const owns = [...orphans()].some(flow => front.flows.ownerOf(flow) === owner)

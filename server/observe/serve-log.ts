@@ -140,7 +140,7 @@ export class ServeLog implements Log {
     const kept = half.subarray(half.indexOf(10) + 1, read)
     const second = `${this.#path}.cut`
     try {
-      // Made anew: whatever lies there, a link for one, is not written through.
+      // Made again: whatever lies there, a link for one, is not written through.
       rmSync(second, { force: true })
       const file = openSync(second, 'wx', 0o600)
       writeSync(file, kept)

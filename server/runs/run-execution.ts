@@ -65,7 +65,7 @@ export interface RunExecutionParts {
 /** A queue that never has anything: what comes into a run comes at its start. */
 const NO_INGRESS: Ingress = { take: () => false, takeJoined: () => false }
 const TURN_MS = 2
-/** A body of which so many emissions wait to be processed stands still if it awaits them (`threads/calls/call.ts`). */
+/** A body of which so many emissions wait to be processed is blocked if it awaits them (`threads/calls/call.ts`). */
 const STILL_EMISSIONS = 64
 /** Of a node that names a device and declares nothing else. */
 const NO_AMOUNTS: ResourceAmounts = { cpus: null, gpus: null, ram_mb: null, flavor: null }
@@ -77,7 +77,7 @@ const NO_AMOUNTS: ResourceAmounts = { cpus: null, gpus: null, ram_mb: null, flav
  *   new --ready, start--> running --nothing is left to run--> over
  *                  running --end--> ending --the last body has ended--> over
  *
- * It begins with a place. When every open execution waits for resources or for another run, or stands still because the readers of what
+ * It begins with a place. When every open execution waits for resources or for another run, or is blocked because the readers of what
  * it emits do, the run is set aside; no body starts and none goes on until it is `placed` again.
  */
 export class RunExecution {
@@ -103,7 +103,7 @@ export class RunExecution {
   #wants_place = false
   /** What goes on with the place, or with the end. */
   #placed: (() => void)[] = []
-  /** Open executions that wait for resources, and those whose bodies stand still. */
+  /** Open executions that wait for resources, and those whose bodies are blocked. */
   #waiting = 0
   #still = 0
   #has_begun = false

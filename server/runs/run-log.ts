@@ -20,7 +20,7 @@ export interface RunLogParts {
 
 /**
  * The lines of a run that wait to be written, and the bounds on them. What is over a bound of the run is dropped and counted. While
- * much waits, bodies are not told that theirs is taken, and stand still.
+ * much waits, bodies are not told that theirs is taken, and are blocked.
  */
 export class RunLog {
   readonly #parts: RunLogParts

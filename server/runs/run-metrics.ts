@@ -11,7 +11,7 @@ export interface MetricBounds {
 
 /**
  * The points of a run that wait to be written, and the bounds on them. What is over a bound of the run is dropped and counted at
- * its node: a run does not fail of what it measured. While many wait, bodies are not told that theirs are taken, and stand still.
+ * its node: a run does not fail of what it measured. While many wait, bodies are not told that theirs are taken, and are blocked.
  */
 export class RunMetrics {
   readonly #bounds: MetricBounds

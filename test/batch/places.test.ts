@@ -123,7 +123,7 @@ test('a run that waits for another one that computes the same holds no place', a
   assert.equal((await story.node(follower.id, 'n')).cached_from, leader.id)
 })
 
-test('a body that stands still for readers which wait for a card holds no place', async () => {
+test('a body that is blocked by readers which wait for a card holds no place', async () => {
   const { live, story, gate } = await heldCard(one, 'live')
   const emits = 'export default async function* ({ x }) { for (let at = 0; at < x; at++) yield { y: at } }'
   const reads = 'export default ({ y }) => ({ z: y })'

@@ -55,7 +55,7 @@ for (const [how, end] of Object.entries(RETURNS)) {
   })
 }
 
-test('a node that began anew keeps its state over a restart, and over saves that leave it alone', async t => {
+test('a node that started again keeps its state over a restart, and over saves that leave it alone', async t => {
   const first = await liveEngine(t)
   const before = new Story(first.engine)
   const name = 'again'

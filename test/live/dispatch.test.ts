@@ -257,7 +257,7 @@ test('a body that ends its process, or eats its heap, costs its own call and not
   await eventually(async () => (await statuses()).join() === 'succeeded,failed,failed', 'its cascades are recorded')
 })
 
-test('after a refresh of the modules calls load theirs anew, and those under way finish', async t => {
+test('after a refresh of the modules calls load theirs again, and those under way finish', async t => {
   const { engine, data_dir } = await liveEngine(t, { FLOW_LANES: '1' })
   const { writeFileSync } = await import('node:fs')
   const story = new Story(engine)

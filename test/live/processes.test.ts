@@ -227,7 +227,7 @@ test('a body in a process is told when its node is changed; when it does not lis
   }
 })
 
-test('after a refresh of the modules calls load theirs anew, and those under way finish; idle processes go', async t => {
+test('after a refresh of the modules calls load theirs again, and those under way finish; idle processes go', async t => {
   const { engine, data_dir } = await liveEngine(t, { FLOW_LANES: '1', FLOW_MAX_WORKERS: '2' }, { process_idle_ms: 100 })
   const story = new Story(engine)
   const gate = new Gate(data_dir)

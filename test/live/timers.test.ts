@@ -74,7 +74,7 @@ test('an interval keeps its phase when another flow, or another node of its own 
   }
 })
 
-test('a changed interval begins anew, and what the old one had planned does not come', async () => {
+test('a changed interval starts again, and what the old one had planned does not come', async () => {
   const story = new Story(live.engine)
   await story.save('change', flow([every('tick', { every_s: FAR_S, value: 1 })]))
   await story.save('change', flow([every('tick', { every_s: 0.02, value: 2 })]))

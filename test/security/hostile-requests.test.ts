@@ -150,7 +150,7 @@ describe('the header gate', () => {
     })
   }
 
-  test('a chunked body with a chunk length that is none ends the connection', async () => {
+  test('a chunked body with an invalid chunk length ends the connection', async () => {
     const before = version()
     for (const length of ['zz', '-5', 'ffffffffffffffff']) {
       const client = await RawClient.open(served.port)

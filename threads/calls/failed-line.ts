@@ -12,7 +12,7 @@ const FILE_BYTES = 4 * 1024 * 1024
 const LINE_CHARACTERS = 160
 const KEPT = 64
 
-/** By stack frame. The files are read once: a thread that loads bodies anew is another thread. */
+/** By stack frame. The files are read once: a thread that loads bodies again is another thread. */
 const kept = new Map<string, string | null>()
 
 /**

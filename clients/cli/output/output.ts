@@ -28,7 +28,7 @@ export class Output {
     return this.#stdout.isTTY === true
   }
 
-  /** Columns of the terminal; undefined when stdout is none. */
+  /** Columns of the terminal; undefined when stdout is not a terminal. */
   get width(): number | undefined {
     return this.isTerminal ? (this.#stdout.columns ?? 80) : undefined
   }
@@ -69,7 +69,7 @@ export class Output {
     }
   }
 
-  /** One line on the terminal that the next one replaces; nothing where stderr is none. An empty text ends it. */
+  /** One line on the terminal that the next one replaces; nothing where stderr is not a terminal. An empty text ends it. */
   progress(text: string): void {
     if (this.#stderr.isTTY !== true || (text === '' && !this.#hasProgress)) return
     this.#hasProgress = text !== ''

@@ -19,7 +19,7 @@ export class Transfer {
     this.#length = length
   }
 
-  /** The same bytes, counted. Begins anew. */
+  /** The same bytes, counted. Begins again. */
   async *counted(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     this.#bytes = 0
     this.#began_ms = performance.now()

@@ -95,7 +95,7 @@ function readModule(file: string, root: string, timeout_ms: number): Promise<Rea
       else done({ ...whole, printed: '', failure: why(isLate, timeout_ms, code, signal, whole.printed) })
     }
     child.once('close', finish)
-    // What the module started may hold its output open for ever; the answer has come before the channel ends.
+    // What the module started may hold its output open without a limit; the answer has come before the channel ends.
     const ended = [once(child, 'exit'), once(child, 'disconnect')]
     void Promise.all(ended).then(() => setTimeout(finish, LAST_WORDS_MS).unref())
   })

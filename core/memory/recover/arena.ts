@@ -1,5 +1,5 @@
 /**
- * After a thread died: its slot's lists are built anew from the slab headers. Free is every slab of its blocks that nobody
+ * After a thread died: its slot's lists are built again from the slab headers. Free is every slab of its blocks that nobody
  * holds, or that was never handed over. A slab whose state is `returned` and that lies on no list is in the hands of a
  * thread that is about to push it; it stays as it is.
  */

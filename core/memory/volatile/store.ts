@@ -153,7 +153,7 @@ export class VolatileStore {
           if (this.#isStillHeld(sequence)) return true
           break
         }
-        // A row that is filled anew meanwhile leads astray: only after the rest of this bucket has fallen out.
+        // A row that is filled again meanwhile leads astray: only after the rest of this bucket has fallen out.
         sequence = i32[row + W.before]!
       }
       // Whoever has put the digest meanwhile has changed the bucket.
@@ -192,7 +192,7 @@ export class VolatileStore {
     this.#memory.bytes.set(bytes, ring + at)
     const bucket = this.#bucket()
     const row = this.#row(next)
-    // First and last of the row: `hasFallenOut` reads rows that are filled anew.
+    // First and last of the row: `hasFallenOut` reads rows that are filled again.
     atomics.announce(i32, row + W.sequence, next - 1)
     i32.set(this.#key, row + DIGEST)
     i32[row + W.at] = at

@@ -35,8 +35,8 @@ export interface AttachedWorkerParts {
 const REFUSED = 1008
 
 /**
- * One worker's connection, at the engine's end. What it says is held against the protocol: a frame that is none, or that does not belong
- * here, cuts it off.
+ * One worker's connection, at the engine's end. Its frames are checked against the protocol: after a malformed frame, or one in
+ * the wrong state, it is disconnected.
  *
  *   greeting --hello--> idle <--run, result or error--> busy
  *   any --its connection ends, it is cut off--> gone

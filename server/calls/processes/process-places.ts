@@ -86,7 +86,7 @@ export class ProcessPlaces implements CallPlaces {
     if (seeker !== undefined) this.#pool.leave(seeker)
   }
 
-  /** Calls from now on load their modules anew; those that run finish where they are. */
+  /** Calls from now on load their modules again; those that run finish where they are. */
   refresh(): void {
     this.#pool.refresh()
   }

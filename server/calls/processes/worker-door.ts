@@ -5,7 +5,7 @@ import type { Tokens } from '../../auth/tokens.ts'
 
 /**
  * Who may attach as a worker: a superuser, and a process that the engine started, with a token that is good for one attachment. Such
- * a token is known by heart until it is used, so nothing of it has to be verified.
+ * a token is kept in memory until it is used, so nothing of it has to be verified.
  */
 export class WorkerDoor implements Admissions<Caller | WorkerPrincipal> {
   readonly #tokens: Tokens

@@ -15,7 +15,7 @@ export interface CallSlotsOptions extends BodyFolders {
 
 /**
  * Call slots: threads that start with the first call. A thread that nears its heap cap is ended before it can take the process with it.
- * Modules are loaded anew by a fresh team of threads; the old one ends when its last call has.
+ * Modules are loaded again by a fresh team of threads; the old one ends when its last call has.
  */
 export class CallSlots implements CallPlaces {
   readonly #options: CallSlotsOptions
@@ -63,7 +63,7 @@ export class CallSlots implements CallPlaces {
     call.kill('out_of_memory', `It held ${Math.round(bytes / 2 ** 20)} MiB of heap.`)
   }
 
-  /** Calls from now on load their modules anew; those that run finish on the threads that they have. */
+  /** Calls from now on load their modules again; those that run finish on the threads that they have. */
   refresh(): void {
     const team = this.#team
     if (team === null) return

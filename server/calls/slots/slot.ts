@@ -53,7 +53,7 @@ export class Slot implements CallPlace {
 
   /** A lane tells the body of its node itself. */
   tell(message: ToCall): void {
-    // Its thread may stand still and hear nothing.
+    // Its thread may be blocked and receive nothing.
     if (message.type === 'taken') return addTaken(this.taken, message.what, message.count)
     if (this.call?.request.port !== null) return
     this.port.postMessage({ type: 'told', call: this.#number, message } satisfies ToSlot)

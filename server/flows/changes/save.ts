@@ -109,7 +109,7 @@ export async function save(
   parts.health.forget(name, [...change.restarted, ...change.removed])
   await parts.deploy.deploy(flow, true)
   for (const id of change.restarted) parts.front.counters.setPlacement(names.node(`${name}.${id}`), PLACEMENT.inline)
-  // On the disk too, before anybody hears that they began anew. While the disk is full nothing is kept there.
+  // On the disk too, before anybody hears that they began again. While the disk is full nothing is kept there.
   if (buried) await store.flush().catch(() => null)
   parts.announce('flow_saved', name, { version: flow.version, commit: flow.commit, by: author })
   return saved(parts, flow, change)
@@ -149,7 +149,7 @@ const saved = ({ show }: SaveParts, flow: LiveFlow, { restarted, kept }: Differe
 })
 
 /**
- * What ended with this save, or bears the name of something that ended before, begins anew: states of nodes, values of
+ * What ended with this save, or bears the name of something that ended before, begins again: states of nodes, values of
  * messages, and what ports held. True when a node had a state.
  */
 async function bury(

@@ -167,7 +167,7 @@ export function refused(code: 'backup_failed' | 'backup_unreadable' | 'restore_f
   )
 }
 
-/** All pages in one step: with more than one, each commit of the engine would begin it anew. */
+/** All pages in one step: with more than one, each commit of the engine would restart it. */
 async function copyDatabase(database: string, copy: string): Promise<void> {
   rmSync(copy, { force: true })
   const from = new Database(database, { readonly: true, fileMustExist: true })

@@ -130,7 +130,7 @@ export class CascadeWriter {
   }
 
   /**
-   * A new engine begins: cascades that earlier engines left running are recorded `interrupted`, ended at the last record of that engine. Returns how
+   * A new engine begins: cascades that earlier engines left running are recorded `interrupted`, ended at `last_us`, the last sign of life. Returns how
    * many. One of which nothing had run is begun again from its items, see waiting/items.ts.
    */
   interrupt(last_us: number): number {

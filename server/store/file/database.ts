@@ -11,7 +11,7 @@ export const databaseFile = (data_dir: string): string => join(data_dir, DATABAS
 /** Pages of 8 KiB: half the page headers and write calls of 4 KiB for history, while a control commit still writes only a handful. */
 export const PAGE_BYTES = 8192
 
-/** Differences that show that another program made the file. */
+/** Refuses a file whose setting differs from ours: another program made it. */
 function expectPragma(db: Connection, name: string, want: unknown): void {
   const got = db.pragma(name, { simple: true })
   if (got === want) return

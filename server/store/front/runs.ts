@@ -255,7 +255,7 @@ export interface SeriesRequest extends RunSelection {
   run: string | null
   /** `<flow>.<node>.<name>`; null: every series. */
   name: string | null
-  /** Every so manieth point of each series, its first among them. */
+  /** Every n-th point of each series, its first among them. */
   stride: number
   /** Points over all series that come first, and are left out: the newest run's come first. */
   offset: number
@@ -288,7 +288,7 @@ export interface ExportForm {
 export interface ExportMetricsRequest extends RunSelection, ExportForm {
   /** `<flow>.<node>.<name>`; null: every curve. */
   name: string | null
-  /** Every so manieth point of each curve, its first among them. */
+  /** Every n-th point of each curve, its first among them. */
   stride: number
 }
 

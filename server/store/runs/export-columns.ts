@@ -69,7 +69,7 @@ export class ExportColumns {
 /** Of a result. Its texts, and what it says of artifacts, are read at the run. */
 export const isShown = (value: unknown): boolean => typeof value === 'number' || Array.isArray(value)
 
-/** Between the keys of a path: it cannot occur in JSON text of a user, whatever the keys contain. */
+/** The id of a path: the JSON of its keys, which is unambiguous whatever the keys contain. */
 const idOf = (keys: readonly string[]): string => JSON.stringify(keys)
 const keysOf = (id: string): string[] => JSON.parse(id) as string[]
 

@@ -34,7 +34,7 @@ export class Intake implements JournalVisitor {
   readonly cascades = new CascadeRows()
   /** By node index; only the newest of each node. */
   readonly states = new Map<number, StateChange>()
-  /** Of each node's newest state, committed or not: a lane may be late with the state of a node that began anew since. */
+  /** Of each node's newest state, committed or not: a lane may be late with the state of a node that began again since. */
   readonly #newest_states = new Map<number, { version: number; ts: number }>()
   readonly holds = new Map<number, HeldChange>()
   readonly notes: Buffer[] = []

@@ -72,7 +72,7 @@ export class Upkeep {
     this.#long_rows = new LongRows(parts.db)
     this.#run_bytes = new RunBytes(parts.db, parts.disk)
     // When SQLite starts its log over it cuts the file back to this, below the length at which we write it back: so the length says
-    // how much there is to write back, and most of the file need not be extended anew.
+    // how much there is to write back, and most of the file need not be extended again.
     parts.db.pragma(`journal_size_limit = ${Math.floor((parts.bounds.wal_bytes * 3) / 8)}`)
     this.#page_bytes = parts.db.pragma('page_size', { simple: true }) as number
   }

@@ -114,7 +114,7 @@ test('a run is made, told, found in the cache, compared, swept, exported and tri
   )
 })
 
-test('a sweep runs anew after the code of the repository changed, and finds the runs of the code before', {
+test('a sweep runs again after the code of the repository changed, and finds the runs of the code before', {
   skip: withoutGit,
 }, async t => {
   const { cwd, svc, runs } = await served(t)

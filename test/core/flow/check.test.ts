@@ -266,7 +266,7 @@ describe('the parts of a node', () => {
     assert.deepEqual(checked({ nodes: [node!] }).nodes, [node], 'what was read is written back')
   })
 
-  test('a flavor that nothing stores, and memory that is none', () => {
+  test('an unknown flavor, and an invalid memory size', () => {
     assert.deepEqual(refusedNode({ ...a, resources: { flavor: 'huge', cpus: 2 } }), [
       'unknown_flavor',
       'nodes[0].resources.flavor: node "a": there is no flavor "huge"',

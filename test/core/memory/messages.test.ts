@@ -20,7 +20,7 @@ test('a message has no value until the first flip', () => {
   assert.deepEqual([out.version, out.ts, out.kind, out.number, out.length], [1, 5, KIND.float, 2.5, 8])
 })
 
-test('versions past 2^31 and 2^40 are told apart', () => {
+test('versions past 2^31 and 2^40 are distinguished', () => {
   const table = new MessageTable(smallMemory())
   const out = newValue()
   for (const version of [2 ** 31 - 1, 2 ** 31, 2 ** 31 + 1, 2 ** 32, 2 ** 40, 2 ** 40 + 1]) {

@@ -36,7 +36,7 @@ test('a dead thread is named by the word that it left', () => {
   assert.equal(threads.markDead(9), 0)
 })
 
-test('owner words are positive for every epoch, and epochs begin anew after the last', () => {
+test('owner words are positive for every epoch, and epochs start again after the last', () => {
   assert.ok(ownerWord(2 ** 24 - 1, 63) > 0)
   const memory = smallMemory()
   const threads = new ThreadTable(memory)

@@ -40,7 +40,7 @@ describe('the statuses of a run', () => {
     )
   })
 
-  test('a move that is none names both ends', () => {
+  test('an invalid move names both ends', () => {
     assert.throws(() => moveRun('failed', 'running'), /a run does not go from failed to running/)
   })
 })

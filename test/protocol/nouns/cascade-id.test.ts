@@ -21,7 +21,7 @@ test(`what goes into a cascade id comes out of it, and it is a UUIDv7 (seed ${se
   )
 })
 
-test('a text that is no cascade id is none', () => {
+test('a text that is not a cascade id is refused', () => {
   for (const text of ['', 'x', '018f3e2a-0000-4000-8000-000000000001', '018F3E2A-0000-7000-8000-000000000001']) {
     assert.equal(parseCascadeId(text), null)
   }

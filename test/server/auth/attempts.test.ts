@@ -55,7 +55,7 @@ describe('failed attempts', () => {
     assert.equal(attempts.size, 0)
   })
 
-  test('a full table lets go of the address with the fewest failures, never of a blocked one for a newcomer', () => {
+  test('a full table evicts the address with the fewest failures, never a blocked one for a newcomer', () => {
     const { attempts, fail, wait, clock } = setting()
     for (const _ of [1, 2, 3]) fail('blocked')
     for (let n = 0; n < 1000; n++) {
@@ -66,7 +66,7 @@ describe('failed attempts', () => {
     assert.ok(wait('blocked') > 0)
   })
 
-  test('a table full of blocked addresses lets go of the one whose failures are oldest', () => {
+  test('a table full of blocked addresses evicts the one whose failures are oldest', () => {
     const { fail, wait, clock } = setting()
     for (const address of ['a', 'b', 'c', 'd']) {
       for (const _ of [1, 2, 3]) fail(address)

@@ -89,7 +89,7 @@ test('however many nodes come by, each call finds its own', async t => {
   assert.deepEqual(outcomes, [...wanted, ...wanted.toReversed()])
 })
 
-test('what runs when modules are to be loaded anew finishes where it is; what comes afterwards does not wait for it', async t => {
+test('what runs when modules are to be loaded again finishes where it is; what comes afterwards does not wait for it', async t => {
   const { calls, call, lost } = slotsOf(t, 1, {
     until_told: UNTIL_TOLD,
     thread: `import { threadId } from 'node:worker_threads'\nexport default () => ({ x: threadId })`,

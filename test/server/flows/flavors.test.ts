@@ -60,7 +60,7 @@ test('a flavor is stored under its name, with everything absent left open, and t
   assert.deepEqual(live.find('big'), { name: 'big', cpus: null, gpus: 2, ram: null, duration_s: null })
 })
 
-test('memory that is none, and a name that is none, are refused', async () => {
+test('an invalid memory size and an invalid name are refused', async () => {
   const { live, kept, events } = flavors()
   for (const ram of ['2 GB', '0', 'much', ''])
     assert.match(await refusal(live.put('big', { ram }, 'ada')), /^bad_resources: ram: /)

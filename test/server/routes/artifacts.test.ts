@@ -191,7 +191,7 @@ describe('GET /artifacts/{digest}', () => {
     assert.equal((await got()).answer.headers.get('content-type'), 'application/octet-stream')
   })
 
-  test('refuses a media type that is none, or that carries a header of its own', async () => {
+  test('refuses an invalid media type, or one that carries a header of its own', async () => {
     for (const type of ['', 'x', 'text/html\r\nSet-Cookie: a=b', 'text/html, text/plain', 'text/html;x="a"b"']) {
       const answer = await ask(`${path}?media_type=${encodeURIComponent(type)}`)
       assert.deepEqual(await codeOf(answer), [422, 'bad_media_type'], type)

@@ -78,7 +78,7 @@ test('a thread that nothing can replace is waited for: both its silence and its 
   ])
 })
 
-test('nobody is blamed for the time in which the front stood still itself', () => {
+test('nobody is blamed for the time in which the front itself was blocked', () => {
   const { watch, events } = watching({
     name: 'store',
     isRunning: true,

@@ -18,7 +18,7 @@ const sources = [
 const here = (source: string) => checkedSource('ts', source)
 const there = (source: string) => thread.check({ language: 'ts', source })
 
-test('the thread answers what a check here would, and nobody stands still for it', async () => {
+test('the thread answers what a check here would, and no thread blocks for it', async () => {
   const answers = Promise.all(sources.map(there))
   let turns = 0
   const turning = setInterval(() => turns++, 0)

@@ -83,7 +83,7 @@ function tellModules({ output }: Context, answers: readonly ReadAnswer[], isName
   return broken
 }
 
-/** Throws a Failure when bodies could not find the code, and says what runs could not tell apart. */
+/** Throws a Failure when bodies could not find the code, and says what runs could not distinguish. */
 function sourceOf(
   { root, address, commit, isDirty, tracked }: Repository,
   engine: FoundEngine,

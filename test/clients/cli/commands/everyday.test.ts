@@ -216,7 +216,7 @@ describe('svc tokens', () => {
     assert.match(made.stderr, /token prometheus may read metrics until/)
   })
 
-  test('refuses a time that is none, and a right that is none', async t => {
+  test('refuses an invalid time and an unknown right', async t => {
     for (const expires of ['1', '0d', '11y', 'soon']) {
       const refused = await against(t, {}, ['tokens', 'create', 'p', '--rights', 'metrics', '--expires', expires])
       assert.equal(refused.code, 2, expires)

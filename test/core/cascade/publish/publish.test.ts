@@ -30,7 +30,7 @@ describe('a publish', () => {
     assert.deepEqual(auditMemory(memory).problems, [])
   })
 
-  test('carries values of every size to every reader and to the store, and lets go of their slabs', () => {
+  test('carries values of every size to every reader and to the store, and releases their slabs', () => {
     const { memory, front, lane, store } = engine({ ring_bytes: 1 << 18, arena_bytes: 16 << 20 })
     const sizes = [0, 1, 80, 81, 1024, 1025, 4096, 4097, 70_000, 1 << 20]
     sizes.forEach((size, index) => {
@@ -176,7 +176,7 @@ describe('a publish is refused, and nothing changes, when', () => {
     assert.ok(engaged.front.publisher.publish(route(3, 5, [], false), text(1, 60), 100) > 0)
   })
 
-  test('a thread stands still inside the flow for longer than the patience', () => {
+  test('a thread is blocked inside the flow for longer than the patience', () => {
     const { front, lane } = engine()
     assert.ok(lane.flows.lockPublish(6, lane.owner))
     assert.equal(refusal(front.publisher.publish(route(3, 5, [6]), float(1), 100)), 'held')
@@ -263,7 +263,7 @@ describe('a list', () => {
     assert.deepEqual(auditMemory(memory).problems, [])
   })
 
-  test('waits for a thread that stands still in one of its flows no longer than the patience, and lets go of the others', () => {
+  test('waits for a blocked thread in one of its flows no longer than the patience, and releases the others', () => {
     const { memory, front, lane } = engine()
     assert.ok(lane.flows.lockPublish(6, lane.owner))
     assert.equal(refusal(front.publisher.publishList(routes, values, 100, [])), 'held')

@@ -63,7 +63,7 @@ describe('a fault of the disk is named as what it is', () => {
   })
 })
 
-test('a disk that fails is told apart from a full one, and the store goes on when it takes writes again', t => {
+test('a failing disk is distinguished from a full one, and the store goes on when it takes writes again', t => {
   const data_dir = temporaryDirectory(t)
   if (!limitFiles(null)) return t.skip('needs prlimit')
   t.after(() => limitFiles(null))

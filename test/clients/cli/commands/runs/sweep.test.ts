@@ -102,7 +102,7 @@ describe('svc sweep', () => {
     assert.match((await sweep('--param', `a=@run:${runId(0xcafe0001)}.total`)).stderr, /0 of 1 runs started/)
   })
 
-  test('again runs everything anew after the code changed, without the cache, and with another timeout, seed or key', async t => {
+  test('executes everything again after the code changed, without the cache, and with another timeout, seed or key', async t => {
     const { runs, state, sweep } = await keeping(t, () => 'succeeded')
     const grid = ['--param', 'a=1,2']
     const ids = async (): Promise<string[]> =>
