@@ -64,7 +64,17 @@ const table = {
   duplicate_name: { status: 422, title: 'A name is used twice', next: 'Rename one of them.' },
   second_producer: { status: 422, title: 'A message has two producers', next: 'Let one node produce it.' },
   dtype_mismatch: { status: 422, title: 'The dtypes differ', next: 'Give both ends the same dtype, or json.' },
-  unknown_node_type: { status: 422, title: 'Unknown node type', next: 'Use a type that GET /openapi.json lists.' },
+  secret_not_found: {
+    status: 422,
+    title: 'No such secret',
+    next: 'Name a secret that is stored, or write the value itself.',
+  },
+  request_failed: {
+    status: 502,
+    title: 'Request failed',
+    next: 'Look at the address, and whether it can be reached from the engine.',
+  },
+  unknown_node_type: { status: 422, title: 'Unknown node type', next: 'Use a type that GET /node-types lists.' },
   bad_settings: { status: 422, title: 'Bad settings', next: 'Correct the setting that is named.' },
   bad_cron: { status: 422, title: 'Bad cron expression', next: 'Write five or six cron fields.' },
   syntax_error: { status: 422, title: 'Syntax error in node source', next: 'Correct the line and column named.' },

@@ -68,6 +68,8 @@ export const limits = {
   SUSPECT_TURN_MS: 3_000,
   FLOW_PRESSURE_SHOWN: 0.6,
   FLOW_PRESSURE_DEGRADED: 0.85,
+  /** Below it a source that was held back goes on. */
+  FLOW_PRESSURE_EASED: 0.75,
   DEGRADED_AFTER_MS: 5_000,
   BACKLOG_WATCH_MS: 250,
   /** When the status says so: within 3 s, and within 5 s no more. */
@@ -105,6 +107,21 @@ export const limits = {
   /** How long a value stays held when the flow refuses it at the interval's end. */
   HELD_AGAIN_MS: 100,
   TIMEOUT_S_MAX: 31_536_000,
+  /** Connectors: a source that is held back looks again after so long, and goes on at the latest after so long. */
+  CONNECTOR_ROOM_LOOK_MS: 2,
+  CONNECTOR_ROOM_MS: 250,
+  /** What a connector reaches outside is tried again after 1 s, and later and later up to 60 s. */
+  CONNECTOR_BACK_OFF_MIN_MS: 1_000,
+  CONNECTOR_BACK_OFF_MAX_MS: 60_000,
+  /** A connector that does not let go is left behind after so long. */
+  CONNECTOR_CLOSE_MS: 2_000,
+  /** What a batch run has opened waits so long for the next one. */
+  CONNECTOR_BORROWED_MS: 10_000,
+  CONNECTORS_LOOK_MS: 250,
+  CONNECTOR_TIMEOUT_S_MAX: 600,
+  URL_CHARACTERS: 2_048,
+  POINTER_CHARACTERS: 1_024,
+  POLL_EVERY_S_MIN: 0.1,
   INJECT_EVERY_S_MIN: 0.001,
   INJECT_EVERY_S_MAX: 31_536_000,
   CRON_CHARACTERS: 256,

@@ -8,6 +8,7 @@ import type { Note } from '../threads/lane/messages.ts'
 import { nodeTypes } from '../threads/nodes/index.ts'
 import { SourceThread } from '../threads/nodes/source-thread.ts'
 import { Sources } from '../threads/nodes/sources.ts'
+import { isConnector } from '../threads/nodes/types/index.ts'
 import { EngineArtifacts } from './artifacts/artifacts.ts'
 import { type LiveBounds, liveBounds } from './calls/bounds.ts'
 import { CallDesk } from './calls/call-desk.ts'
@@ -17,6 +18,8 @@ import type { ProcessDoor } from './calls/processes/process-pool.ts'
 import type { WorkerHub } from './calls/processes/worker-hub.ts'
 import { ResourceDesk } from './calls/resource-desk.ts'
 import type { Config } from './config.ts'
+import { ConnectorPlaces } from './connectors/connector-places.ts'
+import { ConnectorsThread } from './connectors/connectors-thread.ts'
 import type { Engine } from './engine.ts'
 import { CascadeCounts } from './fanout/cascade-counts.ts'
 import { Fanout } from './fanout/fanout.ts'
@@ -148,7 +151,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     bodies,
     health,
     rules: {
-      types: nodeTypes({ timezone: config.timezone, sources: sources.get, fits }),
+      types: nodeTypes({ timezone: config.timezone, fits, hasSecret: () => false }, sources.get),
       prepare: nodes => sources.prepare(nodes),
       fits,
       flavor: name => flavors.find(name),
@@ -156,6 +159,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     isolation: config.isolation === 'process' ? 'process' : null,
     toLanes: message => team.post(message),
     toTimer: message => timer.post(message),
+    toConnectors: flow => connectors.set(flow),
     purgeOnLanes: (flow, answers) => team.purge(flow, answers),
     announce,
     assertNoLiveRun: flow => {
@@ -233,6 +237,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     shownTime: steady_us => formatTime(front.clock.now_us() - (front.clock.steady_us() - steady_us)),
     announce,
   })
+  const connector_places = new ConnectorPlaces(message => connectors.post(message))
   const desk = new CallDesk({
     slots: config.max_workers,
     bodies: bodies.folder,
@@ -241,6 +246,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     prints: options.prints ?? false,
     now_us: front.clock.now_us,
     operator: process.env,
+    connectors: { places: connector_places, isConnector },
     environment: (node, grant) => {
       const { granted = null, cards = [] } = grant ?? {}
       const share = threadShare(config.cpus, config.max_workers)
@@ -292,8 +298,17 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     onFatal: options.onFatal,
   })
 
+  const connectors = new ConnectorsThread({
+    front,
+    log,
+    announce,
+    ended: message => connector_places.ended(message),
+    lost: () => connector_places.lost(),
+    onFatal: options.onFatal,
+  })
+
   // Every thread that runs no bodies.
-  const watched = [store, store.reader, artifacts.thread, timer]
+  const watched = [store, store.reader, artifacts.thread, timer, connectors]
   const watch = new ThreadWatch({ silent_ms: bounds.thread_silent_ms, log, announce }, watched)
 
   // Batch runs.
@@ -398,6 +413,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     desk,
     team,
     timer,
+    connectors,
     watch,
     clock_watch,
     timers,
@@ -431,7 +447,7 @@ function* measured(flows: LiveFlows): Iterable<Measured> {
  * The live engine: the order in which its parts start and end.
  *
  *   open:  store thread (loads) -> values, states, held values -> [HTTP answers] -> start: lanes, timer, tap, watch
- *   close: timer -> lanes -> calls -> tap -> store (last commit)
+ *   close: connectors -> timer -> lanes -> calls -> tap -> store (last commit)
  */
 export class LiveEngine implements Engine {
   readonly flows: LiveFlows
@@ -487,6 +503,7 @@ export class LiveEngine implements Engine {
     const {
       tap,
       timer,
+      connectors,
       team,
       samples,
       latencies,
@@ -513,6 +530,8 @@ export class LiveEngine implements Engine {
     await team.ready()
     flows.startTimers()
     for (const held of timers) timer.post(held)
+    flows.startConnectors()
+    connectors.begin()
     // Without it nodes that ran before are looked up one by one.
     await cache.load().catch(error => log.error('stage_cache_not_loaded', { error }))
     coordinator.start()
@@ -549,6 +568,7 @@ export class LiveEngine implements Engine {
       overload,
       ended,
       timer,
+      connectors,
       workers,
       coordinator,
       retention,
@@ -565,6 +585,8 @@ export class LiveEngine implements Engine {
     latencies.stop()
     overload.stop()
     ended.close()
+    // What comes from outside ends first: nothing more is accepted, and what was is published.
+    await connectors.stop()
     await timer.stop()
     // Runs first, so that they end with their own error before the books refuse waiting claims. No body is waited for: the call desk ends
     // running bodies before any grace is over.

@@ -1,4 +1,8 @@
-import type { CreatedLastingToken, CreateLastingToken, LastingToken } from '../../protocol/nouns/lasting-token.ts'
+import type {
+  CreatedLastingToken,
+  CreateLastingToken,
+  LastingToken,
+} from '../../protocol/nouns/accounts/lasting-token.ts'
 import type { Calls } from './calls.ts'
 import { type List, readPages } from './pages.ts'
 

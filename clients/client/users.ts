@@ -1,4 +1,4 @@
-import type { AccessToken, CreateUser, User } from '../../protocol/nouns/user.ts'
+import type { AccessToken, CreateUser, User } from '../../protocol/nouns/accounts/user.ts'
 import type { Calls } from './calls.ts'
 import { type List, readPages } from './pages.ts'
 

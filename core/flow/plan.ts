@@ -88,7 +88,7 @@ export interface PlanNode {
    * through others. Reads without trigger count too, unless the read takes part in a loop.
    */
   upstream: Uint32Array
-  /** Declares resources, a timeout, a device or isolation: runs in a call slot, not on the lane. */
+  /** Declares resources, a timeout, a device or isolation, or is of a type that runs elsewhere: never runs on the lane. */
   dispatch: boolean
   timeout_s: number | null
   resources: NormalNode['resources']
@@ -130,6 +130,8 @@ export interface PlanInput {
   digest(node_id: string): string | null
   /** The version with which a node began; 0 when absent. */
   since?(node_id: string): number
+  /** Does a node of the type run away from the lanes, whatever it declares? */
+  runsAway?(type: string): boolean
   /** Of nodes with a body that do not say it. */
   isolation?: NormalNode['isolation']
   /** A digest of a text, short and without collisions; makes the change keys. */
@@ -237,7 +239,7 @@ export function* compileSteps(input: PlanInput): Steps<Plan> {
         }
       }),
       upstream: arrangement.upstream[position]!,
-      dispatch: isolation !== null || isDispatched(node),
+      dispatch: isolation !== null || isDispatched(node) || (input.runsAway?.(node.type) ?? false),
       timeout_s: node.timeout,
       resources: node.resources,
       device: node.device,

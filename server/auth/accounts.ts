@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import type { User } from '../../protocol/nouns/user.ts'
+import type { User } from '../../protocol/nouns/accounts/user.ts'
 import { formatTime } from '../../protocol/time.ts'
 import type { Passwords } from './passwords.ts'
 import type { PutUser, StoredUser, Users } from './users.ts'

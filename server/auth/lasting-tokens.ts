@@ -1,7 +1,11 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import type { CreatedLastingToken, CreateLastingToken, LastingToken } from '../../protocol/nouns/lasting-token.ts'
+import type {
+  CreatedLastingToken,
+  CreateLastingToken,
+  LastingToken,
+} from '../../protocol/nouns/accounts/lasting-token.ts'
 import { formatTime } from '../../protocol/time.ts'
 import type { Right } from '../../protocol/words/token-rights.ts'
 import type { Admission, Admissions } from './gatekeeper.ts'

@@ -16,8 +16,10 @@ export interface CallDeskOptions
   readonly bounds: LiveBounds
   /** What bodies print in call slots is printed, too. */
   readonly prints?: boolean
+  /** Of nodes that the connectors thread runs; absent: there are none. */
+  readonly connectors?: { readonly places: CallPlaces; isConnector(type: string): boolean }
   /** A call's thread or process was ended or died. */
-  onLost(node: string, code: ErrorCode, thread: 'call' | 'process'): void
+  onLost(node: string, code: ErrorCode, thread: 'call' | 'process' | 'connectors'): void
 }
 
 /** An environment of its own a node can have in a process alone. */
@@ -31,6 +33,7 @@ export class CallDesk {
   readonly #processes: ProcessPlaces
   readonly #in_slot: BodyCallParts
   readonly #in_process: BodyCallParts
+  readonly #in_connectors: BodyCallParts | null
   readonly #calls = new Set<BodyCall>()
   /** Of the last run that was claimed; undefined before the first. */
   #code_digest: string | null | undefined = undefined
@@ -62,6 +65,7 @@ export class CallDesk {
     })
     this.#in_slot = this.#partsOf(this.#slots, 'call')
     this.#in_process = this.#partsOf(this.#processes, 'process')
+    this.#in_connectors = options.connectors ? this.#partsOf(options.connectors.places, 'connectors') : null
   }
 
   get hub(): WorkerHub {
@@ -92,13 +96,18 @@ export class CallDesk {
   }
 
   #open(request: BodyRequest, sink: CallSink): BodyCall {
-    const call = new BodyCall(wantsProcess(request.node) ? this.#in_process : this.#in_slot, request, sink)
+    const call = new BodyCall(this.#partsFor(request.node), request, sink)
     this.#calls.add(call)
     call.start()
     return call
   }
 
-  #partsOf(places: CallPlaces, thread: 'call' | 'process'): BodyCallParts {
+  #partsFor(node: PlanNode): BodyCallParts {
+    if (this.#in_connectors !== null && this.#options.connectors!.isConnector(node.type)) return this.#in_connectors
+    return wantsProcess(node) ? this.#in_process : this.#in_slot
+  }
+
+  #partsOf(places: CallPlaces, thread: 'call' | 'process' | 'connectors'): BodyCallParts {
     const { bounds, onLost } = this.#options
     return {
       places,

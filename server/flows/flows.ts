@@ -149,6 +149,10 @@ export class LiveFlows implements Flows {
     this.#deploy.startTimers()
   }
 
+  startConnectors(): void {
+    this.#deploy.startConnectors()
+  }
+
   // ---- reading
 
   list(page: Page): List<FlowSummary> {

@@ -2,23 +2,24 @@ import type { Workers } from '../calls/resource-desk.ts'
 import type { Engine } from '../engine.ts'
 import type { Flavors } from '../flows/flavors.ts'
 import type { Route } from '../http/route.ts'
+import { type LoginServices, loginRoutes } from './accounts/login.ts'
+import { type TokenServices, tokenRoutes } from './accounts/tokens.ts'
+import { type UserServices, userRoutes } from './accounts/users.ts'
 import { artifactRoutes } from './artifacts.ts'
 import { cascadeRoutes } from './cascades.ts'
 import { eventRoutes } from './events.ts'
 import { flavorRoutes } from './flavors.ts'
 import { flowRoutes } from './flows.ts'
 import { healthRoutes } from './health.ts'
-import { type LoginServices, loginRoutes } from './login.ts'
 import { messageRoutes } from './messages.ts'
 import { metricsRoutes } from './metrics.ts'
 import { moduleRoutes } from './modules.ts'
+import { nodeTypeRoutes } from './node-types.ts'
 import { nodeRoutes } from './nodes.ts'
 import { observabilityRoutes } from './observability.ts'
 import { openapiRoutes } from './openapi.ts'
 import { runLogRoutes } from './run-logs.ts'
 import { runRoutes } from './runs.ts'
-import { type TokenServices, tokenRoutes } from './tokens.ts'
-import { type UserServices, userRoutes } from './users.ts'
 import { workerRoutes } from './workers.ts'
 
 export interface Services extends LoginServices, UserServices, TokenServices {
@@ -33,6 +34,7 @@ export function allRoutes(services: Services): Route[] {
     ...flowRoutes(services),
     ...messageRoutes(services),
     ...nodeRoutes(services),
+    ...nodeTypeRoutes(),
     ...cascadeRoutes(services),
     ...runRoutes(services),
     ...runLogRoutes(services),

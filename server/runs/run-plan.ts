@@ -2,7 +2,7 @@ import { isUpstream, type Plan } from '../../core/flow/plan.ts'
 import { isCacheable, type Sha256, StageFingerprint } from '../../core/runs/fingerprint.ts'
 import { terminalOf } from '../../core/runs/inputs.ts'
 import type { NormalDocument, NormalNode } from '../../protocol/nouns/flow-document.ts'
-import { injectPlan } from '../../threads/nodes/inject.ts'
+import { injectPlan } from '../../threads/nodes/types/inject.ts'
 
 /** What of a plan is the same in all its runs. */
 export interface RunPlan {

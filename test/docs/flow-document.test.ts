@@ -13,12 +13,11 @@ import {
   Resources,
 } from '../../protocol/nouns/flow-document.ts'
 import { nextCron } from '../../threads/nodes/cron.ts'
-import { NODE_TYPES } from '../../threads/nodes/index.ts'
-import { InjectSettings } from '../../threads/nodes/inject.ts'
+import { NODE_TYPES } from '../../threads/nodes/types/index.ts'
 import { BODY, code, noWorld, rules } from '../kit/flow-documents.ts'
 
 const read = (page: string): string => readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8')
-const pages = ['flow-document.md', ...NODE_TYPES.map(type => `nodes/${type}.md`)]
+const pages = ['flow-document.md', ...NODE_TYPES.map(({ name }) => `nodes/${name}.md`)]
 
 for (const page of pages)
   describe(`docs/${page}`, () => {
@@ -65,10 +64,19 @@ describe('every field has its row', () => {
       assert.deepEqual(rows, Object.keys(schema.properties))
     })
 
-  test('the settings of inject', () => {
-    const rows = [...read('nodes/inject.md').matchAll(/^\| `(\w+)` \|/gm)].map(match => match[1]!)
-    assert.deepEqual(rows, Object.keys(InjectSettings.properties))
-  })
+  for (const { name, settings } of NODE_TYPES.filter(type => type.name !== 'code'))
+    test(`the settings of ${name}`, () => {
+      const rows = [...read(`nodes/${name}.md`).matchAll(/^\| `(\w+)` \|/gm)].map(match => match[1]!)
+      assert.deepEqual(rows, Object.keys(settings.properties))
+    })
+})
+
+test('docs/nodes/README.md lists every type of node', () => {
+  const rows = [...read('nodes/README.md').matchAll(/^\| \[([\w-]+)\]\(/gm)].map(match => match[1]!)
+  assert.deepEqual(
+    rows,
+    NODE_TYPES.map(({ name }) => name),
+  )
 })
 
 test('the defaults of a node are the ones that the page names', () => {

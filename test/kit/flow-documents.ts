@@ -41,7 +41,11 @@ export const flavors: Readonly<Record<string, Flavor>> = {
 /** The rules of the real node types, cron in UTC, types stripped in this thread. */
 export const rules: Rules = (() => {
   const fits: Rules['fits'] = (value, dtype) => codec.encode(value, dtype, scratch)
-  return { types: nodeTypes({ timezone: 'UTC', fits }), fits, flavor: name => flavors[name] ?? null }
+  return {
+    types: nodeTypes({ timezone: 'UTC', fits, hasSecret: () => false }),
+    fits,
+    flavor: name => flavors[name] ?? null,
+  }
 })()
 
 export const noWorld: World = { flow: () => null }

@@ -39,6 +39,15 @@ export const inject = (id: string, settings: Record<string, unknown>, out: Outpu
   ports: { inputs: [], outputs: [out] },
 })
 
+/** A node of any other type. */
+export const node = (
+  id: string,
+  type: string,
+  settings: Record<string, unknown>,
+  inputs: Input[] = [],
+  outputs: Output[] = [],
+): Node => ({ id, type, settings, ports: { inputs, outputs } })
+
 export const flow = (nodes: Node[], ...inputs: NonNullable<FlowDocument['inputs']>): FlowDocument => ({
   nodes,
   inputs,

@@ -1,20 +1,11 @@
-import type { NodeTypes, Rules } from '../../core/flow/check.ts'
+import type { NodeTypes } from '../../core/flow/check.ts'
 import { type CheckSource, codeType } from './code.ts'
-import { injectType } from './inject.ts'
+import { checkedType, type SettingsCheck } from './node-type.ts'
+import { NODE_TYPES } from './types/index.ts'
 
-export const NODE_TYPES = ['code', 'inject'] as const
-export type NodeTypeName = (typeof NODE_TYPES)[number]
-
-/** Every node type, with what it allows. */
-export function nodeTypes(options: {
-  /** IANA name; cron expressions are read in it. */
-  timezone: string
-  /** Of code nodes; in this thread when absent. */
-  sources?: CheckSource
-  fits: Rules['fits']
-}): NodeTypes {
-  return {
-    code: codeType(options.sources),
-    inject: injectType(options.timezone, options.fits),
-  } satisfies Record<NodeTypeName, NodeTypes[string]>
+/** Every node type, with what it allows. `sources`: of code nodes; in this thread when absent. */
+export function nodeTypes(context: SettingsCheck, sources?: CheckSource): NodeTypes {
+  return Object.fromEntries(
+    NODE_TYPES.map(type => [type.name, type.name === 'code' ? codeType(sources) : checkedType(type, context)]),
+  )
 }

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { limits } from '../../../protocol/limits.ts'
-import type { LastingToken } from '../../../protocol/nouns/lasting-token.ts'
+import type { LastingToken } from '../../../protocol/nouns/accounts/lasting-token.ts'
 import { EXIT } from '../../../protocol/settings.ts'
 import { RIGHTS, type Right } from '../../../protocol/words/token-rights.ts'
 import { type Context, connect } from '../context.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { User } from '../../../protocol/nouns/user.ts'
+import type { User } from '../../../protocol/nouns/accounts/user.ts'
 import { Client } from '../../client/client.ts'
 import { type Context, connect, engineOf } from '../context.ts'
 import { addGroup } from '../group.ts'

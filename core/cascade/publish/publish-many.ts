@@ -1,8 +1,8 @@
 import { limits } from '../../../protocol/limits.ts'
 import type { EncodedValue } from '../../memory/encoded.ts'
-import type { JournalWriter } from '../../memory/journal/journal.ts'
+import { ITEM_RECORD_BYTES, type JournalWriter } from '../../memory/journal/journal.ts'
 import type { FlowTable } from '../flows.ts'
-import { GROUP, itemBytes } from '../queue/item.ts'
+import { itemBytes } from '../queue/item.ts'
 import type { IngressQueue } from '../queue/queue.ts'
 import type { ReadySet } from '../queue/ready.ts'
 import { type Commit, RECORD } from './commit.ts'
@@ -57,14 +57,41 @@ export class PublishMany {
    * first one is committed. Fills in the versions and returns 0, or returns one of `REFUSED`. `values` may be longer.
    */
   list(routes: readonly Route[], values: readonly EncodedValue[], ts: number, versions: number[]): number {
+    return this.#all(routes, flowsOf(routes), values, ts, versions, false)
+  }
+
+  /**
+   * The same in one cascade of each flow: a node that reads several of the messages runs once. No message comes twice. `flows` is
+   * `flowsOf(routes)`.
+   */
+  together(
+    routes: readonly Route[],
+    flows: readonly number[],
+    values: readonly EncodedValue[],
+    ts: number,
+    versions: number[],
+  ): number {
+    return this.#all(routes, flows, values, ts, versions, true)
+  }
+
+  #all(
+    routes: readonly Route[],
+    flows: readonly number[],
+    values: readonly EncodedValue[],
+    ts: number,
+    versions: number[],
+    grouped: boolean,
+  ): number {
+    const together = this.#together
     this.refused_at = 0
-    if (!this.#journal.hasRoom(listBytes(routes.length, routes, values))) return REFUSED.journal_full
+    // An item in a group has a record of its own.
+    const bytes = listBytes(routes.length, routes, values) + (grouped ? routes.length * ITEM_RECORD_BYTES : 0)
+    if (!this.#journal.hasRoom(bytes)) return REFUSED.journal_full
     for (let i = 0; i < routes.length; i++) {
       const ref = this.#commit.slab(values[i]!, limits.ARENA_INGRESS_SHARE)
       if (ref < 0) return this.#refuseList(i, i, ref)
       this.#refs[i] = ref
     }
-    const flows = flowsOf(routes)
     if (!this.#words.lockAll(flows, limits.PUBLISH_PATIENCE_MS)) return this.#refuseList(routes.length, 0, REFUSED.held)
     const refused = this.#planList(flows, routes, values)
     if (refused < 0) {
@@ -73,12 +100,15 @@ export class PublishMany {
       this.#words.unlockAll(flows)
       return this.#refuseList(routes.length, this.refused_at, refused)
     }
+    for (let place = 0; place < flows.length; place++) together.left[place] = together.items[place]!
     for (let i = 0; i < routes.length; i++) {
       const route = routes[i]!
       const value = values[i]!
       const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? this.#refs[i]! : 0
-      if (route.queued) this.#reservations.reserve(route.flow, value, queue_ref, 0)
-      for (const flow of route.foreign) this.#reservations.reserve(flow, value, queue_ref, 0)
+      if (route.queued)
+        this.#reservations.reserve(route.flow, value, queue_ref, grouped ? together.next(route.flow) : 0)
+      for (const flow of route.foreign)
+        this.#reservations.reserve(flow, value, queue_ref, grouped ? together.next(flow) : 0)
       this.#commit.say(ts, 0, 0, 0)
       const record = route.queued ? RECORD.queued : RECORD.inner
       versions[i] = this.#commit.commit(route, 0, value, this.#refs[i]!, record)
@@ -126,16 +156,8 @@ export class PublishMany {
       const value = values[i]!
       const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
       for (const flow of routes[i]!.foreign) {
-        const place = together.place(flow)
-        const items = together.items[place]!
-        if (items === 0) continue
-        const left = --together.left[place]!
-        this.#reservations.reserve(
-          flow,
-          value,
-          queue_ref,
-          (left < items - 1 ? GROUP.joins : 0) | (left > 0 ? GROUP.goes_on : 0),
-        )
+        if (together.items[together.place(flow)] === 0) continue
+        this.#reservations.reserve(flow, value, queue_ref, together.next(flow))
       }
       this.#commit.say(ts, depth + 1, parent_seq, parent_ts, root_ts)
       versions[i] = this.#commit.commit(routes[i]!, 0, value, ref, RECORD.inner)

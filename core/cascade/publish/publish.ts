@@ -158,6 +158,17 @@ export class Publisher {
     return this.#many.list(routes, values, ts, versions)
   }
 
+  /** By the connectors thread and the front: all of the list, in one cascade of each flow, or nothing of it; see `PublishMany`. */
+  publishTogether(
+    routes: readonly Route[],
+    flows: readonly number[],
+    values: readonly EncodedValue[],
+    ts: number,
+    versions: number[],
+  ): number {
+    return this.#many.together(routes, flows, values, ts, versions)
+  }
+
   /** Place in its list of the value for which there was no room, when `publishList` was refused last. */
   get refused_at(): number {
     return this.#many.refused_at

@@ -1,3 +1,4 @@
+import { GROUP } from '../queue/item.ts'
 import type { Route } from './route.ts'
 
 /**
@@ -36,6 +37,13 @@ export class Together {
       else high = middle - 1
     }
     return -1
+  }
+
+  /** Bits of GROUP of the next item that the flow gets. */
+  next(flow: number): number {
+    const place = this.place(flow)
+    const left = --this.left[place]!
+    return (left < this.items[place]! - 1 ? GROUP.joins : 0) | (left > 0 ? GROUP.goes_on : 0)
   }
 
   add(place: number, position: number, bytes: number): void {

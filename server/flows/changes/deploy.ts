@@ -6,9 +6,11 @@ import { compileSteps, type Plan } from '../../../core/flow/plan.ts'
 import { finish, type Steps } from '../../../core/steps.ts'
 import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
 import { newEncoded } from '../../../protocol/values/codec.ts'
+import type { ConnectorPlan, ConnectorsOfFlow } from '../../../threads/connectors/messages.ts'
 import type { ToLane } from '../../../threads/lane/messages.ts'
 import { encodePlanSteps, planBytes } from '../../../threads/lane/plan-bytes.ts'
-import { injectPlan } from '../../../threads/nodes/inject.ts'
+import { isConnector } from '../../../threads/nodes/types/index.ts'
+import { injectPlan } from '../../../threads/nodes/types/inject.ts'
 import type { InjectPlan, RatedPlan, ToTimer } from '../../../threads/timer/messages.ts'
 import type { FrontMemory } from '../../lanes/front-memory.ts'
 import type { Store } from '../../store/front/client.ts'
@@ -31,6 +33,8 @@ export interface DeployParts {
   isolation: 'process' | null
   toLanes(message: ToLane): void
   toTimer(message: ToTimer): void
+  /** The connectors of a flow, none while it is disabled. */
+  toConnectors(flow: ConnectorsOfFlow): void
   /** Values that nobody will get: counted, and told. */
   dropped(flow: string, reason: string, count: number): void
   /** Messages of the flow came or went. */
@@ -51,6 +55,8 @@ export class Deploy {
   readonly #parts: DeployParts
   /** The timer thread runs; what is deployed before it does is posted when it starts. */
   #timing = false
+  /** The same of connectors. */
+  #connecting = false
 
   constructor(parts: DeployParts) {
     this.#parts = parts
@@ -74,6 +80,12 @@ export class Deploy {
   startTimers(): void {
     this.#timing = true
     for (const flow of this.#parts.catalog.all()) this.#postTimers(flow, true)
+  }
+
+  /** Connectors begin. A thread that ends and comes back is told of them by itself. */
+  startConnectors(): void {
+    this.#connecting = true
+    for (const flow of this.#parts.catalog.all()) this.#postConnectors(flow)
   }
 
   /** `fire`: `once` injects do. The flow runs on its old plan until the new one is there, and what runs it changes at once. */
@@ -114,6 +126,7 @@ export class Deploy {
     flow.plan_bytes = planBytes(flow.plan, parts)
     this.#parts.toLanes({ type: 'plan', plan: flow.plan_bytes })
     this.#postTimers(flow, fire)
+    this.#postConnectors(flow)
     this.#parts.changed(flow.name, removed)
     if (flow.enabled && front.queue.length(flow.index) > 0) front.ready.markReady(flow.index)
   }
@@ -152,6 +165,7 @@ export class Deploy {
       digest: id => digests.get(id) ?? null,
       since: id => flow.since?.get(id) ?? 0,
       isolation,
+      runsAway: isConnector,
       hash,
     })
   }
@@ -202,5 +216,21 @@ export class Deploy {
       }
     }
     this.#parts.toTimer({ type: 'flow', flow: flow.index, name, enabled, injects, rated, fire: fire && enabled })
+  }
+
+  #postConnectors({ name, index, enabled, plan }: LiveFlow): void {
+    if (!this.#connecting) return
+    const nodes: ConnectorPlan[] = []
+    for (const node of enabled ? plan.nodes : []) {
+      if (!isConnector(node.type)) continue
+      const outputs = node.outputs.map(({ port, dtype, message }) => {
+        const route = this.#parts.map.get(plan.messages[message]!.name)?.route ?? null
+        return { name: port, dtype, route }
+      })
+      const { qualified, type, change_key, settings } = node
+      const inputs = node.inputs.map(({ port, dtype }) => ({ name: port, dtype }))
+      nodes.push({ node: node.index, qualified, type, change_key, settings, inputs, outputs })
+    }
+    this.#parts.toConnectors({ type: 'flow', flow: index, name, nodes })
   }
 }

@@ -1,4 +1,5 @@
 import type { EventType } from '../../../protocol/nouns/event.ts'
+import type { ConnectorsOfFlow } from '../../../threads/connectors/messages.ts'
 import type { ToLane } from '../../../threads/lane/messages.ts'
 import type { ToTimer } from '../../../threads/timer/messages.ts'
 import type { NodeHealth } from '../../health/node-health.ts'
@@ -17,6 +18,7 @@ export interface RemoveParts {
   deploy: Deploy
   toLanes(message: ToLane): void
   toTimer(message: ToTimer): void
+  toConnectors(flow: ConnectorsOfFlow): void
   announce(type: EventType, flow: string, more?: Record<string, unknown>): void
   /** Throws `flow_has_live_run` when batch runs of the flow wait or run. */
   assertNoLiveRun(flow: string): void
@@ -36,6 +38,7 @@ export async function remove(parts: RemoveParts, name: string, author: string): 
   const nodes = flow.plan.nodes.map(node => node.index)
   const removed = map.remove(name)
   parts.toTimer({ type: 'drop', flow: flow.index })
+  parts.toConnectors({ type: 'flow', flow: flow.index, name, nodes: [] })
   parts.toLanes({ type: 'drop', flow: flow.index })
   ended.add({ name, index: flow.index, messages: removed, nodes, version: flow.version })
   health.forgetFlow(

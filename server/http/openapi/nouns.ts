@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox'
+import * as user from '../../../protocol/nouns/accounts/user.ts'
 import * as artifact from '../../../protocol/nouns/artifact.ts'
 import * as cascade from '../../../protocol/nouns/cascade.ts'
 import * as event from '../../../protocol/nouns/event.ts'
@@ -11,7 +12,6 @@ import * as node from '../../../protocol/nouns/node.ts'
 import * as nodeError from '../../../protocol/nouns/node-error.ts'
 import * as run from '../../../protocol/nouns/run.ts'
 import * as summary from '../../../protocol/nouns/summary.ts'
-import * as user from '../../../protocol/nouns/user.ts'
 import * as dtype from '../../../protocol/values/dtype.ts'
 import * as resources from '../../../protocol/worker/resources.ts'
 

@@ -7,6 +7,7 @@ export const OPERATIONS: Readonly<Record<string, string>> = {
   'GET /flows/{name}/history': 'listFlowCommits',
   'GET /flows/{name}/history/{commit}': 'getFlowCommit',
   'GET /flows/{name}/nodes/{id}/source': 'getNodeSource',
+  'GET /node-types': 'listNodeTypes',
   'GET /messages/{name}/history': 'getMessageHistory',
   'POST /messages/': 'publishMessages',
   'POST /messages/{name}': 'publishMessage',

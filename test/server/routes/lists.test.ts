@@ -39,6 +39,7 @@ const reads = (run: string): Record<string, Read> => ({
   'GET /flows/{name}/history': { path: '/flows/wide0/history', keyOf: item => item['commit'], isLong: true },
   'GET /messages': { path: '/messages', keyOf: byName, isLong: true },
   'GET /nodes/{flow}.{node}/errors': { path: '/nodes/fails.body/errors', keyOf: whole, isLong: true },
+  'GET /node-types': { path: '/node-types', keyOf: byName, isLong: false },
   'GET /cascades': { path: '/cascades', keyOf: byId, isLong: false },
   'GET /runs': { path: '/runs', keyOf: byId, isLong: false },
   'GET /runs/metrics/names': { path: '/runs/metrics/names', keyOf: itself, isLong: false },

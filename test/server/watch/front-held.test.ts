@@ -107,6 +107,7 @@ const DRIVES: Record<string, Drive> = {
   'GET /nodes/{flow}.{node}': { paths: ['/nodes/wide.pass'] },
   'GET /nodes/{flow}.{node}/errors': { paths: ['/nodes/wide.pass/errors'] },
   'POST /nodes/{flow}.{node}/acknowledge': { paths: ['/nodes/wide.pass/acknowledge'] },
+  'GET /node-types': { paths: ['/node-types'] },
   'GET /cascades': { paths: ['/cascades?limit=1000'] },
   'GET /cascades/{id}': { not: SHORT },
   'POST /cascades/{id}/rerun': { not: SHORT },

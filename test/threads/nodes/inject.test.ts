@@ -3,7 +3,8 @@ import { describe, test } from 'node:test'
 import { ServiceError } from '../../../protocol/errors.ts'
 import type { FlowNode } from '../../../protocol/nouns/flow-document.ts'
 import { nextCron } from '../../../threads/nodes/cron.ts'
-import { injectPlan, injectType } from '../../../threads/nodes/inject.ts'
+import { checkedType } from '../../../threads/nodes/node-type.ts'
+import { injectPlan, injectType } from '../../../threads/nodes/types/inject.ts'
 import { checked } from '../../kit/flow-documents.ts'
 
 const inject = (settings: object, change: Partial<FlowNode> = {}): FlowNode => ({
@@ -55,9 +56,12 @@ describe('an inject node', () => {
     ])
     assert.deepEqual(refusal(once, { ports: { inputs: [{ ...port, message: 'given' }], outputs: [port] } }), [
       'validation',
-      'nodes[0].ports.inputs: an inject node has no input ports',
+      'nodes[0].ports.inputs: a node of type inject has no input ports',
     ])
-    assert.deepEqual(refusal(once, { source: '' }), ['validation', 'nodes[0].source: an inject node has no source'])
+    assert.deepEqual(refusal(once, { source: '' }), [
+      'validation',
+      'nodes[0].source: a node of type inject has no source',
+    ])
   })
 
   test('knows its settings and their bounds', () => {
@@ -136,7 +140,7 @@ describe('cron', () => {
 
   test('the node type checks in the zone that it was given', () => {
     const faults: string[] = []
-    injectType('Mars/Olympus', () => null).check(
+    checkedType(injectType, { timezone: 'Mars/Olympus', fits: () => null, hasSecret: () => false }).check(
       checked({ nodes: [inject({ cron: '* * * * *' })] }).nodes[0]!,
       (_, loc) => faults.push(loc),
     )

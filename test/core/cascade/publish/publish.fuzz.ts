@@ -128,20 +128,27 @@ function fuzz(start: number, meet: (what: string) => void): void {
       where.foreign.filter(flow => !missed.includes(flow)),
     )
   }
+  /** One cascade each, or one cascade in each flow: then no message comes twice. */
   const publishList = (): void => {
-    const routed = Array.from({ length: 1 + below(12) }, () => routes[below(messages)]!)
+    const together = below(2) === 0
+    const drawn = Array.from({ length: 1 + below(12) }, () => routes[below(messages)]!)
+    const routed = together ? [...new Set(drawn)] : drawn
     const values = routed.map(anyValue)
     endUnits()
     const before = auditMemory(memory)
     const versions: number[] = []
     const full = wouldPassABound(routed, values)
-    const refused = front.publisher.publishList(routed, values, 100, versions)
-    meet(`list ${refusal(refused) ?? 'published'}`)
+    const refused = together
+      ? front.publisher.publishTogether(routed, flowsOf(routed), values, 100, versions)
+      : front.publisher.publishList(routed, values, 100, versions)
+    meet(`${together ? 'together' : 'list'} ${refusal(refused) ?? 'published'}`)
+    const groups = new Map<number, string[]>()
+    if (together) for (const where of routed) for (const flow of readersOf(where)) groups.set(flow, [])
     assert.notEqual(refused, REFUSED.held)
     if (refused === 0) {
       assert.equal(full, -1, 'a list that would pass a bound was published')
       routed.forEach((where, at) => {
-        model.published(where.message, versions[at]!, values[at]!, readersOf(where))
+        model.published(where.message, versions[at]!, values[at]!, readersOf(where), groups)
       })
       return
     }

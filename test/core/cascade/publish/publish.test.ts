@@ -277,6 +277,36 @@ describe('a list', () => {
   })
 })
 
+describe('values that are published together', () => {
+  const routes = [route(3, 5, [2]), route(4, 5), route(6, 7)]
+  const values = [float(1), text(1, 2000), float(2)]
+  const flows = [2, 5, 7]
+
+  test('are taken into one cascade by each flow, and the store knows of each item that it belongs to the group', () => {
+    const { memory, front, lane, store } = engine()
+    const versions: number[] = []
+    front.publisher.publish(routes[0]!, float(0), 100)
+    assert.equal(front.publisher.publishTogether(routes, flows, values, 100, versions), 0)
+    assert.deepEqual(versions, [2, 1, 1])
+    const long = `4@1=${told(values[1]!)}`
+    assert.deepEqual(takeCascades(lane, 5), [['3@1=0'], ['3@2=1', long]])
+    assert.deepEqual(takeCascades(lane, 2), [['3@1=0'], ['3@2=1']])
+    assert.deepEqual(takeCascades(lane, 7), [['6@1=2']])
+    front.endUnit()
+    store.drain()
+    assert.deepEqual(store.lines, ['3@1=0', '3@2=1', long, '6@1=2'])
+    assert.deepEqual(auditMemory(memory).problems, [])
+  })
+
+  test('are refused whole when one of their flows is full', () => {
+    const { memory, front } = engine({}, { items: 10, bytes: 1 << 20, hard_factor: 4 })
+    for (let i = 0; i < 9; i++) front.publisher.publish(route(9, 5), float(i), 100)
+    assert.equal(refusal(front.publisher.publishTogether(routes, flows, values, 100, [])), 'backlogged')
+    assert.deepEqual([front.messages.version(3), front.messages.version(4), front.messages.version(6)], [0, 0, 0])
+    assert.deepEqual(auditMemory(memory).problems, [])
+  })
+})
+
 describe('an emission of which another flow reads several messages', () => {
   const a = route(3, 5, [2, 9])
   const b = route(4, 5, [9])

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { limits } from '../limits.ts'
-import { Timestamp } from './timestamp.ts'
+import { limits } from '../../limits.ts'
+import { Timestamp } from '../timestamp.ts'
 
 /** A user's name: letters, digits and `_ . @ + -`, so that an e-mail address is one. `me` is taken by the route. */
 export const USER_NAME_PATTERN = '^(?!me$)[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,127}$'

@@ -4,11 +4,11 @@ import {
   CreateLastingToken,
   LastingToken,
   LastingTokenName,
-} from '../../protocol/nouns/lasting-token.ts'
-import type { Audit } from '../auth/audit.ts'
-import type { LastingTokens } from '../auth/lasting-tokens.ts'
-import { existing, nothing, type Route, route } from '../http/route.ts'
-import { closed, listOf, okPage, pageQuery } from './queries.ts'
+} from '../../../protocol/nouns/accounts/lasting-token.ts'
+import type { Audit } from '../../auth/audit.ts'
+import type { LastingTokens } from '../../auth/lasting-tokens.ts'
+import { existing, nothing, type Route, route } from '../../http/route.ts'
+import { closed, listOf, okPage, pageQuery } from '../queries.ts'
 
 export interface TokenServices {
   readonly lasting: LastingTokens

@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import { ServiceError } from '../../protocol/errors.ts'
-import { limits } from '../../protocol/limits.ts'
+import { ServiceError } from '../../../protocol/errors.ts'
+import { limits } from '../../../protocol/limits.ts'
 import {
   AccessToken,
   ChangePassword,
@@ -9,16 +9,16 @@ import {
   ResetPassword,
   User,
   UserName,
-} from '../../protocol/nouns/user.ts'
-import { type Accounts, shown } from '../auth/accounts.ts'
-import type { Attempts } from '../auth/attempts.ts'
-import type { Audit } from '../auth/audit.ts'
-import { bucketOf } from '../auth/client-address.ts'
-import type { KnownAddresses } from '../auth/known-addresses.ts'
-import type { Tokens } from '../auth/tokens.ts'
-import { accepted, existing, nothing, ok, type Route, route } from '../http/route.ts'
-import type { Log } from '../observe/serve-log.ts'
-import { closed, listOf, okPage, pageQuery } from './queries.ts'
+} from '../../../protocol/nouns/accounts/user.ts'
+import { type Accounts, shown } from '../../auth/accounts.ts'
+import type { Attempts } from '../../auth/attempts.ts'
+import type { Audit } from '../../auth/audit.ts'
+import { bucketOf } from '../../auth/client-address.ts'
+import type { KnownAddresses } from '../../auth/known-addresses.ts'
+import type { Tokens } from '../../auth/tokens.ts'
+import { accepted, existing, nothing, ok, type Route, route } from '../../http/route.ts'
+import type { Log } from '../../observe/serve-log.ts'
+import { closed, listOf, okPage, pageQuery } from '../queries.ts'
 
 export interface UserServices {
   readonly accounts: Accounts

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
-import { limits } from '../limits.ts'
-import { RIGHTS } from '../words/token-rights.ts'
-import { Timestamp } from './timestamp.ts'
+import { limits } from '../../limits.ts'
+import { RIGHTS } from '../../words/token-rights.ts'
+import { Timestamp } from '../timestamp.ts'
 
 const Rights = Type.Array(Type.Enum([...RIGHTS]), {
   minItems: 1,

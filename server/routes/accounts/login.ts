@@ -1,10 +1,10 @@
-import { limits } from '../../protocol/limits.ts'
-import { AccessToken, Credentials } from '../../protocol/nouns/user.ts'
-import type { Audit } from '../auth/audit.ts'
-import type { Revocations } from '../auth/revocations.ts'
-import type { SignIn } from '../auth/sign-in.ts'
-import type { Tokens } from '../auth/tokens.ts'
-import { nothing, ok, type Route, route } from '../http/route.ts'
+import { limits } from '../../../protocol/limits.ts'
+import { AccessToken, Credentials } from '../../../protocol/nouns/accounts/user.ts'
+import type { Audit } from '../../auth/audit.ts'
+import type { Revocations } from '../../auth/revocations.ts'
+import type { SignIn } from '../../auth/sign-in.ts'
+import type { Tokens } from '../../auth/tokens.ts'
+import { nothing, ok, type Route, route } from '../../http/route.ts'
 
 export interface LoginServices {
   readonly sign_in: SignIn

@@ -1,0 +1,73 @@
+import { FlowTable } from '../../core/cascade/flows.ts'
+import { Publisher } from '../../core/cascade/publish/publish.ts'
+import { IngressQueue } from '../../core/cascade/queue/queue.ts'
+import { ReadySet } from '../../core/cascade/queue/ready.ts'
+import { Arena } from '../../core/memory/arena.ts'
+import { Clock } from '../../core/memory/clock.ts'
+import { NodeCounters } from '../../core/memory/counters.ts'
+import { JournalWriter } from '../../core/memory/journal/journal.ts'
+import { MessageTable } from '../../core/memory/messages.ts'
+import { attachMemory } from '../../core/memory/region.ts'
+import { SLOT, THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
+import { createCodec } from '../../protocol/values/codec.ts'
+import { journalWakes } from '../journal-wakes.ts'
+import { LaneNotes } from '../lane/notes.ts'
+import { threadClock } from '../thread-clock.ts'
+import { Room } from './room.ts'
+
+/** The connectors thread's share of the engine's memory. Entering the thread table is its first step, leaving it the last. */
+export class ConnectorsMemory {
+  readonly codec = createCodec()
+  readonly owner: number
+  readonly clock: Clock
+  readonly counters: NodeCounters
+  readonly publisher: Publisher
+  readonly notes: LaneNotes
+  readonly room: Room
+  readonly #arena: Arena
+  readonly #journal: JournalWriter
+  readonly #threads: ThreadTable
+
+  constructor(sab: SharedArrayBuffer) {
+    const memory = attachMemory(sab)
+    this.clock = new Clock(memory, threadClock)
+    this.#threads = new ThreadTable(memory)
+    const owner = this.#threads.enter(SLOT.connectors, THREAD_KIND.connectors)
+    const arena = new Arena(memory, owner)
+    const flows = new FlowTable(memory)
+    const journal = new JournalWriter(memory, SLOT.connectors, journalWakes(memory))
+    this.owner = owner
+    this.#arena = arena
+    this.#journal = journal
+    this.counters = new NodeCounters(memory)
+    this.notes = new LaneNotes(journal, this.codec)
+    this.room = new Room(flows)
+    this.publisher = new Publisher({
+      memory,
+      owner,
+      arena,
+      journal,
+      flows,
+      queue: new IngressQueue({ memory, owner, arena, flows }),
+      ready: new ReadySet(memory, flows),
+      messages: new MessageTable(memory),
+    })
+  }
+
+  mark(): void {
+    this.#journal.mark()
+  }
+
+  /** Called a few times a second. */
+  look(): void {
+    this.counters.flush()
+    this.notes.flush(this.clock.now_us())
+    this.#journal.mark()
+    this.#arena.collect()
+  }
+
+  leave(): void {
+    this.look()
+    this.#threads.leave(this.owner)
+  }
+}

@@ -1,0 +1,201 @@
+import type { Route } from '../../core/cascade/publish/route.ts'
+import { flowsOf } from '../../core/cascade/publish/together.ts'
+import { ServiceError } from '../../protocol/errors.ts'
+import { newEncoded } from '../../protocol/values/codec.ts'
+import type { EncodedValue } from '../../protocol/values/encoded.ts'
+import type { ConnectorHost, Lease, OpenConnector, Published, Shareable } from './connector.ts'
+import type { ConnectorsMemory } from './memory.ts'
+import type { ConnectorPlan } from './messages.ts'
+import { runnerOf } from './runners.ts'
+import type { Sharing } from './sharing.ts'
+
+export interface ServedParts {
+  readonly memory: ConnectorsMemory
+  readonly sharing: Sharing
+  onDefect(error: unknown): void
+}
+
+/**
+ * One node that the thread serves, from its plan to its end: what its runner may ask for, and what it has reported.
+ *
+ *   opening --its runner is loaded--> open --close--> closed
+ */
+export class ServedNode implements ConnectorHost {
+  plan: ConnectorPlan
+  readonly #parts: ServedParts
+  readonly #flow: string
+  readonly #leases = new Set<Lease<Shareable>>()
+  readonly #values: EncodedValue[]
+  readonly #versions: number[] = []
+  /** Of the last publish of several ports: most publish the same ones each time. */
+  #last: { routes: readonly Route[]; flows: readonly number[] } = { routes: [], flows: [] }
+  readonly #open: Promise<OpenConnector>
+  #opened: OpenConnector | null = null
+  #down: string | null = null
+  #closed = false
+  /** Calls that it has not answered. */
+  calls = 0
+  /** False: opened for calls of batch runs alone; it publishes nothing. */
+  readonly live: boolean
+
+  /** `free`: resolves when what the node had held before has been let go. */
+  constructor(plan: ConnectorPlan, live: boolean, free: Promise<void>, parts: ServedParts) {
+    this.plan = plan
+    this.live = live
+    this.#parts = parts
+    this.#flow = plan.qualified.slice(0, plan.qualified.indexOf('.'))
+    this.#values = plan.outputs.map(() => newEncoded())
+    this.#open = this.#begin(free)
+    this.#open.catch(error => {
+      if (this.#closed) return
+      parts.onDefect(error)
+      this.down(`its type ${plan.type} could not be loaded: ${String(error)}`)
+    })
+  }
+
+  async #begin(free: Promise<void>): Promise<OpenConnector> {
+    const runner = await runnerOf(this.plan.type)
+    await free
+    const { qualified, settings, inputs, outputs } = this.plan
+    if (this.#closed) throw new ServiceError('interrupted', `${qualified} is closed.`)
+    const opened = runner.open({ qualified, settings: settings as never, inputs, outputs }, this)
+    this.#opened = opened
+    return opened
+  }
+
+  /** A plan of the same change key: its values may go elsewhere from now on. */
+  routed(plan: ConnectorPlan): void {
+    this.plan = plan
+    this.#last = { routes: [], flows: [] }
+  }
+
+  async call(inputs: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Record<string, unknown>> {
+    const opened = await this.#open
+    if (opened.call === undefined) throw new RangeError(`nodes of type ${this.plan.type} take no calls`)
+    const outputs = await opened.call({ inputs, signal })
+    const declared: Record<string, unknown> = {}
+    for (const { name } of this.plan.outputs) if (outputs[name] !== undefined) declared[name] = outputs[name]
+    return declared
+  }
+
+  /** Resolves when the node holds nothing any more. */
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    try {
+      await this.#opened?.close()
+    } finally {
+      for (const lease of this.#leases) lease.release()
+      this.#report('ok', '')
+    }
+  }
+
+  publish(outputs: Readonly<Record<string, unknown>>): Published {
+    if (this.#closed || !this.live) return 'published'
+    const routes: Route[] = []
+    for (const { name, dtype, route } of this.plan.outputs) {
+      const value = outputs[name]
+      if (value === undefined || route === null) continue
+      const refusal = this.#parts.memory.codec.encode(value, dtype, this.#values[routes.length]!)
+      if (refusal !== null) {
+        this.failed(refusal.code, `Output "${name}" of ${this.plan.qualified}: ${refusal.text}.`)
+        return 'refused'
+      }
+      routes.push(route)
+    }
+    if (routes.length === 0) return 'published'
+    const version = routes.length === 1 ? this.#publishOne(routes[0]!) : this.#publishAll(routes)
+    if (version < 0) return 'full'
+    this.#parts.memory.counters.ran(this.plan.node)
+    return 'published'
+  }
+
+  #publishOne(route: Route): number {
+    const { publisher, clock } = this.#parts.memory
+    return publisher.publish(route, this.#values[0]!, clock.now_us())
+  }
+
+  #publishAll(routes: readonly Route[]): number {
+    const { publisher, clock } = this.#parts.memory
+    const last = this.#last.routes
+    if (last.length !== routes.length || routes.some((route, at) => route !== last[at]))
+      this.#last = { routes, flows: flowsOf(routes) }
+    return publisher.publishTogether(routes, this.#last.flows, this.#values, clock.now_us(), this.#versions)
+  }
+
+  whenRoom(): Promise<void> {
+    const downstream = new Set(this.plan.outputs.flatMap(({ route }) => route?.downstream ?? []))
+    return this.#closed ? Promise.resolve() : this.#parts.memory.room.wait([...downstream])
+  }
+
+  dropped(reason: string, count: number): void {
+    const { counters, notes } = this.#parts.memory
+    if (this.#closed) return
+    counters.dropped(this.plan.node, count)
+    notes.dropped(this.#flow, reason, count)
+  }
+
+  failed(code: Parameters<ConnectorHost['failed']>[0], message: string, inputs: unknown = null): void {
+    if (this.#closed) return
+    const { counters, notes, clock } = this.#parts.memory
+    const { node, qualified } = this.plan
+    counters.error(node, clock.now_us() / 1000)
+    notes.error(qualified, { code, message, stack: null }, inputs, null, clock.now_us(), counters.good(node))
+    this.#parts.memory.mark()
+  }
+
+  ok(): void {
+    if (!this.#closed) this.#report('ok', '')
+  }
+
+  down(reason: string): void {
+    if (!this.#closed) this.#report('down', reason)
+  }
+
+  /** Only what changes is told: a source may report after each value. */
+  #report(status: 'ok' | 'down', text: string): void {
+    const down = status === 'down' ? text : null
+    if (down === this.#down || !this.live) return
+    this.#down = down
+    this.#note({ type: 'report', node: this.plan.qualified, status, text, ts: this.nowUs() })
+  }
+
+  log(level: 'info' | 'warn' | 'error', text: string): void {
+    this.#note({ type: 'log', node: this.plan.qualified, level, text, ts: this.nowUs() })
+  }
+
+  gauge(name: string, value: number): void {
+    this.#note({ type: 'gauge', node: this.plan.qualified, name, value, step: null, ts: this.nowUs() })
+  }
+
+  #note(note: Parameters<ConnectorsMemory['notes']['write']>[0]): void {
+    this.#parts.memory.notes.write(note)
+    this.#parts.memory.mark()
+  }
+
+  share<Thing extends Shareable>(key: string, open: () => Thing): Lease<Thing> {
+    if (this.#closed) throw new ServiceError('interrupted', `${this.plan.qualified} is closed.`)
+    const lease = this.#parts.sharing.share(key, open)
+    const own = {
+      thing: lease.thing,
+      release: () => {
+        this.#leases.delete(own)
+        lease.release()
+      },
+    }
+    this.#leases.add(own)
+    return own
+  }
+
+  steadyMs(): number {
+    return this.#parts.memory.clock.steady_us() / 1000
+  }
+
+  nowUs(): number {
+    return this.#parts.memory.clock.now_us()
+  }
+
+  random(): number {
+    return Math.random()
+  }
+}

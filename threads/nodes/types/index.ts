@@ -1,0 +1,15 @@
+import type { AnyNodeType } from '../node-type.ts'
+import { codeNodeType } from './code.ts'
+import { httpType } from './http.ts'
+import { httpPollType } from './http-poll.ts'
+import { injectType } from './inject.ts'
+
+/** Every type of node, in the order in which they are listed. A new type is a file of its own here, and a line. */
+export const NODE_TYPES: readonly AnyNodeType[] = [codeNodeType, injectType, httpType, httpPollType]
+
+const by_name = new Map(NODE_TYPES.map(type => [type.name, type]))
+
+export const nodeTypeOf = (name: string): AnyNodeType | undefined => by_name.get(name)
+
+/** Does the connectors thread run nodes of the type? */
+export const isConnector = (name: string): boolean => nodeTypeOf(name)?.place === 'connectors'
