@@ -27,6 +27,8 @@ const HINTS: { readonly [Code in ErrorCode]?: string } = {
   value_too_large: 'Store it with "svc artifacts put <file>", and publish the reference that it prints.',
   backlogged: 'Wait, then publish again; "svc status" shows the backlog.',
   node_not_found: '"svc flows get <flow>" shows the nodes.',
+  group_not_found: '"svc runs list --json" prints runs with their groups.',
+  tag_not_found: '"svc runs list --json" prints runs with their tags.',
   metric_not_found: '"svc export metrics --list" prints the names for the same selection.',
   body_not_loaded: 'Check its imports, then run "svc modules refresh".',
   interrupted: 'Check what was done, then run "svc cascades rerun" or "svc retry".',

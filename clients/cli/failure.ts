@@ -20,17 +20,15 @@ export const usage = (text: string): Failure => new Failure(EXIT.usage, text)
 export const noEngine = (text: string): Failure =>
   new Failure(EXIT.no_engine, `${text} Start one with "svc serve", or name one with --url.`)
 
-export const notSignedIn = (text: string): Failure =>
-  new Failure(EXIT.not_signed_in, `${text} Sign in with "svc login <address>", or give SVC_TOKEN.`)
-
 /** How a command ends that the client library could not serve. */
 export function failureOf(error: ClientError): Failure {
   const { kind, status, code, problem } = error
   const message = inCommands(code, error.message)
   if (kind === 'unreached') return noEngine(message)
   if (kind !== 'refused') return new Failure(EXIT.failed, message)
-  if (status === 401 && code !== 'wrong_credentials') return notSignedIn(message)
-  if (status === 401) return new Failure(EXIT.not_signed_in, message)
+  // What has a code has its hint.
+  const hint = code === null ? ' Sign in with "svc login <address>", or give SVC_TOKEN.' : ''
+  if (status === 401) return new Failure(EXIT.not_signed_in, `${message}${hint}`)
   const places = (problem?.errors ?? []).map(({ loc, msg }) => `${placeOf(loc)}: ${msg}`)
   const isRefused = status === null || status < 500 || status === 503 || status === 507
   return new Failure(isRefused ? EXIT.refused : EXIT.failed, message, places)
