@@ -268,6 +268,11 @@ const table = {
 
   // artifacts
   artifact_not_found: { status: 404, title: 'No such artifact', next: 'Store it with PUT /artifacts.' },
+  artifact_fell_out: {
+    status: 410,
+    title: 'The volatile artifact has fallen out',
+    next: 'Read it sooner, raise ARTIFACT_VOLATILE_BYTES, or keep it with ctx.keep while it is there.',
+  },
   artifact_damaged: {
     status: 500,
     title: 'The artifact is damaged',

@@ -25,8 +25,9 @@ export interface Context<S = Readonly<Record<string, unknown>>, O = OutputPorts>
   artifact(
     content: ArtifactContent,
     media_type: string,
-    options?: { meta?: Record<string, unknown> },
+    options?: { meta?: Record<string, unknown>; volatile?: boolean },
   ): Promise<ArtifactReference>
+  keep(reference: ArtifactReference): Promise<ArtifactReference>
   read(reference: ArtifactReference): Promise<Uint8Array>
   log(text: unknown, level?: 'debug' | 'info' | 'warn' | 'error'): void
   report(status: 'ok' | 'down', text?: string): void

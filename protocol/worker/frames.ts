@@ -198,6 +198,7 @@ export const BODY_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   'bad_artifact',
   'bad_media_type',
   'artifact_not_found',
+  'artifact_fell_out',
   'artifact_damaged',
   'too_large',
   'disk_full',

@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { closeSync } from 'node:fs'
 import { ServiceError } from '../../protocol/errors.ts'
-import type { ArtifactFile } from '../../threads/calls/artifact-files.ts'
 import { PROBLEM_TYPE, refusalOf } from '../http/problem.ts'
 import type { Answer } from '../http/route.ts'
-import { type ChunkMemory, FileChunks, type FileRange } from './file-chunks.ts'
+import type { ArtifactBytes, FileRange } from './file-chunks.ts'
 import { rangesOf } from './ranges.ts'
 
 export interface ArtifactAsked {
@@ -25,20 +23,21 @@ const CACHE = 'private, max-age=31536000, immutable'
 
 /**
  * The answer to a read, by RFC 9110: If-None-Match goes before Range, If-Range names a digest, ranges are for GET alone. Takes the
- * file, which is closed with the answer.
+ * bytes, which are closed with the answer.
  */
-export function artifactAnswer({ file, size }: ArtifactFile, asked: ArtifactAsked, memory: ChunkMemory): Answer {
+export function artifactAnswer(bytes: ArtifactBytes, asked: ArtifactAsked): Answer {
+  const { size } = bytes
   const { digest, media_type, headers, head_only, path } = asked
   const etag = `"${digest}"`
   const common = { etag, 'cache-control': CACHE }
   if (isNamed(headers['if-none-match'], etag)) {
-    closeSync(file)
+    bytes.close()
     return { status: 304, headers: common }
   }
   const isAsked = !head_only && (headers['if-range'] === undefined || headers['if-range'].trim() === etag)
   const ranges = isAsked ? rangesOf(headers['range'], size) : null
   if (ranges === 'outside') {
-    closeSync(file)
+    bytes.close()
     return outside(size, path)
   }
   const shown = SHOWN.test(media_type) ? 'inline' : `attachment; filename="${digest.slice('sha256:'.length)}"`
@@ -46,7 +45,7 @@ export function artifactAnswer({ file, size }: ArtifactFile, asked: ArtifactAske
   const answer = (status: number, type: string, parts: (FileRange | Uint8Array)[], more: Record<string, string>) => ({
     status,
     headers: { ...served, ...more },
-    stream: { type, length: lengthOf(parts), chunks: new FileChunks(file, parts, memory) },
+    stream: { type, length: lengthOf(parts), chunks: bytes.chunks(parts) },
   })
   if (ranges === null) return answer(200, media_type, [{ from: 0, to: size }], {})
   const [first, ...others] = ranges

@@ -1,6 +1,7 @@
-import { close, read } from 'node:fs'
+import { close, closeSync, read } from 'node:fs'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
+import type { ArtifactFile } from '../../threads/calls/artifact-files.ts'
 
 /** Bytes of the file, `to` exclusive. */
 export interface FileRange {
@@ -19,6 +20,59 @@ export class ChunkMemory {
   giveBack(memory: Buffer): void {
     if (this.#free.length < limits.STREAM_CHUNKS_KEPT) this.#free.push(memory)
   }
+}
+
+/** The bytes of an artifact, for one answer. */
+export interface ArtifactBytes {
+  readonly size: number
+  chunks(parts: readonly (FileRange | Uint8Array)[]): AsyncIterableIterator<Uint8Array>
+  /** Without chunks. */
+  close(): void
+}
+
+/** Of an open file, which is closed with the answer. */
+export class FileBytes implements ArtifactBytes {
+  readonly size: number
+  readonly #file: number
+  readonly #memory: ChunkMemory
+
+  constructor({ file, size }: ArtifactFile, memory: ChunkMemory) {
+    this.size = size
+    this.#file = file
+    this.#memory = memory
+  }
+
+  chunks(parts: readonly (FileRange | Uint8Array)[]): FileChunks {
+    return new FileChunks(this.#file, parts, this.#memory)
+  }
+
+  close(): void {
+    closeSync(this.#file)
+  }
+}
+
+/** A copy of a volatile artifact. */
+export class HeldBytes implements ArtifactBytes {
+  readonly size: number
+  readonly #bytes: Uint8Array
+
+  constructor(bytes: Uint8Array) {
+    this.size = bytes.length
+    this.#bytes = bytes
+  }
+
+  async *chunks(parts: readonly (FileRange | Uint8Array)[]): AsyncGenerator<Uint8Array> {
+    for (const part of parts) {
+      if (part instanceof Uint8Array) {
+        yield part
+        continue
+      }
+      for (let at = part.from; at < part.to; at += limits.STREAM_CHUNK_BYTES)
+        yield this.#bytes.subarray(at, Math.min(part.to, at + limits.STREAM_CHUNK_BYTES))
+    }
+  }
+
+  close(): void {}
 }
 
 /** Ranges of a file, and bytes of our own between them, as the chunks of an answer. It owns the file and closes it. */

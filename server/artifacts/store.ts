@@ -3,15 +3,20 @@ import { join } from 'node:path'
 import { createVolatile } from '../../core/memory/volatile/region.ts'
 import type { VolatileStore } from '../../core/memory/volatile/store.ts'
 import { digestOf, hexOf } from '../../protocol/artifact-names.ts'
-import { ServiceError } from '../../protocol/errors.ts'
 import type { StoredArtifact, VerifyLine } from '../../protocol/nouns/artifact.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
 import { formatTime } from '../../protocol/time.ts'
-import { type ArtifactPlace, openArtifact, tooLarge, type WrittenArtifact } from '../../threads/calls/artifact-files.ts'
-import { volatileHands } from '../../threads/calls/volatile-hands.ts'
+import {
+  type ArtifactPlace,
+  absent,
+  openArtifact,
+  tooLarge,
+  type WrittenArtifact,
+} from '../../threads/calls/artifact-files.ts'
+import { volatileStore } from '../../threads/calls/volatile-hands.ts'
 import type { Answer } from '../http/route.ts'
 import { type ArtifactAsked, artifactAnswer } from './artifact-answer.ts'
-import { ChunkMemory } from './file-chunks.ts'
+import { ChunkMemory, FileBytes, HeldBytes } from './file-chunks.ts'
 import { ArtifactFolder } from './folder.ts'
 import type { ArtifactPage, VerifyStep } from './messages.ts'
 import { ArtifactThread } from './thread-client.ts'
@@ -40,7 +45,7 @@ export class ArtifactStore {
     this.place = { folder: join(data_dir, 'artifacts'), max_bytes, volatile }
     ArtifactFolder.prepare(this.place.folder)
     this.thread = new ArtifactThread(this.place)
-    this.volatile = volatileHands(this.place)!
+    this.volatile = volatileStore(volatile)
   }
 
   has(digest: string): boolean {
@@ -68,11 +73,14 @@ export class ArtifactStore {
     }
   }
 
-  /** Throws `artifact_not_found`. */
+  /** Throws `artifact_not_found` or `artifact_fell_out`. */
   answer(asked: ArtifactAsked): Answer {
-    const file = openArtifact(this.place.folder, hexOf(asked.digest) ?? '')
-    if (file === null) throw new ServiceError('artifact_not_found', `Nothing is stored under ${asked.digest}.`)
-    return artifactAnswer(file, asked, this.#memory)
+    const hex = hexOf(asked.digest) ?? ''
+    const held = this.volatile.read(Buffer.from(hex, 'hex'))
+    if (held !== null) return artifactAnswer(new HeldBytes(held), asked)
+    const file = openArtifact(this.place.folder, hex)
+    if (file !== null) return artifactAnswer(new FileBytes(file, this.#memory), asked)
+    throw absent(asked.digest, this.volatile.hasFallenOut(Buffer.from(hex, 'hex')))
   }
 
   /** Digests whose hex digits begin so, at most so many. */

@@ -5,14 +5,26 @@ import { dirname, join } from 'node:path'
 import { diskFault, errorName } from '../../protocol/disk-faults.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 
+/** The volatile store as bodies use it: this thread's own hands in it, or those of the engine that a process asks. */
+export interface VolatileHands {
+  /** False: nothing was kept, and the bytes belong on disk. Throws `too_large`. */
+  put(digest: Uint8Array, bytes: Uint8Array): boolean | Promise<boolean>
+  /** Null when they are not held. */
+  read(digest: Uint8Array): Buffer | null | Promise<Buffer | null>
+  hasFallenOut(digest: Uint8Array): boolean | Promise<boolean>
+  /** Bytes of the largest artifact that it takes. */
+  readonly largest: number
+}
+
 /** Where artifacts lie, and how large one may be. */
 export interface ArtifactPlace {
   /** `<data dir>/artifacts` */
   readonly folder: string
   /** 0: no bound. */
   readonly max_bytes: number
-  /** The memory of the volatile store (`core/memory/volatile/region.ts`). Absent in a process: it asks the engine. */
+  /** The memory of the volatile store (`core/memory/volatile/region.ts`). Absent in a process, which asks its engine. */
   readonly volatile?: SharedArrayBuffer
+  readonly engine?: VolatileHands
 }
 
 /**
@@ -156,6 +168,15 @@ export function diskErrorOf(error: unknown): unknown {
   const fault = diskFault(errorName(error))
   return fault === null ? error : new ServiceError(fault.code, `${fault.reason}. The artifact was not stored.`)
 }
+
+/** Nothing is stored under the digest, any more or at all. */
+export const absent = (digest: string, has_fallen_out: boolean): ServiceError =>
+  has_fallen_out
+    ? new ServiceError(
+        'artifact_fell_out',
+        `${digest} was volatile, and newer volatile artifacts have taken its place. Read it sooner, raise ARTIFACT_VOLATILE_BYTES, or keep it with ctx.keep while it is there.`,
+      )
+    : new ServiceError('artifact_not_found', `Nothing is stored under ${digest}.`)
 
 export const tooLarge = (max_bytes: number): ServiceError =>
   new ServiceError('too_large', `An artifact may have at most ${max_bytes} bytes (MAX_ARTIFACT_BYTES).`)

@@ -118,21 +118,33 @@ export class NodeContext {
 
   /**
    * Stores bytes, a text or a stream of them; resolves with the reference once they are on disk. The same bytes are stored once.
-   * Rejects with `bad_artifact`, `bad_media_type`, `too_large` or `disk_full`.
+   * `volatile`: in memory only, until newer ones push them out. Rejects with `bad_artifact`, `bad_media_type`, `too_large` or `disk_full`.
    */
   async artifact(
     content: ArtifactContent,
     media_type: string,
-    { meta }: { meta?: Record<string, unknown> } = {},
+    options: { meta?: Record<string, unknown>; volatile?: boolean } = {},
   ): Promise<ArtifactReference> {
     // Loaded with the first use: most bodies store nothing, and every thread would wait for it.
     const { storeArtifact } = await import('./body-artifacts.ts')
-    const reference = await storeArtifact(this.#host.artifacts, this.#qualified, content, media_type, meta)
-    this.#host.artifact(reference)
+    const reference = await storeArtifact(this.#host.artifacts, this.#qualified, content, media_type, options)
+    // A run holds a volatile one when a value names it, or when it is kept.
+    if (options.volatile !== true) this.#host.artifact(reference)
     return reference
   }
 
-  /** All bytes behind a reference. Rejects with `artifact_not_found` or `artifact_damaged`. */
+  /**
+   * Copies a volatile artifact to the disk; resolves with the reference when it is there. One that is there already stays. Rejects with
+   * `artifact_not_found`, `artifact_fell_out` or `disk_full`.
+   */
+  async keep(reference: ArtifactReference): Promise<ArtifactReference> {
+    const { keepArtifact } = await import('./body-artifacts.ts')
+    const kept = await keepArtifact(this.#host.artifacts, this.#qualified, reference)
+    this.#host.artifact(kept)
+    return kept
+  }
+
+  /** All bytes behind a reference. Rejects with `artifact_not_found`, `artifact_fell_out` or `artifact_damaged`. */
   async read(reference: ArtifactReference): Promise<Buffer> {
     const { readArtifact } = await import('./body-artifacts.ts')
     return readArtifact(this.#host.artifacts, this.#qualified, reference)

@@ -64,11 +64,7 @@ export class VolatileStore {
    */
   put(digest: Uint8Array, bytes: Uint8Array, patience_ms: number = limits.VOLATILE_PATIENCE_MS): boolean {
     const { largest } = this.#memory
-    if (bytes.length > largest)
-      throw new ServiceError(
-        'too_large',
-        `A volatile artifact may have at most ${largest} bytes here, a share of ARTIFACT_VOLATILE_BYTES; this one has ${bytes.length}. Store it without "volatile".`,
-      )
+    if (bytes.length > largest) throw tooLargeForVolatile(largest)
     const lock = this.#header + H.lock
     if (!lockWord(this.#memory, lock, this.#owner, patience_ms)) return false
     this.#look(digest)
@@ -106,7 +102,8 @@ export class VolatileStore {
     this.#look(digest)
     if (this.#find()) return false
     let sequence = atomics.acquire(i32, this.#bucket())
-    for (let looks = 0; looks <= this.#mask; looks++) {
+    // 0 stands in buckets and rows that were never in use.
+    for (let looks = 0; sequence !== 0 && looks <= this.#mask; looks++) {
       const row = this.#row(sequence)
       if (atomics.acquire(i32, row + W.sequence) !== sequence) return false
       const matches = this.#matches(row)
@@ -243,6 +240,12 @@ export class VolatileStore {
     return (this.#memory.rows + (sequence & this.#mask) * VOLATILE_ROW.size) >> 2
   }
 }
+
+export const tooLargeForVolatile = (largest: number): ServiceError =>
+  new ServiceError(
+    'too_large',
+    `A volatile artifact may have at most ${largest} bytes here (a share of ARTIFACT_VOLATILE_BYTES). Store it without "volatile".`,
+  )
 
 /** Bytes that an artifact takes in the ring: none takes nothing, so that two never begin at one place. */
 const unitsOf = (length: number): number => Math.ceil(Math.max(length, 1) / VOLATILE_UNIT) * VOLATILE_UNIT
