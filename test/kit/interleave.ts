@@ -37,6 +37,7 @@ import { ACTOR_STATE, SEARCH } from '../../core/memory/atomics.stepped.ts'
 import { attachMemory, createMemory, type Memory } from '../../core/memory/region.ts'
 import { tinySizes } from './memory.ts'
 import type { Scenario } from './scenario.ts'
+import { QUICKLY } from './spawned.ts'
 
 const RESULT_BYTES = 64 * 1024
 const REAL_DEATHS = process.env['LONG'] === undefined ? 10 : 1
@@ -127,7 +128,7 @@ async function setUp(url: URL, actors: number[]): Promise<Stage> {
   const workers = actors.map(
     me =>
       new Worker(new URL('./interleave-thread.ts', import.meta.url), {
-        execArgv: ['--conditions=interleave', '--disable-warning=ExperimentalWarning'],
+        execArgv: ['--conditions=interleave', ...QUICKLY],
         workerData: { url: url.href, sab: memory.sab, control, results, me },
       }),
   )

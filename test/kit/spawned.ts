@@ -55,7 +55,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Programs of ours that do not begin with `svc` load their modules as it does. */
+/** Programs and threads of tests load their modules as `svc` does: a thread with flags of its own has none of its parent's. */
 export const QUICKLY = [
   '--disable-warning=ExperimentalWarning',
   '--require',

@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads'
 import type { Route } from '../../../../core/cascade/publish/route.ts'
 import { type EncodedValue, KIND } from '../../../../core/memory/encoded.ts'
 import type { Memory } from '../../../../core/memory/region.ts'
+import { QUICKLY } from '../../../kit/spawned.ts'
 import { route } from './station.ts'
 
 export const FLOWS = 6
@@ -66,7 +67,7 @@ export function checkText({ bytes, length }: EncodedValue): void {
 /** Starts a thread; its failure fails `failed`. */
 export async function startThread(data: StressData, failed: (error: unknown) => void): Promise<Worker> {
   const worker = new Worker(new URL('./stress-thread.ts', import.meta.url), {
-    execArgv: ['--disable-warning=ExperimentalWarning'],
+    execArgv: QUICKLY,
     workerData: data,
   })
   worker.on('error', failed)
