@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { List } from '../../clients/client/pages.ts'
+import type { FlowNode } from '../../protocol/nouns/flow-document.ts'
 import type { Run } from '../../protocol/nouns/run.ts'
 import { code, flow, input, output } from '../kit/live-story.ts'
 import { randomFrom, seed } from '../kit/random.ts'
@@ -14,7 +15,7 @@ const ROUNDS = 3
 const CALLERS = 4
 
 /** Each execution leaves a line in a file that no kill takes back. */
-const noted = (file: string) =>
+const noted = (file: string, more: Partial<FlowNode>) =>
   flow(
     [
       code(
@@ -27,13 +28,27 @@ const noted = (file: string) =>
         }`,
         [input('key', 'str')],
         [output('kept', 'str')],
-        { cache: false },
+        { cache: false, ...more },
       ),
     ],
     { message: 'key', dtype: 'str' },
   )
 
+const ONE_CORE = { FLOW_CPUS: '1', FLOW_MAX_RUNS: '2' }
+const waits: Partial<FlowNode> = { resources: { cpus: 1 } }
+
 test(`runs that were acknowledged survive kill -9, none stays running, and none is executed twice (SEED=${seed})`, async t => {
+  await survive(t, {}, {})
+})
+
+test(`so do runs that wait for resources, set aside or queued again (SEED=${seed})`, async t => {
+  const waited = await survive(t, waits, ONE_CORE)
+  assert.ok(waited > 2, `at most ${waited} runs waited at a kill: none was set aside`)
+})
+
+/** Returns how many calls waited for resources at once, at most, when the engine was killed. */
+async function survive(t: TestContext, node: Partial<FlowNode>, environment: Record<string, string>): Promise<number> {
+  let waited = 0
   const folder = directoryFor(t)
   const executed = join(folder, 'executed')
   appendFileSync(executed, '')
@@ -43,8 +58,8 @@ test(`runs that were acknowledged survive kill -9, none stays running, and none 
   const acknowledged = new Map<string, string>()
   let life = new Endings()
   t.after(() => life.end())
-  let engine = await RealEngine.start(life, { data_dir })
-  await engine.save('noted', noted(executed))
+  let engine = await RealEngine.start(life, { data_dir, environment })
+  await engine.save('noted', noted(executed, node))
   for (let round = 0; round < ROUNDS; round++) {
     let killed = false
     const callers = Array.from({ length: CALLERS }, async (_, caller) => {
@@ -59,6 +74,7 @@ test(`runs that were acknowledged survive kill -9, none stays running, and none 
       }
     })
     await sleep(150 + random() * 400)
+    waited = Math.max(waited, (await engine.ask('GET', '/workers/resources')).json.waiting_count)
     const { pid } = engine
     process.kill(pid, 'SIGKILL')
     engine.process.child.kill('SIGKILL')
@@ -68,11 +84,12 @@ test(`runs that were acknowledged survive kill -9, none stays running, and none 
     await Promise.all(callers)
     await life.end()
     life = new Endings()
-    engine = await RealEngine.start(life, { data_dir })
+    engine = await RealEngine.start(life, { data_dir, environment })
     await check(engine, acknowledged, executed)
   }
   assert.ok(acknowledged.size > ROUNDS, 'the load got through')
-})
+  return waited
+}
 
 async function check(engine: RealEngine, acknowledged: ReadonlyMap<string, string>, executed: string): Promise<void> {
   await eventually('every run has ended', async () => {
