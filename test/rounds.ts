@@ -22,6 +22,11 @@ const ROUNDS: readonly { what: string; words: readonly string[]; environment?: R
     environment: { ROUNDS: '1500' },
   },
   {
+    what: 'schedules of two threads with three preemptions',
+    words: ['--test', 'test/core/cascade/interleave.test.ts'],
+    environment: { DEEP: '1' },
+  },
+  {
     what: 'crashes at any mark',
     words: ['--test', 'test/server/flows/restart/resume.fuzz.ts'],
     environment: { ROUNDS: '25' },

@@ -7,44 +7,49 @@ const scenario = (name: string): URL => new URL(`./${name}.scenario.ts`, import.
 /** The short form of the tests has one preemption less for these. */
 const long = process.env['LONG'] === undefined ? { preemptions: 2 } : { preemptions: 3, most: 1_000_000 }
 
-describe('in every schedule of two threads with up to three preemptions', () => {
+/** Three preemptions in the long form and in `npm run rounds` (DEEP), ten times the schedules; two in the short form. */
+const isDeep = process.env['LONG'] !== undefined || process.env['DEEP'] !== undefined
+const small = { preemptions: isDeep ? 3 : 2 }
+const MANY = isDeep ? 5000 : 500
+
+describe(`in every schedule of two threads with up to ${small.preemptions} preemptions`, () => {
   test('a mark is taken or visible', async () => {
-    assert.ok((await explore(scenario('ready'))).schedules > 1000)
+    assert.ok((await explore(scenario('ready'), small)).schedules > MANY)
   })
 
   test('a lane that goes to sleep while an item is appended is woken', async () => {
-    assert.ok((await explore(scenario('wake'))).schedules > 1000)
+    assert.ok((await explore(scenario('wake'), small)).schedules > MANY)
   })
 
   test('a lane that keeps its flow is woken for it', async () => {
-    assert.ok((await explore(scenario('parked'))).schedules > 1000)
+    assert.ok((await explore(scenario('parked'), small)).schedules > MANY)
   })
 
   test('an item that is appended while its owner leaves is marked for any lane', async () => {
-    assert.ok((await explore(scenario('told-while-leaving'))).schedules > 1000)
+    assert.ok((await explore(scenario('told-while-leaving'), small)).schedules > MANY)
   })
 
   test('an item that is appended while the flow is let go is marked, for its owner or for any lane', async () => {
-    const { outcomes } = await explore(scenario('release'))
+    const { outcomes } = await explore(scenario('release'), small)
     assert.deepEqual([...outcomes.keys()].sort(), ['"left to any lane"', '"left to its owner"', '"taken"'])
   })
 
   test('two lanes that find the same flow take each item once and leave a mark for the rest', async () => {
-    const { outcomes } = await explore(scenario('forward'))
+    const { outcomes } = await explore(scenario('forward'), small)
     assert.deepEqual([...outcomes.keys()].sort(), ['1', '2'])
   })
 
   test('a queue that goes on in another segment while it is taken from loses no item, and keeps their order', async () => {
-    const { outcomes } = await explore(scenario('queue'))
+    const { outcomes } = await explore(scenario('queue'), small)
     assert.deepEqual([...outcomes.keys()].sort(), ['0', '1', '2'])
   })
 
   test('a segment is given to one of two threads, and a free one is never hidden', async () => {
-    assert.ok((await explore(scenario('segments'))).schedules > 1000)
+    assert.ok((await explore(scenario('segments'), small)).schedules > MANY)
   })
 
   test('two publishers that need the same two words never wait for each other, and both flows get them in one order', async () => {
-    assert.equal((await explore(scenario('two-words'))).outcomes.size, 2)
+    assert.equal((await explore(scenario('two-words'), small)).outcomes.size, 2)
   })
 })
 
