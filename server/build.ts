@@ -121,12 +121,15 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     engine,
     begin: () => {
       watch.start()
+      // A turn of their own each: starting threads and forking a process take some 20 ms together.
+      setImmediate(() => {
+        limitReceiveBuffers(port)
+          .then(bytes => {
+            if (bytes === null) log.warn('receive_buffers_not_limited')
+          })
+          .catch(onDefect)
+      })
       engine.start().catch(onFatal)
-      limitReceiveBuffers(port)
-        .then(bytes => {
-          if (bytes === null) log.warn('receive_buffers_not_limited')
-        })
-        .catch(onDefect)
     },
     mintToken: async () => {
       const minted = await adminToken(accounts, tokens)

@@ -54,7 +54,10 @@ export class FrontWatch {
     this.#look_ms = look_ms
   }
 
+  /** What was before is not looked at: the modules of the engine had been loaded then. */
   start(): void {
+    this.#looked_ms = performance.now()
+    this.#looked_cpu_ms = cpuMs()
     this.#timer ??= setInterval(() => this.#look(), this.#look_ms).unref()
   }
 
