@@ -18,10 +18,14 @@ interface Head extends Omit<Plan, 'nodes' | 'messages' | 'by_message'> {
 
 const LENGTH_BYTES = 4
 const MESSAGES_IN_PART = 128
+const COPIES_IN_STEP = 128
 const NOTHING: number[] = []
 
-/** The parts of a plan that do not change any more; in steps of a node or of some messages each. */
-export function* encodePlanSteps({ nodes, messages }: Plan): Steps<Buffer[]> {
+/**
+ * The parts of a plan that do not change any more, one behind the other, each with its length before it; in steps of a node or of some
+ * messages each.
+ */
+export function* encodePlanSteps({ nodes, messages }: Plan): Steps<Buffer> {
   const parts: Buffer[] = []
   for (const node of nodes) {
     parts.push(serialize(node))
@@ -32,23 +36,26 @@ export function* encodePlanSteps({ nodes, messages }: Plan): Steps<Buffer[]> {
     parts.push(serialize(some.map(message => ({ ...message, downstream: NOTHING }))))
     yield
   }
-  return parts
+  const joined = Buffer.allocUnsafeSlow(parts.reduce((sum, part) => sum + LENGTH_BYTES + part.length, 0))
+  let at = 0
+  for (const [number, part] of parts.entries()) {
+    at = joined.writeUInt32LE(part.length, at)
+    at += part.copy(joined, at)
+    if (number % COPIES_IN_STEP === 0) yield
+  }
+  return joined
 }
 
 /** `parts` are those of this plan. */
-export function planBytes(plan: Plan, parts: readonly Buffer[]): PlanBytes {
+export function planBytes(plan: Plan, parts: Buffer): PlanBytes {
   const { nodes, messages, by_message: _, ...rest } = plan
   const downstream = messages.find(message => message.own)?.downstream ?? NOTHING
-  const all = [serialize({ ...rest, nodes: nodes.length, downstream } satisfies Head), ...parts]
-  const length = all.reduce((sum, part) => sum + LENGTH_BYTES + part.length, 0)
-  const shared = new SharedArrayBuffer(length)
+  const head = serialize({ ...rest, nodes: nodes.length, downstream } satisfies Head)
+  const shared = new SharedArrayBuffer(LENGTH_BYTES + head.length + parts.length)
   const bytes = Buffer.from(shared)
-  let at = 0
-  for (const part of all) {
-    at = bytes.writeUInt32LE(part.length, at)
-    part.copy(bytes, at)
-    at += part.length
-  }
+  const at = bytes.writeUInt32LE(head.length)
+  head.copy(bytes, at)
+  parts.copy(bytes, at + head.length)
   return shared
 }
 

@@ -111,11 +111,14 @@ export class Deploy {
 
   async #run(flow: LiveFlow, fire: boolean): Promise<void> {
     const plan = await this.compile(flow)
-    this.#replace(flow, plan, await inSlices(encodePlanSteps(plan)), fire)
+    const parts = await inSlices(encodePlanSteps(plan))
+    // What follows cannot be divided, so it begins in a turn of its own.
+    await nextTurn()
+    this.#replace(flow, plan, parts, fire)
     await nextTurn()
   }
 
-  #replace(flow: LiveFlow, plan: Plan, parts: readonly Buffer[], fire: boolean): void {
+  #replace(flow: LiveFlow, plan: Plan, parts: Buffer, fire: boolean): void {
     const { front, map, catalog } = this.#parts
     flow.plan = plan
     catalog.add(flow)
