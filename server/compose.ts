@@ -335,6 +335,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     tell: event => fanout.event(event),
     isWatched: () => !fanout.isAlone,
     logged: run => run_logs.written(run),
+    keepArtifact: digest => artifacts.keep(digest),
     onDefect,
   })
   coordinator.load(loaded.runs)
@@ -345,7 +346,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     codeDigest: () => code.read(),
     dtypeOf: (flow, message) => flows.dtypeOf(flow, message),
     fits,
-    hasArtifact: digest => artifacts.has(digest),
+    keepArtifact: digest => artifacts.keep(digest),
     leaveCache: runs => cache.leave(runs),
     now_us: front.clock.now_us,
     announce,

@@ -3,12 +3,14 @@ import { join } from 'node:path'
 import { createVolatile } from '../../core/memory/volatile/region.ts'
 import type { VolatileStore } from '../../core/memory/volatile/store.ts'
 import { digestOf, hexOf } from '../../protocol/artifact-names.ts'
+import { limits } from '../../protocol/limits.ts'
 import type { StoredArtifact, VerifyLine } from '../../protocol/nouns/artifact.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
 import { formatTime } from '../../protocol/time.ts'
 import {
   type ArtifactPlace,
   absent,
+  type Kept,
   openArtifact,
   tooLarge,
   type WrittenArtifact,
@@ -29,6 +31,11 @@ export interface StoredBytes {
   readonly is_new: boolean
 }
 
+async function* inPieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  const { UPLOAD_PIECE_BYTES: length } = limits
+  for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length)
+}
+
 /**
  * The artifacts of an engine, from the front. Writes and walks are done on the artifact thread; a read opens its file here and
  * reads it in the thread pool, so the front waits for no disk but for a name that is looked up.
@@ -39,6 +46,8 @@ export class ArtifactStore {
   /** Artifacts in memory, under this thread's hands. */
   readonly volatile: VolatileStore
   readonly #memory = new ChunkMemory()
+  /** On their way from memory to the disk, by digest. */
+  readonly #copying = new Map<string, Promise<Kept>>()
 
   constructor(data_dir: string, max_bytes: number, volatile_bytes: number) {
     const { sab: volatile } = createVolatile(volatile_bytes)
@@ -71,6 +80,30 @@ export class ArtifactStore {
       await this.thread.call({ type: 'drop', upload }).catch(() => {})
       throw error
     }
+  }
+
+  /**
+   * A volatile artifact is on disk when it resolves; rejects with what the disk refuses. Its bytes are copied before this returns, so they do
+   * not fall out meanwhile.
+   */
+  keep(digest: string): Kept | Promise<Kept> {
+    const key = Buffer.from(hexOf(digest) ?? '', 'hex')
+    if (key.length === 0) return 'absent'
+    const copying = this.#copying.get(digest)
+    if (copying !== undefined) return copying
+    const is_held = this.volatile.has(key)
+    if (this.has(digest)) return 'stored'
+    if (!is_held) return this.volatile.hasFallenOut(key) ? 'fell_out' : 'absent'
+    const bytes = this.volatile.read(key)
+    if (bytes === null) return 'fell_out'
+    const copied = this.#copy(bytes).finally(() => this.#copying.delete(digest))
+    this.#copying.set(digest, copied)
+    return copied
+  }
+
+  async #copy(bytes: Uint8Array): Promise<Kept> {
+    await this.put(inPieces(bytes), bytes.length)
+    return 'stored'
   }
 
   /** Throws `artifact_not_found` or `artifact_fell_out`. */

@@ -24,6 +24,7 @@ import { keyText } from '../../protocol/values/canonical-json.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
 import { isLive } from '../../protocol/words/run-status.ts'
 import type { RunPlaces } from '../../protocol/worker/resources.ts'
+import type { Kept } from '../../threads/calls/artifact-files.ts'
 import type {
   AnsweredRun,
   ExportMetricsRequest,
@@ -122,7 +123,8 @@ export interface BatchRunsParts {
   codeDigest(): Promise<{ digest: string; commit: string } | null>
   dtypeOf(flow: string, message: string): Dtype | null
   fits(value: unknown, dtype: Dtype): { text: string } | null
-  hasArtifact(digest: string): boolean
+  /** A volatile artifact is copied to the disk. */
+  keepArtifact(digest: string): Kept | Promise<Kept>
   /** See `StageCache.leave`. */
   leaveCache(runs: readonly string[]): () => void
   now_us(): number
@@ -467,7 +469,7 @@ export class BatchRuns implements Runs {
     const { resolved, errors } = checkInputs(inputs, replaced, seed, fits)
     refuse(flow.name, errors)
     await slice.rest()
-    refuse(flow.name, this.#notStored(resolved))
+    refuse(flow.name, await this.#notStored(resolved))
     await slice.rest()
     const inputs_digest = sha256(keyText({ inputs: resolved, seed }))
     await slice.rest()
@@ -475,12 +477,17 @@ export class BatchRuns implements Runs {
   }
 
   /** A run holds the bytes that its inputs name, so they have to be there: given as a digest, in a value, or by another run. */
-  #notStored(resolved: Readonly<Record<string, unknown>>): ErrorPlace[] {
+  async #notStored(resolved: Readonly<Record<string, unknown>>): Promise<ErrorPlace[]> {
     const errors: ErrorPlace[] = []
     for (const [name, value] of Object.entries(resolved)) {
-      const absent = artifactsNamed(value).find(digest => !this.#parts.hasArtifact(digest))
-      if (absent === undefined) continue
-      errors.push({ loc: placeOf(name), msg: `names ${absent}, which is not stored; store it with PUT /artifacts` })
+      for (const digest of artifactsNamed(value)) {
+        const kept = this.#parts.keepArtifact(digest)
+        const became = typeof kept === 'string' ? kept : await kept
+        if (became === 'stored') continue
+        const why = became === 'absent' ? 'is not stored' : 'was volatile and has fallen out'
+        errors.push({ loc: placeOf(name), msg: `names ${digest}, which ${why}; store it with PUT /artifacts` })
+        break
+      }
     }
     return errors.slice(0, limits.ERROR_PLACES)
   }

@@ -12,6 +12,7 @@ import { formatTime } from '../../protocol/time.ts'
 import { createCodec, newEncoded } from '../../protocol/values/codec.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import type { RunPlaces as RunPlacesShown } from '../../protocol/worker/resources.ts'
+import type { Kept } from '../../threads/calls/artifact-files.ts'
 import type { Note } from '../../threads/lane/messages.ts'
 import type { CallDesk } from '../calls/call-desk.ts'
 import type { LogProgress } from '../store/front/run-logs.ts'
@@ -55,6 +56,8 @@ export interface CoordinatorParts {
   isWatched(): boolean
   /** Lines of the run were written, or it has ended. */
   logged(run: string): void
+  /** A volatile artifact is copied to the disk. */
+  keepArtifact(digest: string): Kept | Promise<Kept>
   onDefect(error: unknown): void
 }
 
@@ -314,6 +317,7 @@ export class Coordinator {
       scratch: at => (this.#scratch[at] ??= newEncoded()),
       sha256,
       now_us: this.#parts.now_us,
+      keepArtifact: this.#parts.keepArtifact,
       note: note => this.#parts.note(note.type === 'log' ? { ...note, run: run.id } : note),
       onDefect: error => this.#parts.onDefect(error),
       moved: record => this.#moved(run, record),

@@ -11,7 +11,8 @@ import { limits } from '../../protocol/limits.ts'
 import type { ResourceAmounts, RunError } from '../../protocol/nouns/run.ts'
 import type { Codec } from '../../protocol/values/codec.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
-import { failure } from '../../threads/calls/node-call.ts'
+import { absent, type Kept } from '../../threads/calls/artifact-files.ts'
+import { failure, failureOf } from '../../threads/calls/node-call.ts'
 import { CallFailure } from '../../threads/lane/calls.ts'
 import type { LogLevel, Note } from '../../threads/lane/messages.ts'
 import type { CallDesk } from '../calls/call-desk.ts'
@@ -50,6 +51,8 @@ export interface RunExecutionParts {
   readonly sha256: Sha256
   now_us(): number
   note(note: Note): void
+  /** A volatile artifact is copied to the disk. */
+  keepArtifact(digest: string): Kept | Promise<Kept>
   onDefect(error: unknown): void
   /** A node has another status; for those who watch. */
   moved(record: NodeRecord): void
@@ -114,7 +117,14 @@ export class RunExecution {
     const { id, run_plan, expected_s, codec, sha256, cache, code_digest } = parts
     const { plan, outputs } = run_plan
     const records = plan.nodes.map((node, at) => new NodeRecord(node, outputs[at]!, expected_s[at]!, sha256))
-    const values = new RunValues({ run_plan, records, codec, scratch: parts.scratch, sha256 })
+    const values = new RunValues({
+      run_plan,
+      records,
+      codec,
+      scratch: parts.scratch,
+      sha256,
+      named: (record, digest) => this.#keep(record, digest),
+    })
     this.records = records
     this.#log = new RunLog({ flow: plan.flow, attempt: parts.attempt, note: parts.note })
     this.#values = values
@@ -514,16 +524,40 @@ export class RunExecution {
       node: record.node.id,
       stack: reason.stack,
     }
-    record.error ??= { ...error, inputs: this.#kept(inputs) }
+    record.error ??= { ...error, inputs: this.#shown(inputs) }
     this.error ??= error
     record.changed = true
   }
 
   /** Null when they are too large, or no plain values. */
-  #kept(inputs: unknown): unknown {
+  #shown(inputs: unknown): unknown {
     const { codec } = this.#parts
     if (inputs === null || codec.checkPlain(inputs) !== null) return null
     return codec.encodePlain(inputs).length > limits.FAILED_INPUT_BYTES ? null : inputs
+  }
+
+  /** What a recorded value names lies on the disk before the node has ended: a volatile artifact is copied. */
+  #keep(record: NodeRecord, digest: string): void {
+    const kept = this.#parts.keepArtifact(digest)
+    if (typeof kept === 'string') return this.#kept(record, digest, kept)
+    record.open++
+    this.#open++
+    kept
+      .then(
+        became => this.#kept(record, digest, became),
+        error => this.#failed(record, failureOf(error), null),
+      )
+      .then(() => {
+        if (this.#mode !== 'running') return this.#endHere(record)
+        this.#close(record)
+        this.#wake()
+      })
+      .catch(this.#parts.onDefect)
+  }
+
+  #kept(record: NodeRecord, digest: string, became: Kept): void {
+    if (became === 'fell_out') this.#failed(record, failureOf(absent(digest, true)), null)
+    else this.#values.artifact(digest)
   }
 
   // ---- the thread's part

@@ -13,6 +13,8 @@ export interface RunValuesParts {
   readonly codec: Codec
   scratch(at: number): EncodedValue
   readonly sha256: Sha256
+  /** A value of the node names the artifact. */
+  named(record: NodeRecord, digest: string): void
 }
 
 /** The values of a run: what it was given and what its nodes made, by message; nothing of it is in the live table. */
@@ -82,7 +84,7 @@ export class RunValues {
     const { count } = output
     if (count > record.emissions) record.emissions = count
     if (count > 1 && !restored) this.many = true
-    for (const digest of artifactsIn(value)) this.artifact(digest)
+    for (const digest of artifactsIn(value)) this.#parts.named(record, digest)
     return count
   }
 

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { limits } from '../../protocol/limits.ts'
 import type { ArtifactReference } from '../../protocol/values/dtype.ts'
+import { BatchStory } from '../kit/batch-story.ts'
 import { eventually, sharedEngine } from '../kit/live-engine.ts'
 import { code, flow, input, output, Story } from '../kit/live-story.ts'
 import { digestOfBytes, StoredFiles } from '../kit/stored-artifacts.ts'
@@ -193,4 +194,64 @@ test('a thread that dies in the middle leaves the store to the others', async ()
     ),
     'after',
   )
+})
+
+test('a batch run copies the volatile artifacts that its values name to the disk, and records them', async () => {
+  const batch = new BatchStory(live.engine)
+  await batch.save('recorded', passing({}, {}))
+  const run = await batch.runs('recorded', { inputs: { text: 'by a run' } })
+  assert.equal(run.status, 'succeeded')
+  const digest = digestOfBytes('by a run')
+  assert.equal((run.result!['page'] as ArtifactReference | undefined)?.digest ?? digest, digest)
+  assert.ok(files().has(digest))
+  await flood('flood_runs')
+  assert.equal(await (await http(`/artifacts/${digest}`)).text(), 'by a run')
+  files().age(digest, 2 * limits.ARTIFACT_SPARED_S)
+  await live.engine.artifacts.sweep()
+  assert.ok(files().has(digest), 'the sweep removed what a run records')
+  // A hit of the stage cache needs the bytes, too.
+  const again = await batch.runs('recorded', { inputs: { text: 'by a run' } })
+  assert.equal((await batch.statuses(again.id))['store'], 'cached')
+})
+
+test('a volatile artifact may be the input of a run, as long as it is there', async () => {
+  const batch = new BatchStory(live.engine)
+  await batch.save(
+    'reads',
+    flow([code('read', READ, [input('page', 'artifact')], [output('back', 'str')])], {
+      message: 'page',
+      dtype: 'artifact',
+    }),
+  )
+  await outcome(
+    'makes_input',
+    "export default async (_, ctx) => ({ y: await ctx.artifact('an input', 'a/b', { volatile: true }) })",
+  )
+  const digest = digestOfBytes('an input')
+  const run = await batch.runs('reads', { inputs: { page: digest } })
+  assert.deepEqual([run.status, run.result!['back']], ['succeeded', 'an input'])
+  assert.ok(files().has(digest))
+  await outcome(
+    'makes_late',
+    "export default async (_, ctx) => ({ y: await ctx.artifact('too late', 'a/b', { volatile: true }) })",
+  )
+  await flood('flood_inputs')
+  await assert.rejects(
+    batch.create('reads', { inputs: { page: digestOfBytes('too late') } }),
+    (error: { code: string; errors: { msg: string }[] }) =>
+      error.code === 'bad_input' && /fallen out/.test(error.errors[0]!.msg),
+  )
+})
+
+test('a run fails when what a node names has fallen out', async () => {
+  const batch = new BatchStory(live.engine)
+  const source = `export default async (_, ctx) => {
+    const page = await ctx.artifact('lost in a run', 'text/plain', { volatile: true })
+    for (let at = 0; at < 12; at++) await ctx.artifact(Buffer.alloc(200_000, 50 + at), 'a/b', { volatile: true })
+    return { page }
+  }`
+  await batch.save('loses', flow([code('store', source, [input('text', 'str')], [output('page', 'artifact')])], text))
+  const run = await batch.runs('loses', { inputs: { text: 'a' } })
+  assert.deepEqual([run.status, run.error?.code], ['failed', 'artifact_fell_out'])
+  assert.ok(run.error?.message.includes(digestOfBytes('lost in a run')))
 })

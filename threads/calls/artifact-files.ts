@@ -169,6 +169,9 @@ export function diskErrorOf(error: unknown): unknown {
   return fault === null ? error : new ServiceError(fault.code, `${fault.reason}. The artifact was not stored.`)
 }
 
+/** What became of an artifact that is to be kept. */
+export type Kept = 'stored' | 'absent' | 'fell_out'
+
 /** Nothing is stored under the digest, any more or at all. */
 export const absent = (digest: string, has_fallen_out: boolean): ServiceError =>
   has_fallen_out

@@ -77,6 +77,7 @@ class World {
       tell: () => {},
       isWatched: () => false,
       logged: () => {},
+      keepArtifact: () => 'stored',
       onDefect: error => this.defects.push(error),
     })
   }
