@@ -4,6 +4,7 @@ import { ServiceError } from '../../../protocol/errors.ts'
 import type { FlowNode, NormalDocument } from '../../../protocol/nouns/flow-document.ts'
 import type { CallListener } from '../../../server/calls/call-sink.ts'
 import { Coordinator } from '../../../server/runs/coordinator.ts'
+import { queuedRun } from '../../../server/runs/run-view.ts'
 import { StageCache } from '../../../server/runs/stage-cache.ts'
 import type { ClaimRun, FinishRun, RunStore, SetUnbegun, StoredRun } from '../../../server/store/front/runs.ts'
 import type { RunCallRequest } from '../../../threads/lane/messages.ts'
@@ -114,19 +115,7 @@ class World {
     // Few different inputs: runs meet at the same keys of the stage cache.
     const given = this.below(3)
     const run = newRun(flow, { inputs: { given }, resolved: { given } })
-    const stored: StoredRun = {
-      ...run,
-      status: 'queued',
-      code_commit: null,
-      code_digest: null,
-      result: null,
-      terminal: [],
-      error: null,
-      created_at: this.stored.size,
-      started_at: null,
-      finished_at: null,
-      cancel_requested_at: null,
-    }
+    const stored = queuedRun(run, this.stored.size)
     this.stored.set(run.id, { status: 'queued', unbegun: false })
     this.coordinator.queued(stored)
     return run.id

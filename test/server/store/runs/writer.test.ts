@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { limits } from '../../../../protocol/limits.ts'
 import { isLive, RUN_STATUSES, type RunStatus } from '../../../../protocol/words/run-status.ts'
+import { queuedRun } from '../../../../server/runs/run-view.ts'
 import { randomFrom, seed } from '../../../kit/random.ts'
 import { saving, startStore, temporaryDirectory } from '../../../kit/stored.ts'
 import { claimOf, created, everyRun, finishOf, newRun, nodeRow, progressOf, ranRun } from '../../../kit/stored-runs.ts'
@@ -27,19 +28,7 @@ test('a run goes from queued over running to its end, and a move that comes twic
     resolved: { x: [1, { deep: null }] },
   })
   const { run: queued } = await created(store.runs, run)
-  assert.deepEqual(queued, {
-    ...run,
-    status: 'queued',
-    code_commit: null,
-    code_digest: null,
-    result: null,
-    terminal: [],
-    error: null,
-    created_at: queued.created_at,
-    started_at: null,
-    finished_at: null,
-    cancel_requested_at: null,
-  })
+  assert.deepEqual(queued, queuedRun(run, queued.created_at))
   const claimed = await store.runs.claim(claimOf(run.id, { code_digest: 'code', code_commit: 'abc-dirty' }))
   assert.deepEqual(claimed!.run, {
     ...queued,
