@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import { callEnvironment, threadShare } from '../core/flow/environment.ts'
 import { ServiceError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
@@ -301,6 +302,8 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
   const connectors = new ConnectorsThread({
     front,
     log,
+    artifacts: artifacts.place,
+    folder: dirname(data_dir),
     announce,
     ended: message => connector_places.ended(message),
     lost: () => connector_places.lost(),

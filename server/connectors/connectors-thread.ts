@@ -2,6 +2,8 @@ import { Worker } from 'node:worker_threads'
 import { SLOT } from '../../core/memory/threads.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import type { EventType } from '../../protocol/nouns/event.ts'
+import type { ArtifactPlace } from '../../threads/calls/artifact-files.ts'
+import { freeVolatile } from '../../threads/calls/volatile-hands.ts'
 import type {
   ConnectorsOfFlow,
   ConnectorsTask,
@@ -16,6 +18,9 @@ import type { WatchedThread } from '../watch/thread-watch.ts'
 export interface ConnectorsThreadParts {
   readonly front: FrontMemory
   readonly log: Log
+  readonly artifacts: ArtifactPlace
+  /** Where relative paths in settings begin. */
+  readonly folder: string
   announce(type: EventType, flow: string | null, more: Record<string, unknown>): void
   /** What a call of a node came to. */
   ended(message: Extract<FromConnectors, { call: number }>): void
@@ -101,10 +106,11 @@ export class ConnectorsThread implements WatchedThread {
 
   #start(): void {
     if (this.#stopping) return
-    const { front, log } = this.#parts
+    const { front, log, artifacts, folder } = this.#parts
     const module = new URL('../../threads/connectors/connectors.ts', import.meta.url)
-    const task: ConnectorsTask = { sab: front.memory.sab }
+    const task: ConnectorsTask = { sab: front.memory.sab, artifacts, folder }
     const worker = new Worker(module, { name: 'connectors', workerData: task })
+    const { threadId } = worker
     this.#worker = worker
     const left = Promise.withResolvers<void>()
     this.#left = left.promise
@@ -133,6 +139,7 @@ export class ConnectorsThread implements WatchedThread {
     worker.on('exit', () => {
       left.resolve()
       this.#answered?.()
+      freeVolatile(artifacts, threadId)
       if (!this.#stopping) this.#died()
     })
     for (const flow of this.#flows.values()) worker.postMessage(flow)

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../protocol/errors.ts'
-import type { Dtype } from '../../protocol/values/dtype.ts'
+import type { ArtifactReference, Dtype } from '../../protocol/values/dtype.ts'
 
 /** A node that the connectors thread serves: as the document has it, secrets looked up. */
 export interface ServedNode<Settings> {
@@ -31,6 +31,11 @@ export interface ConnectorHost {
    * Synchronous: a value that is `published` is in shared memory, and outlives this thread.
    */
   publish(outputs: Readonly<Record<string, unknown>>): Published
+  /**
+   * Keeps bytes as a volatile artifact; the reference is what a port of dtype artifact, image, audio or video publishes. Null: the store is
+   * busy, and nothing was kept; give the bytes up as `dropped`. Throws `too_large`.
+   */
+  volatile(bytes: Uint8Array, media_type: string, meta?: Readonly<Record<string, unknown>>): ArtifactReference | null
   /** Resolves when the flow may take something again, at the latest after `limits.CONNECTOR_ROOM_MS`; also when the node is closed. */
   whenRoom(): Promise<void>
   /** Counted, and shown as an issue of the flow. */
@@ -49,6 +54,8 @@ export interface ConnectorHost {
    * holds everything that makes a difference, credentials too; it is never shown.
    */
   share<Thing extends Shareable>(key: string, open: () => Thing): Lease<Thing>
+  /** Where relative paths in settings begin: the folder that holds the data directory. */
+  readonly folder: string
   /** Milliseconds of a clock that never jumps. */
   steadyMs(): number
   /** Microseconds since 1970. */

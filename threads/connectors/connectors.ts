@@ -28,8 +28,8 @@ class Connectors {
   readonly #calls = new Map<number, Call>()
   #look: NodeJS.Timeout | null = null
 
-  constructor({ sab }: ConnectorsTask) {
-    this.#memory = new ConnectorsMemory(sab)
+  constructor(task: ConnectorsTask) {
+    this.#memory = new ConnectorsMemory(task)
   }
 
   run(): void {

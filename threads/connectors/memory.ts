@@ -9,10 +9,13 @@ import { JournalWriter } from '../../core/memory/journal/journal.ts'
 import { MessageTable } from '../../core/memory/messages.ts'
 import { attachMemory } from '../../core/memory/region.ts'
 import { SLOT, THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
+import type { VolatileStore } from '../../core/memory/volatile/store.ts'
 import { createCodec } from '../../protocol/values/codec.ts'
+import { volatileStore } from '../calls/volatile-hands.ts'
 import { journalWakes } from '../journal-wakes.ts'
 import { LaneNotes } from '../lane/notes.ts'
 import { threadClock } from '../thread-clock.ts'
+import type { ConnectorsTask } from './messages.ts'
 import { Room } from './room.ts'
 
 /** The connectors thread's share of the engine's memory. Entering the thread table is its first step, leaving it the last. */
@@ -24,11 +27,14 @@ export class ConnectorsMemory {
   readonly publisher: Publisher
   readonly notes: LaneNotes
   readonly room: Room
+  readonly volatile: VolatileStore
+  /** Where relative paths in settings begin. */
+  readonly folder: string
   readonly #arena: Arena
   readonly #journal: JournalWriter
   readonly #threads: ThreadTable
 
-  constructor(sab: SharedArrayBuffer) {
+  constructor({ sab, artifacts, folder }: ConnectorsTask) {
     const memory = attachMemory(sab)
     this.clock = new Clock(memory, threadClock)
     this.#threads = new ThreadTable(memory)
@@ -36,6 +42,9 @@ export class ConnectorsMemory {
     const arena = new Arena(memory, owner)
     const flows = new FlowTable(memory)
     const journal = new JournalWriter(memory, SLOT.connectors, journalWakes(memory))
+    if (artifacts.volatile === undefined) throw new RangeError('this thread is in the engine')
+    this.volatile = volatileStore(artifacts.volatile)
+    this.folder = folder
     this.owner = owner
     this.#arena = arena
     this.#journal = journal

@@ -1,9 +1,13 @@
 import type { Route } from '../../core/cascade/publish/route.ts'
+import type { ArtifactPlace } from '../calls/artifact-files.ts'
 import type { ServedPort } from './connector.ts'
 
 /** What the front hands the connectors thread when it starts. */
 export interface ConnectorsTask {
   readonly sab: SharedArrayBuffer
+  readonly artifacts: ArtifactPlace
+  /** Where relative paths in settings begin. */
+  readonly folder: string
 }
 
 /** An output port, and where its message goes; null: to whoever calls the node. */

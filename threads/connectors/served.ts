@@ -2,12 +2,14 @@ import type { Route } from '../../core/cascade/publish/route.ts'
 import { flowsOf } from '../../core/cascade/publish/together.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { newEncoded } from '../../protocol/values/codec.ts'
+import type { ArtifactReference } from '../../protocol/values/dtype.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import type { ConnectorHost, Lease, OpenConnector, Published, Shareable } from './connector.ts'
 import type { ConnectorsMemory } from './memory.ts'
 import type { ConnectorPlan } from './messages.ts'
 import { runnerOf } from './runners.ts'
 import type { Sharing } from './sharing.ts'
+import { keepVolatile } from './volatile.ts'
 
 export interface ServedParts {
   readonly memory: ConnectorsMemory
@@ -123,6 +125,10 @@ export class ServedNode implements ConnectorHost {
     return publisher.publishTogether(routes, this.#last.flows, this.#values, clock.now_us(), this.#versions)
   }
 
+  volatile(bytes: Uint8Array, media_type: string, meta?: Readonly<Record<string, unknown>>): ArtifactReference | null {
+    return keepVolatile(this.#parts.memory.volatile, bytes, media_type, meta)
+  }
+
   whenRoom(): Promise<void> {
     const downstream = new Set(this.plan.outputs.flatMap(({ route }) => route?.downstream ?? []))
     return this.#closed ? Promise.resolve() : this.#parts.memory.room.wait([...downstream])
@@ -185,6 +191,10 @@ export class ServedNode implements ConnectorHost {
     }
     this.#leases.add(own)
     return own
+  }
+
+  get folder(): string {
+    return this.#parts.memory.folder
   }
 
   steadyMs(): number {
