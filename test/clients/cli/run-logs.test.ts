@@ -35,7 +35,7 @@ test('svc runs logs prints the log of a run, and --follow goes on to its end; tw
   assert.equal((await created.ended).code, 0, created.stderr)
   const id = created.stdout.trim()
   const followers = [
-    svc('runs', 'logs', id.slice(-8), '--follow'),
+    svc('runs', 'logs', id.slice(24, 32), '--follow'),
     svc('runs', 'logs', id, '--follow', '--json', '--after', '1'),
   ]
   for (const follower of followers)
