@@ -89,6 +89,11 @@ const table = {
 
   // messages and values
   message_not_found: { status: 404, title: 'No such message', next: 'GET /messages lists the messages.' },
+  no_media: {
+    status: 422,
+    title: 'The message has no media frames',
+    next: 'Ask for messages of dtype image, audio, video or artifact; GET /messages lists them.',
+  },
   wrong_dtype: { status: 422, title: 'Wrong dtype', next: 'Send a value of the dtype that the message declares.' },
   not_finite: {
     status: 422,

@@ -306,6 +306,8 @@ export const limits = {
   SOCKET_LOGS: 16,
   SOCKET_LOG_BYTES: 64 * KIB,
   SOCKET_SWEEP_MS: 10,
+  /** Of one media frame: an artifact with more bytes goes out as its reference only. */
+  SOCKET_MEDIA_BYTES: 4 * MIB,
   SOCKET_STALLED_MS: 30_000,
   SOCKET_BATCH: 32,
   /** Values that wait for an older one of another journal ring. */
@@ -423,6 +425,10 @@ export function assertLimits(): void {
   hold(
     limits.SOCKET_UNREAD_BYTES < limits.SOCKET_BACKPRESSURE_BYTES,
     'unread answers end a socket before one is dropped',
+  )
+  hold(
+    limits.SOCKET_BACKPRESSURE_BYTES > limits.SOCKET_SLOW_BYTES + 4 * limits.SOCKET_MEDIA_BYTES,
+    'a slow socket is noticed before media frames fill it',
   )
   hold(limits.HISTORY_ANSWER_BYTES >= limits.MESSAGE_VALUE_BYTES, 'an answer has room for a value of the largest size')
   hold(limits.SOCKET_FRAME_BYTES > limits.MESSAGE_VALUE_BYTES, 'a frame carries a value of the largest size')

@@ -129,6 +129,11 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     directory: map,
     decoder: front.codec,
     scratch: { ...newEncoded(), version: 0, ts: 0 },
+    media: {
+      size: key => artifacts.volatile.size(key),
+      readInto: (key, target, at) => artifacts.volatile.readInto(key, target, at),
+      load: (digest, most) => artifacts.load(digest, most),
+    },
     onDefect,
   })
   const { announce } = new Announcer({ store, fanout, log, now_us: front.clock.now_us })

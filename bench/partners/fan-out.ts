@@ -39,6 +39,7 @@ const directory = {
   indexOf: (name: string) => (name === NAME ? MESSAGE : -1),
   nameOf: () => NAME,
   messagesOf: () => [MESSAGE],
+  isMedia: () => false,
 }
 const fanout = new Fanout({ values: messages, directory, decoder: codec, scratch, onDefect: fail })
 const cascades = new CascadeCounts(productionSizes.flows)

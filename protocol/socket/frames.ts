@@ -57,7 +57,14 @@ export const UnfollowLogsFrame = Type.Object(
   { type: Type.Literal('unfollow_logs'), run: RunId },
   { additionalProperties: false },
 )
-export const MediaFrame = Type.Object({ type: Type.Literal('media'), names: Names }, { additionalProperties: false })
+/** A name that is none is told, and the others stand: so any text may be one. */
+export const MediaFrame = Type.Object(
+  {
+    type: Type.Literal('media'),
+    names: Type.Array(Type.String({ maxLength: 256 }), { maxItems: limits.SOCKET_NAMES }),
+  },
+  { additionalProperties: false },
+)
 
 export const ClientFrame = Type.Union([
   SubscribeFrame,
@@ -75,6 +82,7 @@ export type ClientFrame = Static<typeof ClientFrame>
  *   {type: 'message_value', ts, name, version, value, missed?}   `missed`: values of this name that this socket did not get since its last one
  *   {type: 'ack', id, version} | {type: 'error', id, problem}
  *   {type: 'subscribed', names, flows, events}
+ *   {type: 'media', names}   those whose frames come; a frame is binary, just ahead of its message_value (docs/sockets.md)
  *   {type: 'log_lines', run, items, next_after, dropped}   lines of a run that is followed; `next_after` null: the last of them
  *   engine events, when asked for
  */

@@ -106,6 +106,28 @@ export class ArtifactStore {
     return 'stored'
   }
 
+  /** All bytes of one on the disk, read in the thread pool; null when it is not there, or has more than `most`. */
+  async load(digest: string, most: number): Promise<Buffer | null> {
+    const found = openArtifact(this.place.folder, hexOf(digest) ?? '')
+    if (found === null) return null
+    const { file, size } = found
+    const pieces = new FileBytes(found, this.#memory)
+    if (size > most) {
+      closeSync(file)
+      return null
+    }
+    const bytes = Buffer.allocUnsafeSlow(size)
+    const chunks = pieces.chunks([{ from: 0, to: size }])
+    try {
+      let at = 0
+      for (let step = await chunks.next(); !step.done; step = await chunks.next())
+        at += Buffer.from(step.value.buffer, step.value.byteOffset, step.value.length).copy(bytes, at)
+    } finally {
+      await chunks.return()
+    }
+    return bytes
+  }
+
   /** Throws `artifact_not_found` or `artifact_fell_out`. */
   answer(asked: ArtifactAsked): Answer {
     const hex = hexOf(asked.digest) ?? ''

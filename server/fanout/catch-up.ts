@@ -1,6 +1,8 @@
 import { KIND } from '../../core/memory/encoded.ts'
 import type { EventFanout } from './event-fanout.ts'
 import type { Follower } from './follower.ts'
+import type { Media } from './media.ts'
+import type { FrameOf } from './media-frames.ts'
 import type { NewestValue, NewestValues } from './passing-value.ts'
 import type { Sender } from './sender.ts'
 import type { SlowSockets } from './slow-sockets.ts'
@@ -12,6 +14,7 @@ interface CatchUpParts {
   standing: Standing
   sender: Sender
   slow: SlowSockets
+  media: Media
   events: readonly EventFanout[]
   now_ms: () => number
   slice_ms: number
@@ -19,6 +22,7 @@ interface CatchUpParts {
 
 /** How often the clock is looked at while a socket is brought up to date. */
 const LOOK_EVERY = 16
+const WAIT = -1
 
 /** Brings sockets up to date that are owed something, in turn, a slice of time in each turn of the event loop. */
 export class CatchUp {
@@ -27,6 +31,7 @@ export class CatchUp {
   readonly #standing: Standing
   readonly #sender: Sender
   readonly #slow: SlowSockets
+  readonly #media: Media
   readonly #events: readonly EventFanout[]
   readonly #now: () => number
   readonly #slice_ms: number
@@ -39,6 +44,7 @@ export class CatchUp {
     this.#standing = parts.standing
     this.#sender = parts.sender
     this.#slow = parts.slow
+    this.#media = parts.media
     this.#events = parts.events
     this.#now = parts.now_ms
     this.#slice_ms = parts.slice_ms
@@ -65,10 +71,11 @@ export class CatchUp {
       const follower = this.#queue.shift()!
       follower.queued = false
       if (follower.mode !== 'ready') continue
-      const owed = follower.behind.size
+      const owed = follower.behind.size + follower.frames_owed.size
       follower.socket.cork(() => this.#serve(follower, until))
-      if (follower.behind.size < owed) settled = true
-      if (follower.mode === 'ready' && follower.behind.size > 0) again.push(follower)
+      const left = follower.behind.size + follower.frames_owed.size
+      if (left < owed) settled = true
+      if (follower.mode === 'ready' && left > 0) again.push(follower)
     }
     for (const follower of again) {
       follower.queued = true
@@ -87,7 +94,18 @@ export class CatchUp {
     let served = 0
     for (const [message, has] of follower.behind) {
       if (++served % LOOK_EVERY === 0 && this.#now() >= until) return
-      this.#standing.join(follower, message, this.#sendNewest(follower, message, has))
+      const got = this.#sendNewest(follower, message, has)
+      if (got === WAIT) continue
+      // Everybody on the topic has got what passed.
+      this.#media.release(message)
+      this.#standing.join(follower, message, got)
+      if (!this.#slow.isOver(follower)) continue
+      this.#slow.slowDown(follower)
+      return
+    }
+    for (const [message, passed] of follower.frames_owed) {
+      if (this.#now() >= until) return
+      this.#sendFrame(follower, message, passed)
       if (!this.#slow.isOver(follower)) continue
       this.#slow.slowDown(follower)
       return
@@ -95,13 +113,43 @@ export class CatchUp {
     follower.look_at = 0
   }
 
-  /** Sends the newest value if the socket has not got it; answers the version that it has then. */
+  /** The frame of a value whose text the socket has got. One that passes meanwhile comes over the topic. */
+  #sendFrame(follower: Follower, message: number, passed: number): void {
+    const newest = this.#scratch
+    const values = this.#values
+    // A newer one comes over the topic, or is about to.
+    if (
+      this.#standing.passed[message] !== passed ||
+      values.version(message) !== passed ||
+      !values.read(message, newest)
+    )
+      return void follower.frames_owed.delete(message)
+    const frame = this.#frameOf(message)
+    if (frame === 'loading') return
+    follower.frames_owed.delete(message)
+    if (frame !== 'none') this.#media.send(follower, message, frame)
+  }
+
+  /** Of the value in the scratch. */
+  #frameOf(message: number): FrameOf {
+    const { kind, number, bytes, length, version } = this.#scratch
+    if (kind === KIND.none) return 'none'
+    return this.#media.frameOf(message, version, this.#sender.encode(kind, number, bytes, 0, length))
+  }
+
+  /** Sends the newest value if the socket has not got it; answers the version that it has then, or `WAIT`: its frame is being read. */
   #sendNewest(follower: Follower, message: number, has: number): number {
     const values = this.#values
     const newest = this.#scratch
     if (values.version(message) <= has || !values.read(message, newest)) return Math.max(has, 0)
     if (newest.kind === KIND.none) return newest.version
     const value = this.#sender.encode(newest.kind, newest.number, newest.bytes, 0, newest.length)
+    if (follower.media.has(message)) {
+      const frame = this.#media.frameOf(message, newest.version, value)
+      if (frame === 'loading') return WAIT
+      if (frame !== 'none') this.#media.send(follower, message, frame)
+      follower.frames_owed.delete(message)
+    }
     this.#sender.sendValue(follower, message, newest.ts, newest.version, value, has)
     return newest.version
   }

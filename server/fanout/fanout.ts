@@ -6,6 +6,8 @@ import type { Publisher, Socket } from '../http/socket.ts'
 import { CatchUp } from './catch-up.ts'
 import { EventFanout } from './event-fanout.ts'
 import type { Follower } from './follower.ts'
+import { type HeldText, Media, type MediaCounts } from './media.ts'
+import type { MediaBytes } from './media-frames.ts'
 import type { NewestValue, NewestValues, PassingValue } from './passing-value.ts'
 import { Sender } from './sender.ts'
 import { SlowSockets } from './slow-sockets.ts'
@@ -20,6 +22,8 @@ export interface FanoutOptions {
   decoder: ValueDecoder
   /** Scratch for one value; nobody else uses it. */
   scratch: NewestValue
+  /** The bytes behind references; absent: there are none. */
+  media?: MediaBytes
   /** An error that no user caused; it goes to the log. */
   onDefect: (error: unknown) => void
   /** Milliseconds of a steady clock. */
@@ -44,6 +48,9 @@ export interface FanoutCounts {
   dropped: number
   slowed: number
   stalled: number
+  /** Media frames: those that went out, and values that went out as text only although somebody wanted their frames. */
+  frames: number
+  frames_skipped: number
 }
 
 /**
@@ -55,6 +62,7 @@ export type Acceptance = (typeof ACCEPT)[keyof typeof ACCEPT]
 
 /** From here on, writes cost more than turns of the event loop. */
 const WIDE_SOCKETS = 8
+const NO_BYTES: MediaBytes = { size: () => -1, readInto: () => -1, load: () => Promise.resolve(null) }
 /** How many of many names an answer spells out. */
 const NAMES_SHOWN = 20
 
@@ -67,6 +75,8 @@ const NAMES_SHOWN = 20
  * So the gap between a value and `#passed` is what those sockets missed, an older value is never sent after a newer one, and
  * a socket that was given a newer value from the message table waits beside the topic (`ahead`) until the journal is there.
  * The cost of a value that nobody follows is two array reads and a write.
+ *
+ * Sockets that want the frames of media messages get them ahead of the texts (`Media`).
  *
  * Its parts: `Subscriptions` (who asked for what), `Standing` (where each socket is with each message), `CatchUp` (newcomers and
  * slow sockets get the newest), `SlowSockets` (finds those that do not keep up), `Sender` (writes it).
@@ -83,6 +93,7 @@ export class Fanout {
   readonly #active: Int32Array
   readonly #sender: Sender
   readonly #slow: SlowSockets
+  readonly #media: Media
   readonly #catchUp: CatchUp
   readonly #subscriptions: Subscriptions
   readonly #followers = new Map<Socket, Follower>()
@@ -113,12 +124,20 @@ export class Fanout {
       takeOff: follower => this.#takeOff(follower),
       giveUp: follower => this.close(follower.socket),
     })
+    this.#media = new Media({
+      bytes: options.media ?? NO_BYTES,
+      topics: this.#topics,
+      standing: this.#standing,
+      front: () => this.#sender.front,
+      publish: (text, frame) => this.#publish(text, frame),
+    })
     this.#catchUp = new CatchUp({
       values,
       scratch,
       standing: this.#standing,
       sender: this.#sender,
       slow: this.#slow,
+      media: this.#media,
       events: [this.#events, this.#audit],
       now_ms: this.#now,
       slice_ms: options.slice_ms ?? limits.FRONT_SLICE_MS,
@@ -143,8 +162,20 @@ export class Fanout {
     return this.#followers.size === 0
   }
 
+  /** Of each message whose frames were ever wanted. */
+  *frameCounts(): Iterable<{ name: string; counts: MediaCounts }> {
+    for (const [message, counts] of this.#media.counts) yield { name: this.#topics.name(message) ?? '', counts }
+  }
+
   counts(): FanoutCounts {
+    let [frames, frames_skipped] = [0, 0]
+    for (const { sent, skipped } of this.#media.counts.values()) {
+      frames += sent
+      frames_skipped += skipped
+    }
     return {
+      frames,
+      frames_skipped,
       followers: this.#followers.size,
       slow: this.#slow.size,
       published: this.#sender.published,
@@ -170,6 +201,12 @@ export class Fanout {
   /** The event loop came round. */
   startBatch(): void {
     this.#batch = 0
+    this.#media.startBatch()
+  }
+
+  /** What passed since is all of this batch: of each name the newest frame goes out. */
+  endBatch(): void {
+    this.#media.endBatch()
   }
 
   /** What to do with a value from the journal. For most it is nothing, so this costs two reads and a write. */
@@ -210,19 +247,37 @@ export class Fanout {
   #pass(message: number, version: number, ts: number, value: string): void {
     const missed = version - this.#passed[message]! - 1
     this.#passed[message] = version
+    const text = { message, version, ts, value, missed }
+    if (this.#standing.media[message] !== 0) return this.#media.hold(text)
+    this.#media.release(message)
+    this.#publish(text, null)
+  }
+
+  #publish({ message, version, ts, value, missed }: HeldText, frame: Buffer | null): void {
     const length = this.#sender.publish(message, ts, version, value, missed)
     if (this.#active[message]! >= WIDE_SOCKETS) this.#batch++
     const ahead = this.#standing.ahead.get(message)
-    if (ahead !== undefined) this.#settle(message, ahead, ts, version, value)
-    this.#slow.published(length)
+    if (ahead !== undefined) this.#settle(message, ahead, ts, version, value, frame)
+    if (frame === null) this.#slow.published(length)
+    else this.#slow.publishedFrame(length + frame.length)
   }
 
   /** A value was published: those ahead that it does not surpass go live, those that it does get it first. */
-  #settle(message: number, ahead: Set<Follower>, ts: number, version: number, value: string): void {
+  #settle(
+    message: number,
+    ahead: Set<Follower>,
+    ts: number,
+    version: number,
+    value: string,
+    frame: Buffer | null,
+  ): void {
     for (const follower of ahead) {
       const has = follower.ahead.get(message)!
       if (has > version) continue
-      if (has < version) this.#sender.sendValue(follower, message, ts, version, value, has)
+      if (has < version) {
+        if (frame !== null && follower.media.has(message)) this.#media.send(follower, message, frame)
+        this.#sender.sendValue(follower, message, ts, version, value, has)
+      }
       ahead.delete(follower)
       follower.ahead.delete(message)
       this.#standing.goLive(follower, message)
@@ -257,6 +312,12 @@ export class Fanout {
   /** Every message of the flow, also those that it gets later. */
   followFlow(follower: Follower, flow: string): void {
     this.#subscriptions.followFlow(follower, flow)
+  }
+
+  /** The frames of these messages and no others; the messages are followed with them. */
+  setMedia(follower: Follower, messages: ReadonlySet<number>): void {
+    for (const message of messages) this.#media.release(message)
+    this.#subscriptions.setMedia(follower, messages)
   }
 
   unfollowName(follower: Follower, message: number): void {
@@ -295,7 +356,10 @@ export class Fanout {
   flowChanged(flow: string, removed: readonly number[]): void {
     if (removed.length > 0) {
       this.#subscriptions.remove(removed, (follower, named) => this.#tellRemoved(follower, named))
-      for (const message of removed) this.#topics.forget(message)
+      for (const message of removed) {
+        this.#media.forget(message)
+        this.#topics.forget(message)
+      }
     }
     for (const message of this.#directory.messagesOf(flow) ?? []) this.#passCleared(message)
     this.#subscriptions.followNewOf(flow)
@@ -332,6 +396,7 @@ export class Fanout {
 
   /** Off all topics: it is owed the newest values and the newest events from now on. */
   #takeOff(follower: Follower): void {
+    this.#media.releaseAll()
     this.#standing.takeOff(follower)
     this.#events.takeOff(follower)
     this.#audit.takeOff(follower)

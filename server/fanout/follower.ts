@@ -25,6 +25,10 @@ export class Follower {
   /** Message indexes asked for by name. `resumed`: only a `have` frame named it, so its flow's unsubscribe ends it too. */
   readonly names = new Map<number, 'asked' | 'resumed'>()
   readonly flows = new Set<string>()
+  /** Message indexes whose frames are wanted, too; they are followed while they are. */
+  readonly media = new Set<number>()
+  /** Message index -> the version that had passed: the frame of the present value is owed, unless a newer value passes. */
+  readonly frames_owed = new Map<number, number>()
   /** Engine events are wanted. */
   events = false
 

@@ -154,8 +154,14 @@ export class JournalTap implements JournalVisitor {
   /** Reads until nothing is left, the time is up or a batch is full; true when something is left. */
   #slice(until_ms: number): boolean {
     this.#slices++
+    this.#fanout.startBatch()
+    const isMore = this.#drain(until_ms)
+    this.#fanout.endBatch()
+    return isMore
+  }
+
+  #drain(until_ms: number): boolean {
     const fanout = this.#fanout
-    fanout.startBatch()
     let now_ms = performance.now()
     do {
       const reader = this.#readers[this.#next]!

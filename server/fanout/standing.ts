@@ -12,6 +12,8 @@ export class Standing {
   /** Sockets that stand live or ahead, by message index: values are decoded for them only. */
   readonly active: Int32Array
   readonly activeMessages = new Set<number>()
+  /** Sockets on the topic of its frames, by message index. */
+  readonly media: Int32Array
   /** Those that stand ahead, by message index. */
   readonly ahead = new Map<number, Set<Follower>>()
 
@@ -19,6 +21,7 @@ export class Standing {
     this.#topics = topics
     this.passed = new Float64Array(messages)
     this.active = new Int32Array(messages)
+    this.media = new Int32Array(messages)
   }
 
   /** From `behind` to where a socket stands that has got version `got`. */
@@ -45,6 +48,18 @@ export class Standing {
   goLive(follower: Follower, message: number): void {
     follower.live.add(message)
     follower.socket.subscribe(this.#topics.topic(message))
+    if (follower.media.has(message)) this.joinMedia(follower, message)
+  }
+
+  /** It is live on the message, and its frames are wanted. */
+  joinMedia(follower: Follower, message: number): void {
+    this.media[message]!++
+    follower.socket.subscribe(this.#topics.media(message))
+  }
+
+  leaveMedia(follower: Follower, message: number): void {
+    this.media[message]!--
+    follower.socket.unsubscribe(this.#topics.media(message))
   }
 
   /** It does not follow the message any more, wherever it stands. */
@@ -55,6 +70,7 @@ export class Standing {
       follower.ahead.delete(message)
     } else if (follower.live.delete(message)) {
       follower.socket.unsubscribe(this.#topics.topic(message))
+      if (follower.media.has(message)) this.leaveMedia(follower, message)
       this.#deactivate(message)
     }
   }
@@ -63,6 +79,7 @@ export class Standing {
   takeOff(follower: Follower): void {
     for (const message of follower.live) {
       follower.socket.unsubscribe(this.#topics.topic(message))
+      if (follower.media.has(message)) this.leaveMedia(follower, message)
       this.#deactivate(message)
       follower.behind.set(message, this.passed[message]!)
     }
@@ -76,7 +93,10 @@ export class Standing {
 
   /** Its socket is closed, and with that off its topics. */
   forget(follower: Follower): void {
-    for (const message of follower.live) this.#deactivate(message)
+    for (const message of follower.live) {
+      if (follower.media.has(message)) this.media[message]!--
+      this.#deactivate(message)
+    }
     for (const message of follower.ahead.keys()) this.#leaveAhead(follower, message)
     follower.live.clear()
     follower.ahead.clear()

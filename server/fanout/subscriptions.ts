@@ -64,7 +64,7 @@ export class Subscriptions {
 
   unfollowName(follower: Follower, message: number): void {
     if (!follower.names.delete(message)) return
-    if (!this.#flowCovers(follower, message)) this.#standing.leave(follower, message)
+    if (!this.#covers(follower, message)) this.#standing.leave(follower, message)
   }
 
   unfollowFlow(follower: Follower, flow: string): void {
@@ -72,15 +72,39 @@ export class Subscriptions {
     this.#leaveFlow(follower, flow)
     for (const message of this.#directory.messagesOf(flow) ?? []) {
       if (follower.names.get(message) === 'resumed') follower.names.delete(message)
-      if (!follower.names.has(message)) this.#standing.leave(follower, message)
+      if (!follower.names.has(message) && !follower.media.has(message)) this.#standing.leave(follower, message)
+    }
+  }
+
+  /** These and no others: their frames come from now on, just ahead of their values; of what is here already the present frame. */
+  setMedia(follower: Follower, messages: ReadonlySet<number>): void {
+    for (const message of follower.media) {
+      if (messages.has(message)) continue
+      if (follower.live.has(message)) this.#standing.leaveMedia(follower, message)
+      follower.media.delete(message)
+      follower.frames_owed.delete(message)
+      if (!this.#covers(follower, message) && !follower.names.has(message)) this.#standing.leave(follower, message)
+    }
+    for (const message of messages) {
+      if (follower.media.has(message)) continue
+      follower.media.add(message)
+      if (follower.live.has(message)) this.#standing.joinMedia(follower, message)
+      if (follower.live.has(message) || follower.ahead.has(message)) {
+        follower.frames_owed.set(message, this.#standing.passed[message]!)
+        this.#catchUp.schedule(follower)
+      } else this.#follow(follower, message, null)
     }
   }
 
   /** The messages are gone: nobody follows them any more. `tell` is called for each who did so by name. */
   remove(messages: readonly number[], tell: (follower: Follower, named: readonly number[]) => void): void {
     for (const follower of this.#followers.values()) {
-      const named = messages.filter(message => follower.names.delete(message))
-      for (const message of messages) this.#standing.leave(follower, message)
+      const named = messages.filter(message => follower.names.delete(message) || follower.media.has(message))
+      for (const message of messages) {
+        this.#standing.leave(follower, message)
+        follower.media.delete(message)
+        follower.frames_owed.delete(message)
+      }
       if (named.length > 0) tell(follower, named)
     }
   }
@@ -99,6 +123,11 @@ export class Subscriptions {
     else if (has === undefined) follower.behind.set(message, newcomerSince(newest))
     this.#topics.keepName(message)
     if (follower.mode === 'ready') this.#catchUp.schedule(follower)
+  }
+
+  /** Something other than its name asks for the message. */
+  #covers(follower: Follower, message: number): boolean {
+    return follower.media.has(message) || this.#flowCovers(follower, message)
   }
 
   #flowCovers(follower: Follower, message: number): boolean {

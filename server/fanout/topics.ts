@@ -7,12 +7,15 @@ export interface MessageDirectory {
   nameOf(message: number): string
   /** Null when no flow has this name. */
   messagesOf(flow: string): readonly number[] | null
+  /** Its values are references to images, sound, video or artifacts. */
+  isMedia(message: number): boolean
 }
 
 /** What is the same for every value of a message: its topic, its name, and the part of its events between time and version. */
 export class Topics {
   readonly #directory: MessageDirectory
   readonly #topics: string[] = []
+  readonly #media: string[] = []
   /** Of messages that were followed since they got their name. */
   readonly #names: (string | undefined)[] = []
   readonly #middles: (string | undefined)[] = []
@@ -23,6 +26,11 @@ export class Topics {
 
   topic(message: number): string {
     return (this.#topics[message] ??= `m${message}`)
+  }
+
+  /** Of its frames. */
+  media(message: number): string {
+    return (this.#media[message] ??= `v${message}`)
   }
 
   middle(message: number): string {

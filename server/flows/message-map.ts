@@ -1,4 +1,5 @@
 import { didYouMean, nearest } from '../../protocol/nearest.ts'
+import { agrees } from '../../protocol/values/dtypes.ts'
 import type { MessageDirectory } from '../fanout/topics.ts'
 import type { LiveFlow, LiveMessage } from './flow.ts'
 
@@ -40,6 +41,11 @@ export class MessageMap implements MessageDirectory {
 
   nameOf(message: number): string {
     return this.#by_index[message] ?? ''
+  }
+
+  isMedia(message: number): boolean {
+    const dtype = this.#by_name.get(this.nameOf(message))?.dtype
+    return dtype !== undefined && agrees(dtype, 'artifact')
   }
 
   messagesOf(flow: string): readonly number[] | null {

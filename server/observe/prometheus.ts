@@ -61,6 +61,11 @@ function* ranNodes({ front, flows }: PrometheusParts): Iterable<{ flow: LiveFlow
     for (const node of flow.plan.nodes) if (front.counters.get(node.index, 'executions') > 0) yield { flow, node }
 }
 
+/** Of messages whose frames were ever wanted. */
+function* mediaCounts(fanout: Fanout, which: 'sent' | 'skipped'): Iterable<Sample> {
+  for (const { name, counts } of fanout.frameCounts()) yield [{ message: name }, counts[which]]
+}
+
 const NODE_COUNTERS = ['executions', 'errors', 'waiting_for_input', 'dropped'] as const
 
 /** The text in pieces, each of whole lines: an engine of thousands of nodes has megabytes of it. */
@@ -113,6 +118,15 @@ export function* prometheusText(parts: PrometheusParts): Iterable<string> {
   }
   const help = 'Values that were replaced by a newer one because of `rate_hz`.'
   yield* out.metric('svc_message_replaced_total', 'counter', help, replaced)
+  yield* out.metric('svc_media_frames_sent_total', 'counter', 'Media frames sent to sockets.', [
+    ...mediaCounts(fanout, 'sent'),
+  ])
+  yield* out.metric(
+    'svc_media_frames_skipped_total',
+    'counter',
+    'Values that went out without the frame that a socket had asked for.',
+    [...mediaCounts(fanout, 'skipped')],
+  )
   for (const [which, what] of LATENCY_HELP) {
     yield* out.histogram(`svc_node_${which}_seconds`, `Node: ${what}.`, nodeLatencies(parts, which))
     yield* out.histogram(`svc_wire_${which}_seconds`, `Wire to a node: ${what}.`, wireLatencies(parts, which))

@@ -1,8 +1,15 @@
 import { once } from 'node:events'
+import { unpack } from 'msgpackr'
 import { WebSocket } from 'ws'
 import { SUBPROTOCOL } from '../../protocol/socket/frames.ts'
 
 const PATIENCE_MS = 20_000
+
+/** `{type: 'media_frame', bytes, …header}`, read as docs/sockets.md says. */
+export function mediaFrameOf(data: Buffer): Record<string, unknown> {
+  const end = 4 + data.readUInt32BE()
+  return { type: 'media_frame', ...(unpack(data.subarray(4, end)) as object), bytes: Buffer.from(data.subarray(end)) }
+}
 
 /** A client of `/ws/flows` over a real connection. */
 export class FlowsClient {
@@ -14,8 +21,10 @@ export class FlowsClient {
 
   private constructor(socket: WebSocket) {
     this.#socket = socket
-    socket.on('message', data => {
-      this.received.push(JSON.parse(String(data)) as Record<string, unknown>)
+    socket.on('message', (data, isBinary) => {
+      this.received.push(
+        isBinary ? mediaFrameOf(data as Buffer) : (JSON.parse(String(data)) as Record<string, unknown>),
+      )
       this.#stir()
     })
     socket.on('close', (code, reason) => {

@@ -52,6 +52,11 @@ export class ValuesDouble implements NewestValues, MessageDirectory {
     return this.#names[message]!
   }
 
+  /** Those whose names end so. */
+  isMedia(message: number): boolean {
+    return this.nameOf(message).endsWith('picture')
+  }
+
   messagesOf(flow: string): readonly number[] | null {
     const messages = this.#names.flatMap((name, message) =>
       name.startsWith(`${flow}.`) && !this.#removed.has(message) ? [message] : [],

@@ -177,7 +177,7 @@ export const absent = (digest: string, has_fallen_out: boolean): ServiceError =>
   has_fallen_out
     ? new ServiceError(
         'artifact_fell_out',
-        `${digest} was volatile, and newer volatile artifacts have taken its place. Read it sooner, raise ARTIFACT_VOLATILE_BYTES, or keep it with ctx.keep while it is there.`,
+        `${digest} was volatile, and newer volatile artifacts have taken its place.`,
       )
     : new ServiceError('artifact_not_found', `Nothing is stored under ${digest}.`)
 

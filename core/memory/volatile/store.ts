@@ -76,14 +76,21 @@ export class VolatileStore {
   /** A copy of the bytes; null when they are not held. */
   read(digest: Uint8Array): Buffer | null {
     this.#look(digest)
+    if (!this.#find()) return null
+    const copy = Buffer.allocUnsafeSlow(this.#length)
+    return this.readInto(digest, copy, 0) < 0 ? null : copy
+  }
+
+  /** Copies the bytes into `target`, which has room for them from byte `at` on; answers how many. -1: they are not held. */
+  readInto(digest: Uint8Array, target: Buffer, at: number): number {
+    this.#look(digest)
     while (this.#find()) {
       const from = this.#memory.ring + this.#at
-      const copy = Buffer.allocUnsafeSlow(this.#length)
-      this.#memory.bytes.copy(copy, 0, from, from + this.#length)
+      this.#memory.bytes.copy(target, at, from, from + this.#length)
       // What has fallen out meanwhile may be torn. It may have been put again, so it is looked for once more.
-      if (this.#isStillHeld(this.#sequence)) return copy
+      if (this.#isStillHeld(this.#sequence)) return this.#length
     }
-    return null
+    return -1
   }
 
   has(digest: Uint8Array): boolean {

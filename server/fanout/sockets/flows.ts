@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../protocol/errors.ts'
+import { type ErrorPlace, ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
 import type { Engine } from '../../engine.ts'
 import type { Socket, TextSocketHandlers } from '../../http/socket.ts'
@@ -19,9 +19,13 @@ export interface FlowsSocketServices {
   now_ms?: () => number
 }
 
+/** How many of many names an answer spells out. */
+const NAMES_SHOWN = 20
+
 type Subscribe = Extract<Frame, { type: 'subscribe' }>
 type Unsubscribe = Extract<Frame, { type: 'unsubscribe' }>
 type Publish = Extract<Frame, { type: 'publish' }>
+type MediaNames = Extract<Frame, { type: 'media' }>
 type Have = Extract<Frame, { type: 'have' }>
 
 /** One connection: what it follows, and how often it was refused lately. */
@@ -84,6 +88,8 @@ export class FlowsSocket implements TextSocketHandlers {
         return this.#unsubscribe(connection, frame)
       case 'have':
         return this.#have(connection, frame)
+      case 'media':
+        return this.#media(connection, frame)
       case 'follow_logs':
         return this.#services.logs.follow(connection.follower.socket, frame.run, frame.after ?? 0)
       case 'unfollow_logs':
@@ -157,6 +163,30 @@ export class FlowsSocket implements TextSocketHandlers {
     this.#checkRoom(follower, versions.filter(([message]) => !follower.follows(message)).length)
     for (const [message, version] of versions) fanout.followName(follower, message, 'resumed', version)
     this.#tellSubscribed(follower)
+  }
+
+  /** The names that have frames stand, in place of those of before; the others are told. */
+  #media(connection: Connection, { names }: MediaNames): void {
+    const { follower } = connection
+    const { fanout, directory } = this.#services
+    const messages = new Set<number>()
+    const errors: ErrorPlace[] = []
+    for (const name of names) {
+      const message = directory.indexOf(name)
+      if (message === -1) errors.push({ loc: name, msg: 'there is no message of this name' })
+      else if (!directory.isMedia(message)) errors.push({ loc: name, msg: 'is not image, audio, video or artifact' })
+      else messages.add(message)
+    }
+    this.#checkRoom(follower, [...messages].filter(message => !follower.follows(message)).length)
+    fanout.setMedia(follower, messages)
+    const standing = [...messages].map(message => directory.nameOf(message))
+    this.#answer(follower.socket, JSON.stringify({ type: 'media', names: standing }))
+    if (errors.length === 0) return
+    const shown = errors.slice(0, NAMES_SHOWN).map(({ loc }) => loc)
+    const more = errors.length > NAMES_SHOWN ? ` and ${errors.length - NAMES_SHOWN} more` : ''
+    const text = `These names have no frames: ${shown.join(', ')}${more}.`
+    const refusal = new ServiceError('no_media', text, { errors: errors.slice(0, limits.ERROR_PLACES) })
+    this.#refuse(connection, '', refusal)
   }
 
   #indexOf(name: string): number {

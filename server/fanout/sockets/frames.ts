@@ -6,6 +6,7 @@ import { isQualified } from '../../../protocol/names.ts'
 import {
   FollowLogsFrame,
   HaveFrame,
+  MediaFrame,
   PublishFrame,
   SubscribeFrame,
   UnfollowLogsFrame,
@@ -16,6 +17,7 @@ const subscribe = Compile(SubscribeFrame)
 const unsubscribe = Compile(UnsubscribeFrame)
 const have = Compile(HaveFrame)
 const publish = Compile(PublishFrame)
+const media = Compile(MediaFrame)
 const followLogs = Compile(FollowLogsFrame)
 const unfollowLogs = Compile(UnfollowLogsFrame)
 
@@ -24,6 +26,7 @@ export type Frame =
   | Static<typeof UnsubscribeFrame>
   | Static<typeof PublishFrame>
   | Static<typeof HaveFrame>
+  | Static<typeof MediaFrame>
   | Static<typeof FollowLogsFrame>
   | Static<typeof UnfollowLogsFrame>
 
@@ -53,7 +56,7 @@ export function readFrame(text: string): Frame {
     case 'unfollow_logs':
       return checked(frame, unfollowLogs)
     case 'media':
-      throw new ServiceError('malformed_frame', 'This release does not support "media" frames.')
+      return checked(frame, media)
     default:
       throw new ServiceError('malformed_frame', `The frame type ${shown(type)} is not known.`)
   }

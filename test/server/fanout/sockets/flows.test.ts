@@ -165,7 +165,7 @@ test('after a reconnect only what is newer than "have" says is sent', () => {
 test('a refused frame is answered with its problem, and the connection goes on', () => {
   const { connect, say, problem, defects } = room()
   const socket = connect()
-  say(socket, { type: 'media', names: ['boiler.raw'] })
+  say(socket, { type: 'follow', names: ['boiler.raw'] })
   assert.equal(problem(socket)['code'], 'malformed_frame')
   say(socket, { type: 'publish', id: 9, name: 'boiler.raw', value: 'warm' })
   assert.deepEqual([socket.frames('error').at(-1)!['id'], problem(socket)['code']], [9, 'wrong_dtype'])

@@ -39,7 +39,7 @@ test('what is no frame is refused, and the refusal says what is wrong', () => {
     ['{}', 'malformed_frame', /type/],
     ['{"type":["publish"]}', 'malformed_frame', /type/],
     ['{"type":"steal"}', 'malformed_frame', /"steal"/],
-    ['{"type":"media","names":[]}', 'malformed_frame', /"media"/],
+    ['{"type":"media","names":"a.b"}', 'validation', /places/],
     ['{"type":"subscribe","names":"boiler.raw"}', 'validation', /./],
     ['{"type":"subscribe","names":["no-dot"]}', 'validation', /./],
     ['{"type":"subscribe","flows":["a.b"]}', 'validation', /./],

@@ -163,7 +163,7 @@ test('a connection that reads nothing is closed with 1013, which it sees once it
 test('frames that cannot be read are answered, and a flood of them ends the connection', async t => {
   const { connect } = await room(t)
   const client = await connect()
-  client.say({ type: 'media', names: [] })
+  client.say({ type: 'follow', names: [] })
   await client.until(() => client.frames('error').length === 1)
   assert.equal((await client.publish('boiler.raw', 1))['type'], 'ack')
   for (let count = 0; count < 10 * limits.SOCKET_ERRORS; count++) client.say({ type: 'wild' })
