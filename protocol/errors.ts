@@ -74,6 +74,11 @@ const table = {
     title: 'Request failed',
     next: 'Look at the address, and whether it can be reached from the engine.',
   },
+  address_refused: {
+    status: 403,
+    title: 'Connectors may not reach the address',
+    next: 'Use another address, or have CONNECTOR_ALLOW name its network.',
+  },
   unknown_node_type: { status: 422, title: 'Unknown node type', next: 'Use a type that GET /node-types lists.' },
   bad_settings: { status: 422, title: 'Bad settings', next: 'Correct the setting that is named.' },
   bad_cron: { status: 422, title: 'Bad cron expression', next: 'Write five or six cron fields.' },

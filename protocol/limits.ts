@@ -119,6 +119,22 @@ export const limits = {
   CONNECTOR_BORROWED_MS: 10_000,
   CONNECTORS_LOOK_MS: 250,
   CONNECTOR_TIMEOUT_S_MAX: 600,
+  /** Requests to outside: redirects that are followed, tries after the first, and the first pause between two, which doubles. */
+  WEB_REDIRECTS: 5,
+  WEB_RETRIES: 3,
+  WEB_RETRY_MS: 200,
+  /** Of one answer, unpacked; one that becomes an artifact goes by MAX_ARTIFACT_BYTES. */
+  WEB_ANSWER_BYTES: 4 * MIB,
+  /** Of an artifact that is sent: it is read whole. */
+  WEB_SENT_BYTES: 64 * MIB,
+  /** An answer that nobody reads is read to its end up to here; else its connection is closed. */
+  WEB_DRAINED_BYTES: 64 * KIB,
+  /** Connections to one origin that stay open unused, and for how long. */
+  WEB_FREE_SOCKETS: 8,
+  WEB_FREE_SOCKET_MS: 4_000,
+  /** A poll comes so much late at most, so that many do not come at once; and looks at the clock so often while it waits. */
+  POLL_JITTER_MS: 500,
+  POLL_WAIT_MS: 60_000,
   URL_CHARACTERS: 2_048,
   POINTER_CHARACTERS: 1_024,
   POLL_EVERY_S_MIN: 0.1,

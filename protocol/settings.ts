@@ -91,6 +91,20 @@ export const settings = {
     'none',
     'more host names of this engine, besides localhost and its own address',
   ),
+  connector_allow: setting(
+    'CONNECTOR_ALLOW',
+    null,
+    null,
+    'none',
+    'networks that connectors may reach although they are refused otherwise, separated by commas',
+  ),
+  connector_deny: setting(
+    'CONNECTOR_DENY',
+    null,
+    null,
+    'none',
+    'networks that connectors may not reach, besides link-local addresses and the metadata services of clouds',
+  ),
   max_artifact_bytes: setting(
     'MAX_ARTIFACT_BYTES',
     null,

@@ -76,6 +76,7 @@ export interface LiveEngineOptions {
     | 'retention'
     | 'artifact_gc_interval_s'
     | 'artifact_volatile_bytes'
+    | 'reach'
     | 'cpus'
     | 'gpus'
   >
@@ -309,6 +310,8 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     log,
     artifacts: artifacts.place,
     folder: dirname(data_dir),
+    reach: config.reach,
+    timezone: config.timezone,
     announce,
     ended: message => connector_places.ended(message),
     lost: () => connector_places.lost(),

@@ -34,6 +34,8 @@ export interface Config {
   readonly trusted_proxies: readonly string[]
   /** Besides the loopback names and `host`. */
   readonly allowed_hosts: readonly string[]
+  /** Which addresses connectors may reach. */
+  readonly reach: { readonly allow: readonly string[]; readonly deny: readonly string[] }
   /** 0: no bound. */
   readonly max_artifact_bytes: number
   /** 0: no sweep by itself. */
@@ -120,8 +122,9 @@ export function readConfig(source: ConfigSource): Config {
     database_path: readDatabase(given('database_url')),
     node_venv: readOneOf(given('node_venv'), 'auto', 'managed'),
     timezone: readTimezone(given('timezone')),
-    trusted_proxies: readProxies(given('trusted_proxies')),
+    trusted_proxies: readNetworks(given('trusted_proxies')),
     allowed_hosts: readHosts(given('allowed_hosts')),
+    reach: { allow: readNetworks(given('connector_allow')), deny: readNetworks(given('connector_deny')) },
     max_artifact_bytes: integer('max_artifact_bytes', 0, 10 ** 15 - 1, limits.ARTIFACT_BYTES),
     artifact_gc_interval_s: integer('artifact_gc_interval_s', 0, 2_000_000, limits.ARTIFACT_GC_INTERVAL_S),
     artifact_volatile_bytes: integer(
@@ -188,7 +191,7 @@ function readTimezone(given: Given | null): string {
   }
 }
 
-function readProxies(given: Given | null): string[] {
+function readNetworks(given: Given | null): string[] {
   if (given === null) return []
   const entries = given.text.split(',').map(entry => entry.trim())
   for (const entry of entries.filter(Boolean)) {

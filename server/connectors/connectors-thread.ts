@@ -21,6 +21,8 @@ export interface ConnectorsThreadParts {
   readonly artifacts: ArtifactPlace
   /** Where relative paths in settings begin. */
   readonly folder: string
+  readonly reach: ConnectorsTask['reach']
+  readonly timezone: string
   announce(type: EventType, flow: string | null, more: Record<string, unknown>): void
   /** What a call of a node came to. */
   ended(message: Extract<FromConnectors, { call: number }>): void
@@ -106,9 +108,9 @@ export class ConnectorsThread implements WatchedThread {
 
   #start(): void {
     if (this.#stopping) return
-    const { front, log, artifacts, folder } = this.#parts
+    const { front, log, artifacts, folder, reach, timezone } = this.#parts
     const module = new URL('../../threads/connectors/connectors.ts', import.meta.url)
-    const task: ConnectorsTask = { sab: front.memory.sab, artifacts, folder }
+    const task: ConnectorsTask = { sab: front.memory.sab, artifacts, folder, reach, timezone }
     const worker = new Worker(module, { name: 'connectors', workerData: task })
     const { threadId } = worker
     this.#worker = worker

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { eventually, sharedEngine } from '../kit/live-engine.ts'
 import { code, flow, input, node, output, Story } from '../kit/live-story.ts'
+import { outside as outsideOf } from '../kit/outside.ts'
 
 const live = sharedEngine()
 const codes = (name: string): string[] => live.engine.flows.get(name).issues.map(({ code }) => code)
@@ -107,4 +110,34 @@ test('a setting that names a secret is refused by the name, and the settings are
     ])
     return true
   })
+})
+
+test('what the others do does not hold up a node of the same thread, and the bytes that are answered are stored', async t => {
+  const story = new Story(live.engine)
+  const bomb = gzipSync(Buffer.alloc(256 * 1024 * 1024))
+  let count = 0
+  const there = await outsideOf(t, ({ path }, response) => {
+    if (path === '/bomb') response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb)
+    else if (path === '/count') response.writeHead(200).end(String(count++))
+    else if (path === '/image') response.writeHead(200, { 'content-type': 'image/png' }).end('bytes')
+    else response.write('[')
+  })
+  const poll = (id: string, path: string) =>
+    node(id, 'http-poll', { url: there.url + path, every_s: 0.1 }, [], [output('body', 'json', { message: id })])
+  const image = node(
+    'image',
+    'http',
+    { url: `${there.url}/image`, method: 'GET', send_inputs: false },
+    [input('body', 'json', { message: 'good' })],
+    [output('body', 'image', { message: 'png' })],
+  )
+  await story.save('among', flow([poll('bad', '/bomb'), poll('never', '/never'), poll('good', '/count'), image]))
+  await eventually(() => codes('among').includes('node_down'), 'one of them is down')
+  const before = story.version('among.good')
+  await story.reaches('among.good', before + 5)
+  await story.reaches('among.png', 1)
+  const { digest, media_type } = story.value('among.png') as { digest: string; media_type: string }
+  assert.deepEqual([digest, media_type], [`sha256:${createHash('sha256').update('bytes').digest('hex')}`, 'image/png'])
+  const { items } = await live.engine.artifacts.list({ limit: 100, offset: 0 })
+  assert.ok(items.some(item => item.digest === digest))
 })

@@ -36,6 +36,7 @@ describe('settings that nobody gave', () => {
       timezone: 'UTC',
       trusted_proxies: [],
       allowed_hosts: [],
+      reach: { allow: [], deny: [] },
       max_artifact_bytes: 2 * 1024 ** 3,
       artifact_gc_interval_s: 3_600,
       artifact_volatile_bytes: 48 * 1024 * 1024,

@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../../protocol/errors.ts'
 import type { ArtifactReference, Dtype } from '../../protocol/values/dtype.ts'
+import type { Reach } from './reach.ts'
 
 /** A node that the connectors thread serves: as the document has it, secrets looked up. */
 export interface ServedNode<Settings> {
@@ -56,12 +57,24 @@ export interface ConnectorHost {
   share<Thing extends Shareable>(key: string, open: () => Thing): Lease<Thing>
   /** Where relative paths in settings begin: the folder that holds the data directory. */
   readonly folder: string
+  /** Which addresses may be reached: whoever opens a connection asks it. */
+  readonly reach: Reach
+  readonly artifacts: ConnectorArtifacts
+  /** IANA name; cron expressions are read in it. */
+  readonly timezone: string
   /** Milliseconds of a clock that never jumps. */
   steadyMs(): number
   /** Microseconds since 1970. */
   nowUs(): number
   /** [0, 1) */
   random(): number
+}
+
+export interface ConnectorArtifacts {
+  /** On disk when it resolves. Refuses with `too_large` and the errors of the disk. */
+  store(content: AsyncIterable<Uint8Array>, media_type: string): Promise<ArtifactReference>
+  /** All of its bytes. */
+  read(reference: ArtifactReference): Promise<Uint8Array>
 }
 
 export interface Shareable {

@@ -3,7 +3,8 @@ import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { ConnectorsMemory } from './memory.ts'
 import type { ConnectorPlan, ConnectorsOfFlow, ConnectorsTask, FromConnectors, ToConnectors } from './messages.ts'
-import { ServedNode } from './served.ts'
+import { Reach } from './reach.ts'
+import { ServedNode, type ServedParts } from './served.ts'
 import { Sharing } from './sharing.ts'
 
 interface Call {
@@ -20,6 +21,7 @@ interface Call {
  */
 class Connectors {
   readonly #memory: ConnectorsMemory
+  readonly #serving: Pick<ServedParts, 'reach' | 'place' | 'timezone'>
   readonly #sharing = new Sharing(error => this.#defect(error))
   /** By flow, then by node. */
   readonly #flows = new Map<number, Map<string, ServedNode>>()
@@ -29,7 +31,9 @@ class Connectors {
   #look: NodeJS.Timeout | null = null
 
   constructor(task: ConnectorsTask) {
+    const { reach, artifacts, timezone } = task
     this.#memory = new ConnectorsMemory(task)
+    this.#serving = { reach: new Reach(reach), place: artifacts, timezone }
   }
 
   run(): void {
@@ -86,6 +90,7 @@ class Connectors {
     return new ServedNode(plan, live, closed, {
       memory: this.#memory,
       sharing: this.#sharing,
+      ...this.#serving,
       onDefect: error => this.#defect(error),
     })
   }

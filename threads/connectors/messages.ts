@@ -1,6 +1,7 @@
 import type { Route } from '../../core/cascade/publish/route.ts'
 import type { ArtifactPlace } from '../calls/artifact-files.ts'
 import type { ServedPort } from './connector.ts'
+import type { ReachRules } from './reach.ts'
 
 /** What the front hands the connectors thread when it starts. */
 export interface ConnectorsTask {
@@ -8,6 +9,8 @@ export interface ConnectorsTask {
   readonly artifacts: ArtifactPlace
   /** Where relative paths in settings begin. */
   readonly folder: string
+  readonly reach: ReachRules
+  readonly timezone: string
 }
 
 /** An output port, and where its message goes; null: to whoever calls the node. */

@@ -4,9 +4,12 @@ import { ServiceError } from '../../protocol/errors.ts'
 import { newEncoded } from '../../protocol/values/codec.ts'
 import type { ArtifactReference } from '../../protocol/values/dtype.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
-import type { ConnectorHost, Lease, OpenConnector, Published, Shareable } from './connector.ts'
+import type { ArtifactPlace } from '../calls/artifact-files.ts'
+import { readArtifact, storeArtifact } from '../calls/body-artifacts.ts'
+import type { ConnectorArtifacts, ConnectorHost, Lease, OpenConnector, Published, Shareable } from './connector.ts'
 import type { ConnectorsMemory } from './memory.ts'
 import type { ConnectorPlan } from './messages.ts'
+import type { Reach } from './reach.ts'
 import { runnerOf } from './runners.ts'
 import type { Sharing } from './sharing.ts'
 import { keepVolatile } from './volatile.ts'
@@ -14,6 +17,9 @@ import { keepVolatile } from './volatile.ts'
 export interface ServedParts {
   readonly memory: ConnectorsMemory
   readonly sharing: Sharing
+  readonly reach: Reach
+  readonly place: ArtifactPlace
+  readonly timezone: string
   onDefect(error: unknown): void
 }
 
@@ -39,12 +45,21 @@ export class ServedNode implements ConnectorHost {
   calls = 0
   /** False: opened for calls of batch runs alone; it publishes nothing. */
   readonly live: boolean
+  readonly reach: Reach
+  readonly artifacts: ConnectorArtifacts
+  readonly timezone: string
 
   /** `free`: resolves when what the node had held before has been let go. */
   constructor(plan: ConnectorPlan, live: boolean, free: Promise<void>, parts: ServedParts) {
     this.plan = plan
     this.live = live
     this.#parts = parts
+    this.reach = parts.reach
+    this.timezone = parts.timezone
+    this.artifacts = {
+      store: (content, media_type) => storeArtifact(parts.place, plan.qualified, content, media_type, {}),
+      read: reference => readArtifact(parts.place, plan.qualified, reference),
+    }
     this.#flow = plan.qualified.slice(0, plan.qualified.indexOf('.'))
     this.#values = plan.outputs.map(() => newEncoded())
     this.#open = this.#begin(free)

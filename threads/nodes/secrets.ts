@@ -9,8 +9,10 @@ const SecretReference = Type.Object({ secret: SecretName }, { additionalProperti
 export type SecretReference = Static<typeof SecretReference>
 
 /** A text, or `{"secret": "<name>"}`: it is looked up where the node runs, and is never stored, logged or sent back. */
-export const secretText = (options: { description: string } & Record<string, unknown>) =>
-  Type.Union([Type.String({ maxLength: 4096 }), SecretReference], { ...options, [SECRET_KEYWORD]: true })
+export const secretText = (
+  options: { description: string } & Record<string, unknown>,
+  text: { maxLength?: number; pattern?: string } = {},
+) => Type.Union([Type.String({ maxLength: 4096, ...text }), SecretReference], { ...options, [SECRET_KEYWORD]: true })
 
 /** Every reference to a secret in settings, with its place. */
 export function secretsOf(value: unknown, loc: string): { name: string; loc: string }[] {

@@ -2,15 +2,12 @@ import Type, { type Static } from 'typebox'
 import { limits } from '../../../protocol/limits.ts'
 import { cronFault } from '../cron.ts'
 import type { NodeTypeDefinition } from '../node-type.ts'
+import { checkWeb, originOf, webAddress, webHeaders, webTimeout } from '../web-settings.ts'
 
 export const HttpPollSettings = Type.Object(
   {
-    url: Type.String({
-      pattern: '^https?://',
-      maxLength: limits.URL_CHARACTERS,
-      title: 'Address',
-      description: 'What is asked, `http` or `https`.',
-    }),
+    url: webAddress('What is asked, `http` or `https`.'),
+    headers: webHeaders,
     every_s: Type.Optional(
       Type.Union([Type.Number({ minimum: limits.POLL_EVERY_S_MIN, maximum: limits.INJECT_EVERY_S_MAX }), Type.Null()], {
         default: null,
@@ -35,6 +32,7 @@ export const HttpPollSettings = Type.Object(
         description: 'JSON Pointer (RFC 6901) to what is published; all of the body when empty.',
       }),
     ),
+    timeout_s: webTimeout('A poll that has not been answered by then fails.'),
   },
   { additionalProperties: false },
 )
@@ -55,8 +53,11 @@ export const httpPollType: NodeTypeDefinition<HttpPollSettings> = {
   },
   place: 'connectors',
   side_effects: true,
-  targetKey: ({ url }) => new URL(url).origin,
-  check({ settings: { every_s = null, cron = null }, refuse }, { timezone }) {
+  targetKey: ({ url }) => originOf(url),
+  check(of, { timezone }) {
+    checkWeb(of)
+    const { settings, refuse } = of
+    const { every_s = null, cron = null } = settings
     if ((every_s === null) === (cron === null)) refuse('bad_settings', 'settings', 'set one of every_s and cron')
     const fault = cron === null ? null : cronFault(cron, timezone)
     if (fault !== null) refuse('bad_cron', 'settings.cron', fault)

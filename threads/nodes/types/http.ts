@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
-import { limits } from '../../../protocol/limits.ts'
 import type { NodeTypeDefinition } from '../node-type.ts'
 import { secretText } from '../secrets.ts'
+import { checkWeb, originOf, webAddress, webHeaders, webTimeout } from '../web-settings.ts'
 
 export const HttpSettings = Type.Object(
   {
@@ -18,19 +18,8 @@ export const HttpSettings = Type.Object(
         { default: 'POST', title: 'Method', description: 'The method of the request.' },
       ),
     ),
-    url: Type.String({
-      pattern: '^https?://',
-      maxLength: limits.URL_CHARACTERS,
-      title: 'Address',
-      description: 'Where the request goes, `http` or `https`.',
-    }),
-    headers: Type.Optional(
-      Type.Record(Type.String({ pattern: '^[A-Za-z0-9-]{1,128}$' }), secretText({ description: 'One header.' }), {
-        default: {},
-        title: 'Headers',
-        description: 'Header fields that each request carries.',
-      }),
-    ),
+    url: webAddress('Where the request goes, `http` or `https`.'),
+    headers: webHeaders,
     query: Type.Optional(
       Type.Record(Type.String(), secretText({ description: 'One parameter.' }), {
         default: {},
@@ -42,19 +31,19 @@ export const HttpSettings = Type.Object(
       Type.Boolean({
         default: true,
         title: 'Send inputs',
-        description: 'False: the inputs only trigger the request and are not sent.',
+        description:
+          'False: the inputs only trigger the request and are not sent. GET, HEAD and DELETE send them as parameters.',
       }),
     ),
-    timeout_s: Type.Optional(
-      Type.Number({
-        exclusiveMinimum: 0,
-        maximum: limits.CONNECTOR_TIMEOUT_S_MAX,
-        default: 30,
-        unit: 's',
-        title: 'Timeout',
-        description: 'A request that has not been answered by then fails.',
+    format: Type.Optional(
+      Type.Union([Type.Literal('json'), Type.Literal('form'), Type.Literal('raw')], {
+        default: 'json',
+        title: 'Format',
+        description:
+          'How the inputs are sent: one JSON object, the fields of a form, or the value of the one input as it is.',
       }),
     ),
+    timeout_s: webTimeout('A request that has not been answered by then fails; further tries are included.'),
   },
   { additionalProperties: false },
 )
@@ -71,11 +60,22 @@ export const httpType: NodeTypeDefinition<HttpSettings> = {
     kind: 'known',
     ports: [
       { name: 'status', dtypes: ['int'], description: 'The status of the answer.' },
-      { name: 'body', dtypes: ['json', 'str', 'artifact'], description: 'The body of the answer.' },
+      {
+        name: 'body',
+        dtypes: ['json', 'str', 'artifact', 'image', 'audio', 'video'],
+        description: 'The body of the answer.',
+      },
       { name: 'headers', dtypes: ['json'], description: 'The header fields of the answer, names in lower case.' },
     ],
   },
   place: 'connectors',
   side_effects: true,
-  targetKey: ({ url }) => new URL(url).origin,
+  targetKey: ({ url }) => originOf(url),
+  check(of) {
+    checkWeb(of)
+    const { node, settings, refuse } = of
+    const { length } = node.ports.inputs
+    if (settings.format === 'raw' && settings.send_inputs !== false && length !== 1)
+      refuse('bad_settings', 'settings.format', `"raw" sends the value of one input port, and there are ${length}`)
+  },
 }
