@@ -64,6 +64,7 @@ const table = {
   duplicate_name: { status: 422, title: 'A name is used twice', next: 'Rename one of them.' },
   second_producer: { status: 422, title: 'A message has two producers', next: 'Let one node produce it.' },
   dtype_mismatch: { status: 422, title: 'The dtypes differ', next: 'Give both ends the same dtype, or json.' },
+  bad_line: { status: 422, title: 'Bad line', next: 'Look at the line and at the format of the node.' },
   secret_not_found: {
     status: 422,
     title: 'No such secret',

@@ -51,6 +51,9 @@ export const NodeDetail = Type.Object({
     description: 'How often the node was triggered but did not run, because an input had no value yet.',
   }),
   down: Type.Union([Type.String(), Type.Null()], { description: 'What the node reported, when it is down.' }),
+  gauges: Type.Record(Type.String(), Type.Number(), {
+    description: 'The numbers that the node has set last, such as the port that it listens on.',
+  }),
   minute: Type.Union([Type.Object({ since: Timestamp, until: Timestamp }), Type.Null()], {
     description: 'The last complete minute of the engine, counted from its start.',
   }),

@@ -55,6 +55,7 @@ export class LiveNodes implements Nodes {
       errors: counters.get(index, 'errors'),
       waiting_for_input: counters.get(index, 'waiting_for_input'),
       down: health.downText(node),
+      gauges: health.gaugesOf(node),
       minute: minute && { since: formatTime(minute.since_us), until: formatTime(minute.until_us) },
       since_start: latencies.sinceStart({ node: index }),
       last_minute: latencies.lastMinute({ node: index }),

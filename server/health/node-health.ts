@@ -88,6 +88,10 @@ export class NodeHealth {
     gauges.set(name, value)
   }
 
+  gaugesOf(node: string): Record<string, number> {
+    return Object.fromEntries(this.#gauges.get(node) ?? [])
+  }
+
   gauges(): Iterable<[node: string, gauges: ReadonlyMap<string, number>]> {
     return this.#gauges
   }

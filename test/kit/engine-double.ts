@@ -375,6 +375,7 @@ export class EngineDouble implements Engine {
           errors: 0,
           waiting_for_input: 0,
           down: null,
+          gauges: {},
         },
         ...{ minute: null, since_start: none, last_minute: null, wires: [] },
       }

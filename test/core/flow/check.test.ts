@@ -239,10 +239,12 @@ describe('wiring', () => {
 
 describe('the parts of a node', () => {
   test('an unknown type names the known ones', () => {
-    for (const type of ['delay', 'constructor', 'toString'])
+    const known = Object.keys(rules.types).join(', ')
+    assert.match(known, /^code, inject, /)
+    for (const type of ['Code', 'constructor', 'toString'])
       assert.deepEqual(refusedNode({ ...a, type }), [
         'unknown_node_type',
-        `nodes[0].type: "${type}" is no node type; known are code, inject`,
+        `nodes[0].type: "${type}" is no node type; known are ${known}`,
       ])
   })
 

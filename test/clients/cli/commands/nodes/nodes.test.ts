@@ -30,6 +30,7 @@ const NODE: NodeDetail = {
   errors: 3,
   waiting_for_input: 2,
   down: null,
+  gauges: {},
   minute: { since: '2026-01-02T03:04:05.000006+00:00', until: '2026-01-02T03:05:05.000006+00:00' },
   since_start: latencies(),
   last_minute: { ...latencies(), wait: null },
