@@ -138,7 +138,7 @@ test('logs and metrics over their budgets go, the oldest first, and their runs s
   assert.equal(one("SELECT bytes FROM disk WHERE class = 'run_logs'"), log_bytes / 2)
   assert.equal(one("SELECT bytes FROM disk WHERE class = 'run_metrics'"), metric_bytes / 3)
   const page = await store.logs.log({ run: runs[0]!, after: 0, limit: 10, bytes: 1000, node: null, level: null })
-  assert.deepEqual(page, { items: [], next_after: null, dropped: LOG.lines })
+  assert.deepEqual(page, { run: runs[0], items: [], next_after: null, dropped: LOG.lines })
   const dropped = async (run: string) => (await store.runs.nodes(run))[0]!.metrics_dropped
   assert.deepEqual([await dropped(runs[0]!), await dropped(runs[5]!)], [100, 0])
   const selection = { flow: null, group: null, status: null, since: null, before: null }
