@@ -7,7 +7,8 @@ import { Cascades } from './cascades.ts'
 import { Events } from './events.ts'
 import { Flavors } from './flavors.ts'
 import { Flows } from './flows.ts'
-import type { LiveSocket, LiveSocketOptions } from './live-socket.ts'
+import type { LiveSocket, LiveSocketOptions } from './live/live-socket.ts'
+import type { MediaFrame } from './live/media.ts'
 import { Messages } from './messages.ts'
 import { Metrics } from './metrics.ts'
 import { Nodes } from './nodes.ts'
@@ -51,6 +52,7 @@ export class Client {
   readonly users: Users
   readonly tokens: LastingTokens
   readonly #calls: Calls
+  readonly #token: string | null
 
   constructor({ url, token = null, connect_timeout_ms, read_timeout_ms }: ClientOptions) {
     this.url = url.replace(/\/+$/, '')
@@ -58,6 +60,7 @@ export class Client {
       connect_ms: connect_timeout_ms ?? CONNECT_TIMEOUT_MS,
       read_ms: read_timeout_ms ?? READ_TIMEOUT_MS,
     }
+    this.#token = token
     this.#calls = new Calls(this.url, openTransport(this.url, token, timeouts))
     this.flows = new Flows(this.#calls)
     this.messages = new Messages(this.#calls)
@@ -87,6 +90,18 @@ export class Client {
     await this.#calls.json({ method: 'POST', path: '/modules/refresh', idempotent: true })
   }
 
+  /**
+   * The bytes behind values of these messages (`image`, `audio`, `video`, `artifact`), as they are published: of each the newest, and the present one
+   * first. Ends with a ClientError when a name has no frames.
+   */
+  async *media(
+    names: readonly string[],
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<MediaFrame, void, undefined> {
+    const { followMedia } = await import('./live/media.ts')
+    yield* followMedia({ url: this.url, token: this.#token }, names, signal)
+  }
+
   async login(username: string, password: string): Promise<AccessToken> {
     const form = { username, password }
     return (await this.#calls.json<AccessToken>({ method: 'POST', path: '/login/access-token', form })).body
@@ -107,6 +122,6 @@ export const connect = (options: ClientOptions): Client => new Client(options)
 
 /** Follows messages, flows and events for as long as it lives. Loaded with the first: most programs follow nothing. */
 export async function followLive(options: LiveSocketOptions): Promise<LiveSocket> {
-  const { LiveSocket } = await import('./live-socket.ts')
+  const { LiveSocket } = await import('./live/live-socket.ts')
   return new LiveSocket(options)
 }

@@ -5,10 +5,11 @@ export interface Address {
   readonly token: string | null
 }
 
-/** What a connection tells, in this order: `opened` or `refused`, texts, and `closed` in every case, once. */
+/** What a connection tells, in this order: `opened` or `refused`, frames, and `closed` in every case, once. */
 export interface SocketListener {
   opened(): void
   text(text: string): void
+  binary(bytes: Uint8Array): void
   /** It was never open. The status of the answer; null when there was none, and `reason` says why. */
   refused(status: number | null, reason: unknown): void
   closed(): void

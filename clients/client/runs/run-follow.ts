@@ -1,7 +1,7 @@
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type { Run } from '../../../protocol/nouns/run.ts'
 import { pause } from '../calls.ts'
-import type { LiveSocket } from '../live-socket.ts'
+import type { LiveSocket } from '../live/live-socket.ts'
 import type { List } from '../pages.ts'
 import type { Address } from '../socket.ts'
 import { type Attempt, hasEnded, signalOf, Tolerance, type WaitOptions } from './run-wait.ts'
@@ -123,7 +123,7 @@ class RunFeed {
   }
 
   async #open(address: Address): Promise<void> {
-    const { LiveSocket } = await import('../live-socket.ts')
+    const { LiveSocket } = await import('../live/live-socket.ts')
     if (this.#isClosed) return
     this.#socket = new LiveSocket({
       find: () => address,

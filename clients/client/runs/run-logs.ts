@@ -42,7 +42,7 @@ export async function* followLog(
   // Here a run that is not there is refused, and what is there is chosen by the engine.
   let after = yield* readLog(page, selection)
   if (after === null) return
-  const { LiveSocket } = await import('../live-socket.ts')
+  const { LiveSocket } = await import('../live/live-socket.ts')
   const pages: RunLogPage[] = []
   let change = Promise.withResolvers<void>()
   const ended = Promise.withResolvers<never>()

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { isName, isQualified } from '../../../../protocol/names.ts'
 import { Client, followLive } from '../../../client/client.ts'
-import type { ValueFrame } from '../../../client/live-socket.ts'
+import type { ValueFrame } from '../../../client/live/live-socket.ts'
 import { type Context, engineOf } from '../../context.ts'
 import { countOf } from '../../counts.ts'
 import { usage } from '../../failure.ts'

@@ -9,6 +9,7 @@ export const openSocket: OpenSocket = ({ url, token }, path, protocol, listener)
     url.replace(/^http/, 'ws') + path,
     token === null ? [protocol] : [protocol, `bearer.${token}`],
   )
+  socket.binaryType = 'arraybuffer'
   let wasOpen = false
   let isClosed = false
   socket.onopen = () => {
@@ -17,6 +18,7 @@ export const openSocket: OpenSocket = ({ url, token }, path, protocol, listener)
   }
   socket.onmessage = ({ data }) => {
     if (typeof data === 'string') listener.text(data)
+    else listener.binary(new Uint8Array(data as ArrayBuffer))
   }
   socket.onclose = async () => {
     if (!wasOpen && !isClosed) {

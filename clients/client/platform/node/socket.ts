@@ -34,7 +34,8 @@ export const openSocket: OpenSocket = ({ url, token }, path, protocol, listener)
     listener.opened()
   })
   socket.on('message', (data, isBinary) => {
-    if (!isBinary) listener.text(String(data))
+    if (isBinary) listener.binary(data as Buffer)
+    else listener.text(String(data))
   })
   socket.on('unexpected-response', (_request, response) => {
     response.resume()

@@ -1,10 +1,10 @@
 import { openSocket } from '#client/socket'
-import type { Problem } from '../../protocol/errors.ts'
-import type { EngineEvent } from '../../protocol/nouns/event.ts'
-import type { RunLogPage } from '../../protocol/nouns/run-log.ts'
-import { ClientError } from './client-error.ts'
-import { problemText } from './problem-text.ts'
-import type { Address, Socket } from './socket.ts'
+import type { Problem } from '../../../protocol/errors.ts'
+import type { EngineEvent } from '../../../protocol/nouns/event.ts'
+import type { RunLogPage } from '../../../protocol/nouns/run-log.ts'
+import { ClientError } from '../client-error.ts'
+import { problemText } from '../problem-text.ts'
+import type { Address, Socket } from '../socket.ts'
 
 /** A value as it arrives, `{type: 'message_value', …}`. */
 export interface ValueFrame {
@@ -23,9 +23,13 @@ export interface LiveSocketOptions {
   readonly names?: readonly string[]
   /** Every message of these flows. */
   readonly flows?: readonly string[]
+  /** Messages whose frames are wanted, too. */
+  readonly media?: readonly string[]
   /** Follow flows that are made or renamed later, too. */
   readonly newFlows?: boolean
   onValue?(frame: ValueFrame): void
+  /** A binary frame: the bytes behind a value, see docs/sockets.md. */
+  onFrame?(bytes: Uint8Array): void
   /** Given, engine events are followed too. */
   onEvent?(event: EngineEvent): void
   /** The log of a run that is followed, from a position on; asked again for each connection. */
@@ -46,7 +50,7 @@ const RETRY_MS_MIN = 250
 const RETRY_MS_MAX = 5_000
 const FLOW_EVENTS = ['flow_saved', 'flow_renamed']
 /** As protocol/socket/frames.ts has it, which is not loaded for it: its schemas cost more than all of this. */
-const SUBPROTOCOL: typeof import('../../protocol/socket/frames.ts').SUBPROTOCOL = 'svc.v1'
+const SUBPROTOCOL: typeof import('../../../protocol/socket/frames.ts').SUBPROTOCOL = 'svc.v1'
 
 /**
  * Follows messages and events for as long as it lives. The first connection has to work; one that is lost later is made again
@@ -92,6 +96,9 @@ export class LiveSocket {
       text: text => {
         if (!this.#isClosed) this.#hear(text)
       },
+      binary: bytes => {
+        if (!this.#isClosed) this.#options.onFrame?.(bytes)
+      },
       refused: (status, reason) => {
         if (status === null) this.#unreached(reason, engine)
         else this.#refused(status, engine)
@@ -118,6 +125,8 @@ export class LiveSocket {
     }
     const names = (this.#options.names ?? []).filter(name => !this.#versions.has(name))
     socket.send(JSON.stringify({ type: 'subscribe', names, flows: [...this.#flows], events: this.#wantsEvents }))
+    const { media } = this.#options
+    if (media !== undefined) socket.send(JSON.stringify({ type: 'media', names: media }))
     const log = this.#options.log?.()
     if (log !== undefined) socket.send(JSON.stringify({ type: 'follow_logs', ...log }))
   }
@@ -140,6 +149,8 @@ export class LiveSocket {
       case 'subscribed':
         this.#isFollowing = true
         return this.#options.onFollowing?.()
+      case 'media':
+        return
       case 'log_lines':
         return this.#options.onLog?.(frame as unknown as RunLogPage)
       default:
