@@ -104,6 +104,13 @@ export const limits = {
   LOG_LINE_BYTES: 8 * KIB,
   RATE_HZ_MIN: 1e-6,
   RATE_HZ_MAX: 1e6,
+  /** Values of a flow that wait for their time in `delay` and `trigger` nodes: more refuse what comes into the flow; four times as many are dropped. */
+  SCHEDULED_VALUES: 131_072,
+  SCHEDULED_BYTES: 64 * MIB,
+  /** Longest time that a value waits in them. */
+  DELAY_S_MAX: 31_536_000,
+  /** Due values that the timer publishes together. */
+  RELEASED_TOGETHER: 256,
   /** How long a value stays held when the flow refuses it at the interval's end. */
   HELD_AGAIN_MS: 100,
   TIMEOUT_S_MAX: 31_536_000,

@@ -13,6 +13,7 @@ import { HELD_ROW } from '../memory/held.ts'
 import { JOURNAL, JOURNAL_HEADER, JOURNAL_RECORD, journalOffset } from '../memory/journal/journal.ts'
 import { MESSAGE_ROW, VALUE_SLOT } from '../memory/messages.ts'
 import type { Memory } from '../memory/region.ts'
+import { slabsOfScheduled } from '../memory/scheduled.ts'
 import { FLOW_ROW, FlowTable } from './flows.ts'
 import { QUEUE_ITEM, unitsAt } from './queue/item.ts'
 import { IngressQueue } from './queue/queue.ts'
@@ -105,6 +106,7 @@ function referFromTables(memory: Memory, refer: (ref: number) => void): void {
     const held = regions.held.offset + message * HELD_ROW.size
     slots(held + HELD_ROW.offset.first)
     slots(held + HELD_ROW.offset.second)
+    for (const ref of slabsOfScheduled(memory, message)) refer(ref)
   }
   for (let flow = 0; flow < sizes.flows; flow++)
     refer(i32[((regions.flows.offset + flow * FLOW_ROW.size) >> 2) + word.carry_ref]!)
@@ -121,7 +123,8 @@ function referFromJournal(memory: Memory, slot: number, refer: (ref: number) => 
   for (let position = i32[(head >> 2) + JOURNAL_HEADER.word.cursor]!; position !== tail; ) {
     const at = (head + JOURNAL_HEADER.size + ((position & mask) << 3)) >> 2
     const kind = i32[at + JOURNAL_RECORD.word.kind]! & 0xff
-    if (kind === JOURNAL.value || kind === JOURNAL.held) refer(i32[at + JOURNAL_RECORD.word.ref]!)
+    if (kind === JOURNAL.value || kind === JOURNAL.held || kind === JOURNAL.scheduled)
+      refer(i32[at + JOURNAL_RECORD.word.ref]!)
     position = (position + ((i32[at]! + 7) >> 3)) | 0
   }
 }

@@ -73,7 +73,7 @@ export class Emissions {
       if (values[at] === undefined) continue
       const port = ports[at]!
       const encoded = this.#host.scratch(at)
-      if (port.rate_hz !== null && !this.#host.passes(run, port, encoded, ts)) continue
+      if (port.gated && !this.#host.passes(run, port, encoded, ts, execution)) continue
       bytes += encoded.length
       const version = this.#host.publish(run, port.message, encoded, ts, wave.depth, execution.cascade)
       run.apply(port.message, asRead(encoded, values[at]), version, wave, this.#waves.mixed)
@@ -98,7 +98,7 @@ export class Emissions {
       const port = ports[at]!
       const encoded = this.#host.scratch(at)
       // A value that is held back is published later, separately.
-      if (port.rate_hz !== null && !this.#host.passes(run, port, encoded, ts)) continue
+      if (port.gated && !this.#host.passes(run, port, encoded, ts, execution)) continue
       emission.routes[passed.length] = run.routes[port.message]!
       emission.values[passed.length] = encoded
       passed.push(at)

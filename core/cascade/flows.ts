@@ -24,7 +24,9 @@ export const FLOW_ROW = layout(
     ['room', 'i32', 'where its item goes'],
     ['group', 'i32', 'GROUP of its item'],
     ['dropped', 'f64', 'items dropped because the flow stood at its hard cap'],
-    ['publisher_line', 'bytes:16', 'fills the cache line'],
+    ['scheduled', 'i32', 'values of the flow that are to be published later'],
+    ['scheduled_bytes', 'i32', 'of these values'],
+    ['publisher_line', 'bytes:8', 'fills the cache line'],
     ['owner', 'i32', 'owner word of the thread that claimed the flow, 0: free'],
     ['last_lane', 'i32', 'thread slot of the last claim, woken first'],
     ['taken', 'i32', 'items ever taken (wraps); this store commits a take'],
@@ -186,7 +188,41 @@ export class FlowTable {
 
   /** How full the flow is, as a share of its bound; `limits.FLOW_WAITING_HARD_FACTOR` is the hard cap. */
   share(flow: number): number {
-    return Math.max(this.waiting(flow) / limits.FLOW_WAITING_ITEMS, this.waitingBytes(flow) / limits.FLOW_WAITING_BYTES)
+    const row = this.row(flow)
+    return Math.max(
+      this.waiting(flow) / limits.FLOW_WAITING_ITEMS,
+      this.waitingBytes(flow) / limits.FLOW_WAITING_BYTES,
+      this.#i32[row + word.scheduled]! / limits.SCHEDULED_VALUES,
+      this.#i32[row + word.scheduled_bytes]! / limits.SCHEDULED_BYTES,
+    )
+  }
+
+  /** Values of the flow that are to be published later. */
+  scheduled(flow: number): number {
+    return this.#i32[this.row(flow) + word.scheduled]!
+  }
+
+  /** Whether so many times its bound of values wait for their time. */
+  isScheduleFull(flow: number, factor: number): boolean {
+    const row = this.row(flow)
+    return (
+      this.#i32[row + word.scheduled]! >= factor * limits.SCHEDULED_VALUES ||
+      this.#i32[row + word.scheduled_bytes]! >= factor * limits.SCHEDULED_BYTES
+    )
+  }
+
+  /** Under the publish word of the flow. */
+  countScheduled(flow: number, values: number, bytes: number): void {
+    const row = this.row(flow)
+    this.#i32[row + word.scheduled]! += values
+    this.#i32[row + word.scheduled_bytes]! += bytes
+  }
+
+  /** Under the publish word of the flow, counted anew after a thread died there. */
+  setScheduled(flow: number, values: number, bytes: number): void {
+    const row = this.row(flow)
+    this.#i32[row + word.scheduled] = values
+    this.#i32[row + word.scheduled_bytes] = bytes
   }
 
   /** Items dropped since the engine started, at the hard cap or because no segment was free. */

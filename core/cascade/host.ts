@@ -53,8 +53,8 @@ export interface Host extends Values {
     depth: number,
     cascade: Cascade,
   ): void
-  /** True when a rate-limited port may publish now; else the value is held. */
-  passes(run: PlanRun, output: PlanOutputPort, value: EncodedValue, ts_us: number): boolean
+  /** Of a gated port: true when it may publish now; else the value is held, or scheduled. */
+  passes(run: PlanRun, output: PlanOutputPort, value: EncodedValue, ts_us: number, execution: Execution): boolean
   /** Once for each cascade; for one that stays open, again and again. */
   cycle(flow: Flow, broken: BrokenLoop): void
   /** The only one of the thread that has begun, not ended, and is not in flight. */

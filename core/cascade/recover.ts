@@ -18,6 +18,7 @@ import { MESSAGE_ROW, type MessageTable, type ReadValue, VALUE_SLOT } from '../m
 import { recoverArena } from '../memory/recover/arena.ts'
 import type { Interrupted } from '../memory/recover/begun.ts'
 import type { Memory } from '../memory/region.ts'
+import { ScheduledTable } from '../memory/scheduled.ts'
 import { SLOT, slotOf } from '../memory/threads.ts'
 import { recoverWord } from '../memory/wait.ts'
 import { FLOW_ROW, type FlowTable } from './flows.ts'
@@ -79,6 +80,7 @@ export function recoverThread(dead_owner: number, parts: RecoverParts): Recovere
     if (recoverJournal(memory, slot)) parts.wakes.store()
   }
   settleSegments(held, parts)
+  recountScheduled(held, parts)
   // Segments that a publisher of several values had linked for the values that it did not reach.
   for (const flow of held) if (!owned.includes(flow)) queue.giveAhead(flow)
   // A flow that the thread was trimming is repaired only when its chain was swept, below.
@@ -299,6 +301,26 @@ function settleSegments(held: readonly number[], parts: RecoverParts): void {
     if (parts.queue.isLinked(flow, segment)) pool.settle(segment, flow)
     else pool.give(segment)
   }
+}
+
+/** The thread may have died between a change of a schedule and the count of its flow. The lists are whole. */
+function recountScheduled(held: readonly number[], parts: RecoverParts): void {
+  const { memory, arena, flows, messages } = parts
+  if (held.length === 0) return
+  const scheduled = new ScheduledTable(memory, arena)
+  const counts = new Map(held.map(flow => [flow, { values: 0, bytes: 0 }]))
+  for (let message = 0; message < memory.sizes.messages; message++) {
+    // Nothing was ever scheduled.
+    if (scheduled.next(message) === 1) continue
+    const count = counts.get(messages.flow(message))
+    if (count === undefined) continue
+    for (const { ref, generation } of scheduled.takeGone(message)) finishRelease(ref, generation, parts)
+    for (const entry of scheduled.entries(message)) {
+      count.values++
+      count.bytes += scheduled.bytesOf(entry)
+    }
+  }
+  for (const [flow, { values, bytes }] of counts) flows.setScheduled(flow, values, bytes)
 }
 
 /** False when a live or another dead publisher holds the flow for too long. */

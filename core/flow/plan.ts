@@ -5,6 +5,7 @@ import { finish, type Steps } from '../steps.ts'
 import { changeKey, type Hash } from './difference.ts'
 import type { World } from './facts.ts'
 import { arrangeSteps } from './order.ts'
+import type { Timing } from './timing.ts'
 
 /**
  * A flow document made ready to run: names resolved to engine-wide indexes, nodes in wave order, edges split into forward
@@ -60,6 +61,10 @@ export interface PlanOutputPort {
   /** Position in `Plan.messages`. */
   message: number
   rate_hz: number | null
+  /** Of a node that publishes its values later. */
+  timing: Timing | null
+  /** Not every value is published at once: `rate_hz` or `timing` is set. */
+  gated: boolean
   /** Positions of the triggered readers that come later in wave order, ascending. */
   forward: number[]
   /** Positions of the triggered readers reached by a back edge, ascending: they run in a wave one deeper. */
@@ -130,6 +135,8 @@ export interface PlanInput {
   digest(node_id: string): string | null
   /** The version with which a node began; 0 when absent. */
   since?(node_id: string): number
+  /** Of a node that publishes its values later. */
+  timingOf?(node: NormalNode): Timing | null
   /** Does a node of the type run away from the lanes, whatever it declares? */
   runsAway?(type: string): boolean
   /** Of nodes with a body that do not say it. */
@@ -200,7 +207,8 @@ export function* compileSteps(input: PlanInput): Steps<Plan> {
   for (const [position, number] of arrangement.order.entries()) {
     const node = nodes[number]!
     const digest = input.digest(node.id)
-    const isolation = node.isolation ?? (digest === null ? null : (input.isolation ?? null))
+    const timing = input.timingOf?.(node) ?? null
+    const isolation = node.isolation ?? (digest === null || timing !== null ? null : (input.isolation ?? null))
     const since = input.since?.(node.id) ?? 0
     const index = indexer.node(`${flow}.${node.id}`)
     const woken_by = new Set(node.ports.inputs.filter(({ trigger }) => trigger).map(port => messages.at(port.message)))
@@ -234,6 +242,8 @@ export function* compileSteps(input: PlanInput): Steps<Plan> {
           dtype: port.dtype,
           message,
           rate_hz: port.rate_hz,
+          timing,
+          gated: port.rate_hz !== null || timing !== null,
           forward: positions(woken.filter(to => !arrangement.isBack(number, to))),
           back: positions(woken.filter(to => arrangement.isBack(number, to))),
         }

@@ -28,6 +28,7 @@ export const REGION_NAMES = [
   'flows',
   'messages',
   'held',
+  'scheduled',
   'nodes',
   'wires',
   'begun',

@@ -13,6 +13,7 @@ import { JOURNAL_HEADER } from './journal/record.ts'
 import { layout } from './layout.ts'
 import { type Memory, type MemorySizes, REGION_NAMES, type Region, type RegionName } from './memory.ts'
 import { MESSAGE_ROW } from './messages.ts'
+import { SCHEDULED_ROW } from './scheduled.ts'
 import { SLOT, THREAD_ROW } from './threads.ts'
 
 export type { Memory, MemorySizes, Region, RegionName } from './memory.ts'
@@ -63,7 +64,7 @@ export const CONTROL = layout(
   [
     ['magic', 'i32', 'MAGIC once the directory is whole'],
     ['format', 'i32', 'FORMAT'],
-    ['directory', `bytes:${(REGION_NAMES.length * 8) as 104}`, 'offset and size of each region, i32 pairs'],
+    ['directory', `bytes:${(REGION_NAMES.length * 8) as 112}`, 'offset and size of each region, i32 pairs'],
     ['sizes', `bytes:${(SIZE_NAMES.length * 4) as 48}`, 'MemorySizes in order, i32'],
     ['engine_epoch', 'f64', 'number of this engine start, from the store'],
     ['started_us', 'f64', 'when the engine started, microseconds since 1970'],
@@ -102,6 +103,8 @@ function bytesOf(name: RegionName, sizes: Readonly<MemorySizes>): number {
       return sizes.messages * MESSAGE_ROW.size
     case 'held':
       return sizes.messages * HELD_ROW.size
+    case 'scheduled':
+      return sizes.messages * SCHEDULED_ROW.size
     case 'nodes':
       return sizes.nodes * NODE_ROW.size
     case 'wires':

@@ -218,7 +218,7 @@ export class JournalTap implements JournalVisitor {
 
   // ---------------------------------------------------------------- records
 
-  /** Held values and what a lane took are the store's. */
+  /** Held and scheduled values and what a lane took are the store's. */
   visit(record: RecordView): void {
     switch (record.kind) {
       case JOURNAL.value:

@@ -6,6 +6,7 @@ import { diskFault, errorName } from '../../protocol/disk-faults.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { NormalNode } from '../../protocol/nouns/flow-document.ts'
+import { nodeTypeOf } from '../../threads/nodes/types/index.ts'
 
 const ENDING = '.mjs'
 
@@ -41,8 +42,10 @@ export class Bodies {
     }
   }
 
-  /** Null for a node without a source. */
+  /** Null for a node without a source, unless its type brings a body along. */
   static digest(node: NormalNode): string | null {
+    const body = node.source === null ? nodeTypeOf(node.type)?.body : undefined
+    if (body !== undefined) return createHash('sha256').update(`${node.type}\n${body}`).digest('hex')
     if (node.source === null) return null
     return createHash('sha256').update(`${node.language}\n${node.source}`).digest('hex')
   }

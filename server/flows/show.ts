@@ -64,7 +64,7 @@ export class Show {
   }
 
   #nodes(flow: LiveFlow): NodeStatus[] {
-    const { counters, held } = this.#parts.front
+    const { counters, held, scheduled } = this.#parts.front
     const { latencies } = this.#parts
     return flow.plan.nodes.map(node => {
       const { counts } = latencies.distribution({ node: node.index }, 'execution')
@@ -77,10 +77,10 @@ export class Show {
         executions: counters.get(node.index, 'executions'),
         errors: counters.get(node.index, 'errors'),
         waiting_for_input: counters.get(node.index, 'waiting_for_input'),
-        replaced: node.outputs.reduce(
-          (sum, output) => sum + held.replaced(flow.plan.messages[output.message]!.index),
-          0,
-        ),
+        replaced: node.outputs.reduce((sum, output) => {
+          const { index } = flow.plan.messages[output.message]!
+          return sum + held.replaced(index) + scheduled.replaced(index)
+        }, 0),
         placement: node.dispatch || counters.placement(node.index) !== PLACEMENT.inline ? 'dispatch' : 'inline',
         execution_p50_s: seconds(0.5),
         execution_p99_s: seconds(0.99),

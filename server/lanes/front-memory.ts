@@ -13,6 +13,7 @@ import { JournalWriter } from '../../core/memory/journal/journal.ts'
 import { MessageTable } from '../../core/memory/messages.ts'
 import { begunBy, clearBegun, type Interrupted } from '../../core/memory/recover/begun.ts'
 import { CONTROL, createMemory, type Memory, productionSizes } from '../../core/memory/region.ts'
+import { ScheduledTable } from '../../core/memory/scheduled.ts'
 import { NodeStates } from '../../core/memory/states.ts'
 import { SLOT, slotOf, THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
 import { type Codec, createCodec } from '../../protocol/values/codec.ts'
@@ -33,6 +34,7 @@ export class FrontMemory {
   readonly queue: IngressQueue
   readonly messages: MessageTable
   readonly held: HeldTable
+  readonly scheduled: ScheduledTable
   readonly counters: NodeCounters
   readonly states: NodeStates
   readonly arena: Arena
@@ -60,6 +62,7 @@ export class FrontMemory {
     this.queue = new IngressQueue({ memory, owner, arena, flows })
     this.messages = new MessageTable(memory)
     this.held = new HeldTable(memory, arena)
+    this.scheduled = new ScheduledTable(memory, arena)
     this.counters = new NodeCounters(memory)
     this.states = new NodeStates(memory, arena)
     this.publisher = new Publisher({

@@ -110,13 +110,14 @@ export function* prometheusText(parts: PrometheusParts): Iterable<string> {
   const replaced: Sample[] = []
   for (const flow of flows.all()) {
     for (const node of flow.plan.nodes) {
-      for (const { rate_hz, message } of node.outputs) {
+      for (const { gated, message } of node.outputs) {
         const { index, name } = flow.plan.messages[message]!
-        if (rate_hz !== null) replaced.push([{ message: name }, front.held.replaced(index)])
+        const count = front.held.replaced(index) + front.scheduled.replaced(index)
+        if (gated) replaced.push([{ message: name }, count])
       }
     }
   }
-  const help = 'Values that were replaced by a newer one because of `rate_hz`.'
+  const help = 'Values that were replaced by a newer one because of `rate_hz`, or while a trigger waited.'
   yield* out.metric('svc_message_replaced_total', 'counter', help, replaced)
   yield* out.metric('svc_media_frames_sent_total', 'counter', 'Media frames sent to sockets.', [
     ...mediaCounts(fanout, 'sent'),

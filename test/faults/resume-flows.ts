@@ -134,6 +134,22 @@ export const resumeFlows: Readonly<Record<string, FlowDocument>> = {
       node('tail', counted('return { tail: [n, inputs.paced] }'), [['paced', 'int']], [['tail', 'json']]),
     ],
   },
+  /** Values that wait for their time when the engine goes: each comes once, in order. */
+  delayed: {
+    inputs: [],
+    nodes: [
+      {
+        id: 'wait',
+        type: 'delay',
+        settings: { seconds: 0.12 },
+        ports: {
+          inputs: [{ name: 'value', dtype: 'int', message: 'sensor.number' }],
+          outputs: [{ name: 'value', dtype: 'int', message: 'waited' }],
+        },
+      },
+      node('count', counted('return { counted: [n, inputs.waited] }'), [['waited', 'int']], [['counted', 'json']]),
+    ],
+  },
   /** Bodies that are away when the engine goes. */
   away: {
     inputs: [],
@@ -161,6 +177,8 @@ export const exactMessages: Readonly<Record<string, number>> = {
   'alarm.level': 1,
   'report.raised': 1,
   'slow.late': 1,
+  'delayed.waited': 1,
+  'delayed.counted': 1,
 }
 
 /** The states of these, too. */
@@ -172,6 +190,7 @@ export const exactStates: readonly string[] = [
   'alarm.pair',
   'report.raised',
   'slow.late',
+  'delayed.count',
   'paced.pace',
 ]
 

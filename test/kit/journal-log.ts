@@ -17,6 +17,10 @@ function lineOf(record: RecordView): string {
       return `value ${subject} ${version} ${ts} ${record.flags} ${record.value_kind} ${payload(record)}${itemOf(record)}`
     case JOURNAL.held:
       return `held ${subject} ${record.due_ms} ${ts} ${record.value_kind} ${payload(record)}`
+    case JOURNAL.scheduled:
+      return `scheduled ${subject} ${record.entry} from ${record.first} ${record.due_ms} ${ts} ${record.value_kind} ${payload(record)}`
+    case JOURNAL.released:
+      return `released ${subject} ${record.first}`
     case JOURNAL.cascade: {
       const { seq, duration_us, status, executions, errors, parent_seq, parent_ts } = record
       const fields = [

@@ -7,6 +7,7 @@ import type { Emission } from '../../core/cascade/publish/emission.ts'
 import { emissionBytes, itemRecordBytes } from '../../core/cascade/publish/record-bytes.ts'
 import { type Bounds, flowBounds } from '../../core/cascade/queue/bounds.ts'
 import { newItem } from '../../core/cascade/queue/item.ts'
+import { SCHEDULED_ROOM_BYTES, Schedule } from '../../core/cascade/schedule/schedule.ts'
 import type { Execution, Failure, Seat } from '../../core/cascade/seat.ts'
 import { type BrokenLoop, Cascade } from '../../core/cascade/wave.ts'
 import type { Plan, PlanNode, PlanOutputPort } from '../../core/flow/plan.ts'
@@ -63,6 +64,7 @@ class Lane implements Host {
   readonly #units: LaneUnits
   readonly #calls: LaneCalls
   readonly #rate: RateLimit
+  readonly #schedule: Schedule
   readonly #door = new NodeDoor()
   readonly #prints = new LanePrints()
 
@@ -124,16 +126,15 @@ class Lane implements Host {
       },
       emitted: (flow, execution) => this.emitted(flow, execution),
     })
+    const tell = (notice: HeldNotice): void => task.timer.postMessage(notice)
     this.#rate = new RateLimit({
-      memory: shared,
-      owner,
-      arena,
-      flows,
-      held,
-      journal,
-      notice: (message, due_ms) => {
-        task.timer.postMessage({ message, due_ms } satisfies HeldNotice)
-      },
+      ...{ memory: shared, owner, arena, flows, held, journal },
+      notice: (message, due_ms) => tell({ message, due_ms }),
+    })
+    this.#schedule = new Schedule({
+      ...{ owner, flows, journal, scheduled: memory.scheduled },
+      notice: (message, due_ms) => tell({ message, due_ms, scheduled: true }),
+      dropped: (flow, reason) => this.#notes.dropped(this.#plans.get(flow)?.flow ?? String(flow), reason),
     })
   }
 
@@ -432,9 +433,14 @@ class Lane implements Host {
     this.#units.makeRoom(bytes, this.#flows.get(run.plan.flow_index), cascade)
   }
 
-  passes(run: PlanRun, output: PlanOutputPort, value: EncodedValue): boolean {
+  passes(run: PlanRun, output: PlanOutputPort, value: EncodedValue, _ts: number, execution: Execution): boolean {
     const steady_us = this.#memory.clock.steady_us()
-    return this.#rate.passes(run.plan.flow_index, run.plan.messages[output.message]!, output.rate_hz!, value, steady_us)
+    const message = run.plan.messages[output.message]!
+    const { timing } = output
+    if (timing === null) return this.#rate.passes(run.plan.flow_index, message, output.rate_hz!, value, steady_us)
+    if (!this.#memory.journal.hasRoom(SCHEDULED_ROOM_BYTES))
+      this.#makeRoom(SCHEDULED_ROOM_BYTES, run, execution.cascade)
+    return this.#schedule.passes(run.plan.flow_index, message.index, timing, execution.inputs, value, steady_us)
   }
 
   // ---- Host: bodies

@@ -14,6 +14,7 @@ import { HeldTable } from '../../core/memory/held.ts'
 import { JournalWriter } from '../../core/memory/journal/journal.ts'
 import { MessageTable } from '../../core/memory/messages.ts'
 import { attachMemory, CONTROL, type Memory } from '../../core/memory/region.ts'
+import { ScheduledTable } from '../../core/memory/scheduled.ts'
 import { THREAD_KIND, THREAD_ROW, ThreadTable } from '../../core/memory/threads.ts'
 import { Sleeper, wakeThread } from '../../core/memory/wait.ts'
 import { journalWakes } from '../journal-wakes.ts'
@@ -32,6 +33,7 @@ export class LaneMemory implements Ingress {
   readonly messages: MessageTable
   readonly counters: NodeCounters
   readonly held: HeldTable
+  readonly scheduled: ScheduledTable
   readonly journal: JournalWriter
   readonly publisher: Publisher
   readonly begun: BegunCascades
@@ -66,6 +68,7 @@ export class LaneMemory implements Ingress {
     this.messages = new MessageTable(memory)
     this.counters = new NodeCounters(memory)
     this.held = new HeldTable(memory, arena)
+    this.scheduled = new ScheduledTable(memory, arena)
     const { queue, ready, messages } = this
     this.publisher = new Publisher({ memory, owner, arena, journal, flows, queue, ready, messages, dropped })
     this.begun = new BegunCascades(memory, slot)

@@ -61,10 +61,11 @@ export type FromLane =
   | { readonly type: 'purged'; readonly request: number; readonly count: number | null }
   | { readonly type: 'left' }
 
-/** Lane to timer: `message` holds a value that is due; it lies in the held table. */
+/** Lane to timer: `message` holds a value that is due; it lies in the held table, or with `scheduled` in that of scheduled values. */
 export interface HeldNotice {
   readonly message: number
   readonly due_ms: number
+  readonly scheduled?: true
 }
 
 /** A body for a call slot. `port` leads straight back to the lane. */

@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto'
 import type { TObject } from 'typebox'
-import type { NodeType, RefuseAt, Rules } from '../../core/flow/check.ts'
+import type { Body, NodeType, RefuseAt, Rules } from '../../core/flow/check.ts'
 import type { NormalInputPort, NormalNode, NormalOutputPort } from '../../protocol/nouns/flow-document.ts'
 import { agrees, type Dtype } from '../../protocol/values/dtype.ts'
 import { type Checker, createChecker } from '../../protocol/values/explain.ts'
@@ -63,6 +64,8 @@ export interface NodeTypeDefinition<Settings = never> {
   readonly place: 'lane' | 'timer' | 'connectors' | 'front'
   /** It reaches something outside of the engine, or depends on time: its results are never taken from the stage cache. */
   readonly side_effects: boolean
+  /** Of a type that a lane runs: its body, as one of a code node is written, in JavaScript. */
+  readonly body?: string
   /** The outside thing that the node points at, without credentials: `mqtt://broker:1883`. Nodes with the same one share what leads there. */
   targetKey?(settings: Settings): string | null
   /** What the schema and the port rules cannot say. The settings fit the schema. */
@@ -73,6 +76,10 @@ export interface NodeTypeDefinition<Settings = never> {
 export type AnyNodeType = NodeTypeDefinition<never>
 
 const checkers = new WeakMap<AnyNodeType, Checker>()
+
+function bodyOf(code: string): Body {
+  return { code, digest: createHash('sha256').update(code).digest('hex') }
+}
 
 /** As the check of documents wants it. */
 export function checkedType(type: AnyNodeType, context: SettingsCheck): NodeType {
@@ -88,7 +95,7 @@ export function checkedType(type: AnyNodeType, context: SettingsCheck): NodeType
       for (const { name, loc } of secretsOf(node.settings, 'settings'))
         if (!context.hasSecret(name)) refuse('secret_not_found', loc, `there is no secret "${name}"`)
       if (places.length === 0) type.check?.({ node, settings: node.settings as never, refuse }, context)
-      return null
+      return type.body === undefined ? null : bodyOf(type.body)
     },
   }
 }

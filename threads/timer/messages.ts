@@ -39,6 +39,8 @@ export interface TimersOfFlow {
   readonly enabled: boolean
   readonly injects: readonly InjectPlan[]
   readonly rated: readonly RatedPlan[]
+  /** Messages of `delay` and `trigger` nodes. */
+  readonly timed: readonly Route[]
   readonly fire: boolean
 }
 
@@ -49,6 +51,8 @@ export type ToTimer =
   | { readonly type: 'lane'; readonly port: MessagePort }
   /** Held values that were due when the engine ended, or whose lane died before it told. */
   | { readonly type: 'held'; readonly message: number; readonly due_ms: number }
+  /** The same of scheduled values. */
+  | { readonly type: 'scheduled'; readonly message: number; readonly due_ms: number }
   /** The machine's clock was set, in milliseconds since 1970. */
   | { readonly type: 'clock'; readonly from_ms: number; readonly to_ms: number }
   /** Answered at once: the thread is alive. */

@@ -2,9 +2,17 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { FlowTable } from '../../core/cascade/flows.ts'
 import { Publisher } from '../../core/cascade/publish/publish.ts'
 import { REFUSED } from '../../core/cascade/publish/refused.ts'
+import type { Route } from '../../core/cascade/publish/route.ts'
 import { IngressQueue } from '../../core/cascade/queue/queue.ts'
 import { ReadySet } from '../../core/cascade/queue/ready.ts'
 import { type HeldHands, releaseHeld, takeHeld } from '../../core/cascade/release-held.ts'
+import {
+  dropScheduled,
+  endRelease,
+  releaseScheduled,
+  type ScheduledRelease,
+  type ScheduleHands,
+} from '../../core/cascade/schedule/release.ts'
 import { Arena } from '../../core/memory/arena.ts'
 import { Clock } from '../../core/memory/clock.ts'
 import { NodeCounters } from '../../core/memory/counters.ts'
@@ -12,6 +20,7 @@ import { HeldTable } from '../../core/memory/held.ts'
 import { JOURNAL, JournalWriter } from '../../core/memory/journal/journal.ts'
 import { MessageTable } from '../../core/memory/messages.ts'
 import { attachMemory } from '../../core/memory/region.ts'
+import { ScheduledTable } from '../../core/memory/scheduled.ts'
 import { SLOT, THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
 import { limits } from '../../protocol/limits.ts'
 import { formatTime } from '../../protocol/time.ts'
@@ -31,13 +40,13 @@ const OPEN_AGAIN_MS = 5
 /** Node's timers take at most 2^31 ms; what is due later is looked at again by then. */
 const LONGEST_SLEEP_MS = 3_600_000
 
-/** What is due: the end of an inject's interval, its next time by cron, or the held value of `message`. */
+/** What is due: the end of an inject's interval, its next time by cron, or the held value of `message`, or its first scheduled one. */
 interface Due {
   /** Of the steady clock. */
   due_ms: number
   /** Of cron: the time of day, in milliseconds since 1970. */
   readonly at_ms: number
-  readonly kind: 'every' | 'cron' | 'held'
+  readonly kind: 'every' | 'cron' | 'held' | 'scheduled'
   readonly flow: number
   readonly inject: InjectPlan | null
   readonly message: number
@@ -49,6 +58,8 @@ interface TimedFlow {
   readonly enabled: boolean
   readonly generation: number
   readonly rated: ReadonlyMap<number, RatedPlan>
+  /** Messages of `delay` and `trigger` nodes; while the flow is disabled, those that it had before. */
+  readonly timed: ReadonlySet<number>
   /** By node index: the interval and when it ends next. An interval outlives the saves that leave it as it is. */
   readonly intervals: Map<number, { readonly every_s: number; due_ms: number }>
 }
@@ -63,17 +74,20 @@ class Timer {
   readonly #threads: ThreadTable
   readonly #flows: FlowTable
   readonly #held: HeldTable
+  readonly #scheduled: ScheduledTable
   readonly #counters: NodeCounters
   readonly #journal: JournalWriter
   readonly #publisher: Publisher
   readonly #messages: MessageTable
-  readonly #hands: HeldHands
+  readonly #hands: HeldHands & ScheduleHands
   readonly #notes: LaneNotes
   readonly #time_zone: string
   readonly #degraded_after_ms: number
   readonly #heap = new DueHeap<Due>()
   readonly #timed = new Map<number, TimedFlow>()
   readonly #rated = new Map<number, { flow: number; plan: RatedPlan }>()
+  /** By message of a `delay` or `trigger` node. */
+  readonly #routes = new Map<number, Route>()
   readonly #lanes = new Set<MessagePort>()
   /** Since when each flow stands above the share that degrades the engine, and the name under which that was told. */
   readonly #pressed = new Map<number, { readonly since_ms: number; told: string | null }>()
@@ -96,6 +110,7 @@ class Timer {
     this.#flows = flows
     this.#journal = journal
     this.#held = new HeldTable(memory, arena)
+    this.#scheduled = new ScheduledTable(memory, arena)
     this.#counters = new NodeCounters(memory)
     this.#notes = new LaneNotes(journal, this.#codec)
     this.#messages = new MessageTable(memory)
@@ -109,8 +124,16 @@ class Timer {
       ready: new ReadySet(memory, flows),
       messages: this.#messages,
     })
-    const { held, publisher } = { held: this.#held, publisher: this.#publisher }
-    this.#hands = { clock: this.#clock, flows, held, journal, publisher, owner }
+    this.#hands = {
+      clock: this.#clock,
+      flows,
+      held: this.#held,
+      scheduled: this.#scheduled,
+      messages: this.#messages,
+      journal,
+      publisher: this.#publisher,
+      owner,
+    }
   }
 
   run(): void {
@@ -131,11 +154,14 @@ class Timer {
         break
       case 'lane':
         this.#lanes.add(message.port)
-        message.port.on('message', (notice: HeldNotice) => this.#holdUntil(notice.message, notice.due_ms))
+        message.port.on('message', (notice: HeldNotice) => this.#noticed(notice))
         message.port.on('close', () => this.#lanes.delete(message.port))
         break
       case 'held':
         this.#holdUntil(message.message, message.due_ms)
+        break
+      case 'scheduled':
+        this.#lookAt(message.message, message.due_ms)
         break
       case 'clock':
         this.#clockChanged(message.from_ms, message.to_ms)
@@ -151,13 +177,15 @@ class Timer {
     }
   }
 
-  #take({ flow, name, enabled, injects, rated, fire }: TimersOfFlow): void {
-    const before = this.#timed.get(flow)?.intervals
+  #take({ flow, name, enabled, injects, rated, timed, fire }: TimersOfFlow): void {
+    const { intervals: before, timed: timed_before } = this.#timed.get(flow) ?? {}
     this.#drop(flow)
     const generation = ++this.#generation
     const plans = new Map(rated.map(plan => [plan.route.message, plan]))
     const intervals: TimedFlow['intervals'] = new Map()
-    this.#timed.set(flow, { name, enabled, generation, rated: plans, intervals })
+    const messages = enabled || timed_before === undefined ? new Set(timed.map(route => route.message)) : timed_before
+    this.#timed.set(flow, { name, enabled, generation, rated: plans, timed: messages, intervals })
+    this.#takeTimed(timed, enabled ? timed_before : undefined)
     for (const plan of rated) {
       const { message } = plan.route
       this.#rated.set(message, { flow, plan })
@@ -215,7 +243,29 @@ class Timer {
     if (timed === undefined) return
     // Entries of the heap outlive their flow and are passed over by their generation.
     for (const message of timed.rated.keys()) this.#rated.delete(message)
+    for (const message of timed.timed) this.#routes.delete(message)
     this.#timed.delete(flow)
+  }
+
+  #noticed({ message, due_ms, scheduled }: HeldNotice): void {
+    if (scheduled) this.#lookAt(message, due_ms)
+    else this.#holdUntil(message, due_ms)
+  }
+
+  /** What was scheduled while the flow was disabled is due now; that of nodes that are gone is dropped. */
+  #takeTimed(timed: readonly Route[], before: ReadonlySet<number> = new Set()): void {
+    for (const route of timed) {
+      this.#routes.set(route.message, route)
+      const due_ms = this.#scheduled.due(route.message)
+      if (due_ms !== 0) this.#lookAt(route.message, due_ms)
+    }
+    for (const message of before) if (!this.#routes.has(message)) this.#dropTimed(message)
+  }
+
+  /** At the first scheduled value of the message, when it is due. */
+  #lookAt(message: number, due_ms: number): void {
+    this.#heap.push({ due_ms, at_ms: 0, kind: 'scheduled', flow: -1, inject: null, message, generation: 0 })
+    this.#arm()
   }
 
   #holdUntil(message: number, due_ms: number): void {
@@ -240,7 +290,8 @@ class Timer {
     const now_ms = this.#steadyMs()
     for (let due = this.#heap.peek(); due !== undefined && due.due_ms <= now_ms; due = this.#heap.peek()) {
       this.#heap.pop()
-      if (due.inject === null) this.#release(due.message, now_ms)
+      if (due.kind === 'scheduled') this.#releaseTimed(due.message, now_ms)
+      else if (due.inject === null) this.#release(due.message, now_ms)
       else this.#fireInject(due, due.inject, now_ms)
     }
     this.#arm()
@@ -303,6 +354,34 @@ class Timer {
     this.#flows.unlockPublish(flow, this.#owner)
     if (free) this.#holdUntil(message, again_ms)
     else this.#notes.dropped(this.#timed.get(flow)?.name ?? String(flow), 'held_refused')
+  }
+
+  /** The scheduled values that are due, in order. One entry of the heap stands for all of a message. */
+  #releaseTimed(message: number, now_ms: number): void {
+    const route = this.#routes.get(message)
+    if (route === undefined) return this.#dropTimed(message)
+    let released: ScheduledRelease = 'published'
+    let count = 0
+    while (released === 'published' && count++ < limits.RELEASED_TOGETHER)
+      released = releaseScheduled(this.#hands, route, this.#encoded, now_ms)
+    endRelease(this.#hands)
+    const due_ms = this.#scheduled.due(message)
+    if (due_ms === 0) return
+    if (released === 'later') this.#lookAt(message, now_ms + OPEN_AGAIN_MS)
+    else if (released === 'refused') this.#lookAt(message, now_ms + limits.HELD_AGAIN_MS)
+    else this.#lookAt(message, due_ms)
+  }
+
+  /** Its node is gone, or was when a lane scheduled this. Of a disabled or deleted flow it stays. */
+  #dropTimed(message: number): void {
+    const flow = this.#messages.flow(message)
+    const timed = this.#timed.get(flow)
+    if (timed === undefined || !timed.enabled) return
+    const count = dropScheduled(this.#hands, flow, message)
+    if (count > 0) {
+      this.#journal.mark()
+      this.#notes.dropped(timed.name, 'port_removed', count)
+    } else if (this.#scheduled.due(message) !== 0) this.#lookAt(message, this.#steadyMs() + OPEN_AGAIN_MS)
   }
 
   /** A lane held it for a port that a save has removed meanwhile. A disabled or deleted flow is left as it is. */

@@ -88,16 +88,18 @@ export class Publisher {
   /**
    * By the front and the timer: the value starts a cascade. Returns the version, or one of `REFUSED`. `ends_unit`: marks;
    * everything that this thread wrote before belongs to the same unit. A lane passes false, and ends its unit itself.
+   * `released`: by the timer, of a value that was scheduled.
    */
-  publish(route: Route, value: EncodedValue, ts: number, ends_unit = true): number {
+  publish(route: Route, value: EncodedValue, ts: number, ends_unit = true, released = false): number {
     if (!this.#journal.hasRoom(journalBytes(value) + itemRecordBytes(route))) return REFUSED.journal_full
     // An early check before a long value is copied; the authoritative one is below.
-    if (value.length > limits.SLOT_INLINE_BYTES && this.#reservations.backlogged(route)) return REFUSED.backlogged
+    if (value.length > limits.SLOT_INLINE_BYTES && this.#reservations.backlogged(route, released))
+      return REFUSED.backlogged
     const ref = this.#commit.slab(value, limits.ARENA_INGRESS_SHARE)
     if (ref < 0) return ref
     if (!this.#words.lock(route, limits.PUBLISH_PATIENCE_MS)) return this.#commit.refuse(ref, REFUSED.held)
     // Nobody else can append here now: the flow's own bound is exact, those further down are soft.
-    const refused = this.#reservations.backlogged(route)
+    const refused = this.#reservations.backlogged(route, released)
       ? REFUSED.backlogged
       : this.#reservations.reserveAll(route, value, ref)
     if (refused < 0) {

@@ -35,9 +35,13 @@ export class Reservations {
     this.bounds = bounds ?? flowBounds
   }
 
-  backlogged(route: Route): boolean {
+  /** `released`: the value was scheduled, so what is scheduled must not hold it up. */
+  backlogged(route: Route, released = false): boolean {
     const { downstream } = route
-    for (let i = 0; i < downstream.length; i++) if (this.isOver(downstream[i]!, 1)) return true
+    for (let i = 0; i < downstream.length; i++) {
+      const flow = downstream[i]!
+      if (this.isOver(flow, 1) || (!released && this.#flows.isScheduleFull(flow, 1))) return true
+    }
     return false
   }
 

@@ -10,6 +10,7 @@ export {
   JOURNAL_RECORD,
   journalOffset,
   longestRecord,
+  SCHEDULED_ITEM,
   travelsByRef,
   VALUE_FLAG,
   VALUE_ITEM,

@@ -5,7 +5,15 @@ import { copyBytes } from '../copy.ts'
 import { isNumeric } from '../encoded.ts'
 import type { Memory } from '../region.ts'
 import { SLOT } from '../threads.ts'
-import { JOURNAL, JOURNAL_HEADER, JOURNAL_RECORD, journalOffset, VALUE_FLAG, VALUE_ITEM } from './record.ts'
+import {
+  JOURNAL,
+  JOURNAL_HEADER,
+  JOURNAL_RECORD,
+  journalOffset,
+  SCHEDULED_ITEM,
+  VALUE_FLAG,
+  VALUE_ITEM,
+} from './record.ts'
 import { type JournalVisitor, RecordView } from './view.ts'
 
 const R = JOURNAL_RECORD.word
@@ -276,10 +284,14 @@ export class JournalReader {
         at = next
         continue
       }
-      if (kind > JOURNAL.fresh) throw new RangeError(`a journal record of kind ${kind}`)
-      view.show(at, (kinds & HAS_ITEM) === 0 ? size - HEADER : size - HEADER - VALUE_ITEM.size)
+      if (kind > JOURNAL.released) throw new RangeError(`a journal record of kind ${kind}`)
+      const isScheduled = kind === JOURNAL.scheduled
+      const more = (kinds & HAS_ITEM) !== 0 ? VALUE_ITEM.size : isScheduled ? SCHEDULED_ITEM.size : 0
+      view.show(at, size - HEADER - more)
       const isLong =
-        (kind === JOURNAL.value || kind === JOURNAL.held) && i32[word + R.ref] !== 0 && !isNumeric((kinds >> 8) & 0xff)
+        (kind === JOURNAL.value || kind === JOURNAL.held || isScheduled) &&
+        i32[word + R.ref] !== 0 &&
+        !isNumeric((kinds >> 8) & 0xff)
       if (isLong) {
         this.#visitLong(visitor, i32, at)
         view.over(i32, f64, bytes)

@@ -27,6 +27,10 @@ export const JOURNAL = {
   queued: 8,
   /** A cascade has begun and run no body yet: a restart queues its items again. */
   fresh: 9,
+  /** A value is to be published later, by a node that delays. */
+  scheduled: 10,
+  /** The scheduled values of a message before a number are published, or cancelled. */
+  released: 11,
 } as const
 /** Flags of a value record. `queued`: it entered the queue of its own flow, and VALUE_ITEM follows the payload. */
 export const VALUE_FLAG = { queued: 1, seeded: 2 } as const
@@ -76,6 +80,12 @@ export const CASCADE_PAYLOAD = layout('CASCADE_PAYLOAD', [
 export const VALUE_ITEM = layout('VALUE_ITEM', [
   ['flow', 'i32', 'its own flow'],
   ['item', 'i32', 'number of the item in the queue of the flow: appended, as its publisher found it'],
+])
+
+/** The end of a scheduled record; its subject is the message, version when it is due, milliseconds, ts when it was scheduled. */
+export const SCHEDULED_ITEM = layout('SCHEDULED_ITEM', [
+  ['number', 'f64', 'number of the value among those that were scheduled for its message'],
+  ['first', 'f64', 'values before this number are cancelled; its own number when all are'],
 ])
 
 /** Payload of a queued record; its subject is the flow, ref the message, version the version that was published. */

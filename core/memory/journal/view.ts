@@ -1,12 +1,21 @@
 /** The one record that a reader is at: a window over its bytes, the same object for each record. Nothing is copied to look at it. */
 import { isNumeric } from '../encoded.ts'
-import { CASCADE_PAYLOAD, FRESH_PAYLOAD, ITEM_PAYLOAD, JOURNAL, JOURNAL_RECORD, VALUE_ITEM } from './record.ts'
+import {
+  CASCADE_PAYLOAD,
+  FRESH_PAYLOAD,
+  ITEM_PAYLOAD,
+  JOURNAL,
+  JOURNAL_RECORD,
+  SCHEDULED_ITEM,
+  VALUE_ITEM,
+} from './record.ts'
 
 const R = JOURNAL_RECORD.word
 const C = CASCADE_PAYLOAD.word
 const I = ITEM_PAYLOAD.word
 const V = VALUE_ITEM.word
 const F = FRESH_PAYLOAD.word
+const S = SCHEDULED_ITEM.word
 const WORDS = JOURNAL_RECORD.size >> 2
 const HALVES = JOURNAL_RECORD.size >> 3
 
@@ -74,7 +83,7 @@ export class RecordView {
     return this.#f64[this.#half + R.ts]!
   }
 
-  // ---- value, held
+  // ---- value, held, scheduled
 
   /** KIND of the value. */
   get value_kind(): number {
@@ -91,9 +100,21 @@ export class RecordView {
     return isNumeric(this.value_kind) ? this.#f64[this.#half + HALVES]! : 0
   }
 
-  /** Of a held value: when it is to be published, milliseconds since 1970; 0: it is held no more. */
+  /** Of a held or scheduled value: when it is to be published, milliseconds since 1970; 0: it is held no more. */
   get due_ms(): number {
     return this.#f64[this.#half + R.version]!
+  }
+
+  // ---- scheduled, released
+
+  /** Of a scheduled value. */
+  get entry(): number {
+    return this.#f64[this.#scheduledItem() + S.number]!
+  }
+
+  /** The scheduled values before this number are gone. */
+  get first(): number {
+    return this.kind === JOURNAL.released ? this.version : this.#f64[this.#scheduledItem() + S.first]!
   }
 
   // ---- cascade, queued, fresh
@@ -171,6 +192,11 @@ export class RecordView {
   /** Fresh: items of the cascade. */
   get items(): number {
     return this.#i32[this.#word + WORDS + F.items]!
+  }
+
+  /** Double of the last 16 bytes, at the next multiple of 8 after the payload. */
+  #scheduledItem(): number {
+    return (this.#word >> 1) + (((this.#i32[this.#word + R.size]! - SCHEDULED_ITEM.size + 7) & ~7) >> 3)
   }
 
   /** Word of the last 8 bytes, at the next multiple of 8 after the payload. */

@@ -14,6 +14,7 @@ import {
   JOURNAL_RECORD,
   journalOffset,
   longestRecord,
+  SCHEDULED_ITEM,
   STRIDES,
   travelsByRef,
   VALUE_FLAG,
@@ -295,6 +296,43 @@ export class JournalWriter {
       return
     }
     this.#payload(kind, message, due_ms, ts, value, ref)
+  }
+
+  /**
+   * A value that is to be published at `due_ms`, and which of the message's scheduled values it is. Values before `first` are
+   * cancelled. Times are of the steady clock.
+   */
+  scheduled(
+    message: number,
+    due_ms: number,
+    ts: number,
+    number: number,
+    first: number,
+    value: EncodedValue,
+    ref: number,
+  ): void {
+    const kind = JOURNAL.scheduled | (value.kind << 8)
+    const numeric = isNumeric(value.kind)
+    const by_ref = !numeric && travelsByRef(value.length)
+    const length = numeric || by_ref ? 8 : value.length
+    const at = this.#begin(kind, message, by_ref ? ref : 0, due_ms, ts, length + SCHEDULED_ITEM.size)
+    if (numeric) this.#f64[(at + HEADER) >> 3] = value.number
+    else if (by_ref) {
+      // As in `#payload`: the reference before the record.
+      atomics.add(this.#i32, (ref << 2) + SLAB_ROW.word.references, 1)
+      this.#i32[(at + HEADER) >> 2] = value.length
+      this.#i32[(at + HEADER + 4) >> 2] = this.#i32[(ref << 2) + SLAB_ROW.word.generation]!
+    } else copyBytes(value.bytes, 0, this.#bytes, at + HEADER, length)
+    const item = (at + HEADER + ((length + 7) & ~7)) >> 3
+    this.#f64[item + SCHEDULED_ITEM.word.number] = number
+    this.#f64[item + SCHEDULED_ITEM.word.first] = first
+    this.#end(length + SCHEDULED_ITEM.size)
+  }
+
+  /** The scheduled values of the message before `first` are published, or cancelled. */
+  released(message: number, first: number, ts: number): void {
+    this.#begin(JOURNAL.released, message, 0, first, ts, 0)
+    this.#end(0)
   }
 
   /** `flow`: in whose queue the value is item `item`, -1: in none. */

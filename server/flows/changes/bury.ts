@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { takeHeld } from '../../../core/cascade/release-held.ts'
+import { dropScheduled } from '../../../core/cascade/schedule/release.ts'
 import { JOURNAL } from '../../../core/memory/journal/journal.ts'
 import { firstStateVersion } from '../../../core/memory/states.ts'
 import { newEncoded } from '../../../protocol/values/codec.ts'
@@ -35,6 +36,10 @@ export function clearMessage(front: FrontMemory, message: number, flow: number):
     read.version,
   )
 }
+
+/** What the node of a port had scheduled, which is gone. How many values. */
+export const dropTimed = (front: FrontMemory, message: number, flow: number): number =>
+  dropScheduled(front, flow, message)
 
 /** What a port held that is gone. True when there was something. */
 export function dropHeld(front: FrontMemory, message: number, flow: number): boolean {

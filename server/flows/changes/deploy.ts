@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Route } from '../../../core/cascade/publish/route.ts'
 import { releaseHeld } from '../../../core/cascade/release-held.ts'
 import type { Rules } from '../../../core/flow/check.ts'
 import { factsOf } from '../../../core/flow/facts.ts'
@@ -9,6 +10,7 @@ import { newEncoded } from '../../../protocol/values/codec.ts'
 import type { ConnectorPlan, ConnectorsOfFlow } from '../../../threads/connectors/messages.ts'
 import type { ToLane } from '../../../threads/lane/messages.ts'
 import { encodePlanSteps, planBytes } from '../../../threads/lane/plan-bytes.ts'
+import { timingOf } from '../../../threads/nodes/timing.ts'
 import { isConnector } from '../../../threads/nodes/types/index.ts'
 import { injectPlan } from '../../../threads/nodes/types/inject.ts'
 import type { InjectPlan, RatedPlan, ToTimer } from '../../../threads/timer/messages.ts'
@@ -168,6 +170,7 @@ export class Deploy {
       digest: id => digests.get(id) ?? null,
       since: id => flow.since?.get(id) ?? 0,
       isolation,
+      timingOf,
       runsAway: isConnector,
       hash,
     })
@@ -201,12 +204,14 @@ export class Deploy {
     const { name, enabled } = flow
     const injects: InjectPlan[] = []
     const rated: RatedPlan[] = []
+    const timed: Route[] = []
     for (const node of enabled ? flow.plan.nodes : []) {
       for (const output of node.outputs) {
         const message = this.#parts.map.get(flow.plan.messages[output.message]!.name)
         if (message === undefined) continue
         const { route } = message
         if (output.rate_hz !== null || flow.rated.has(route.message)) rated.push({ route, rate_hz: output.rate_hz })
+        if (output.timing !== null) timed.push(route)
         if (node.type !== 'inject') continue
         const plan = injectPlan(node.settings, output.dtype)
         injects.push({
@@ -218,7 +223,7 @@ export class Deploy {
         })
       }
     }
-    this.#parts.toTimer({ type: 'flow', flow: flow.index, name, enabled, injects, rated, fire: fire && enabled })
+    this.#parts.toTimer({ type: 'flow', flow: flow.index, name, enabled, injects, rated, timed, fire: fire && enabled })
   }
 
   #postConnectors({ name, index, enabled, plan }: LiveFlow): void {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FrontMemory } from '../../lanes/front-memory.ts'
-import { buryStates, clearMessage, dropHeld } from './bury.ts'
+import { buryStates, clearMessage, dropHeld, dropTimed } from './bury.ts'
 
 export interface EndedFlow {
   readonly name: string
@@ -70,6 +70,7 @@ export class EndedFlows {
     for (const message of messages) {
       clearMessage(this.#front, message, index)
       if (dropHeld(this.#front, message, index)) waiting++
+      waiting += dropTimed(this.#front, message, index)
     }
     await buryStates(this.#front, nodes, version + 1)
     if (waiting > 0) this.#dropped(name, 'flow_deleted', waiting)

@@ -19,7 +19,7 @@ import type { Catalog } from '../catalog.ts'
 import { type LiveFlow, newFlow, written } from '../flow.ts'
 import type { Names } from '../names.ts'
 import type { Show } from '../show.ts'
-import { buryStates, clearMessage, dropHeld } from './bury.ts'
+import { buryStates, clearMessage, dropHeld, dropTimed } from './bury.ts'
 import { type Deploy, hash } from './deploy.ts'
 import type { EndedFlows } from './ended-flows.ts'
 import { renewedMessages } from './seeding.ts'
@@ -169,6 +169,7 @@ async function bury(
     if (message < 0) continue
     clearMessage(front, message, flow.index)
     if (dropHeld(front, message, flow.index)) lost++
+    lost += dropTimed(front, message, flow.index)
   }
   front.journal.mark()
   if (lost > 0) dropped(flow.name, 'port_removed', lost)

@@ -10,7 +10,7 @@ import type { MessageMap } from '../message-map.ts'
 import type { Names } from '../names.ts'
 
 /**
- * Brings back what the store has: latest values with their versions, node states, held values. Nobody is woken. Runs before
+ * Brings back what the store has: latest values with their versions, node states, held and scheduled values. Nobody is woken. Runs before
  * any other thread is there. Answers the timers that were running.
  */
 export function restore(loaded: Loaded, front: FrontMemory, map: MessageMap, names: Names): ToTimer[] {
@@ -43,6 +43,24 @@ export function restore(loaded: Loaded, front: FrontMemory, map: MessageMap, nam
     )
     front.held.hold(message.index, due_ms, encoded, ref)
     timers.push({ type: 'held', message: message.index, due_ms })
+  }
+  for (const stored of loaded.scheduled) {
+    const message = map.get(stored.name)
+    if (message === undefined) continue
+    fill(encoded, stored)
+    const entry = front.scheduled.prepare(encoded)
+    if (entry === 0) continue
+    const { index } = message
+    // As above, and in order whatever the clocks say.
+    const now_ms = front.clock.steady_us() / 1000
+    const own_ms = Math.min(stored.due_ms, now_ms + Math.max(0, stored.due_ms - stored.ts / 1000))
+    const due_ms = Math.max(own_ms, front.scheduled.lastDue(index))
+    const { flow } = message.route
+    front.flows.lockPublish(flow, front.owner)
+    const isFirst = front.scheduled.append(index, entry, due_ms, 0, stored.entry)
+    front.flows.countScheduled(flow, 1, front.scheduled.bytesOf(entry))
+    front.flows.unlockPublish(flow, front.owner)
+    if (isFirst) timers.push({ type: 'scheduled', message: index, due_ms })
   }
   return timers
 }

@@ -52,6 +52,12 @@ export interface StoredHeld {
   bytes: Uint8Array
 }
 
+/** A value that a `delay` or `trigger` node publishes later. */
+export interface StoredScheduled extends StoredHeld {
+  /** Its number among those of its message. */
+  entry: number
+}
+
 /** The items that a flow had accepted and not consumed when the engine ended, in order. */
 export interface StoredWaiting {
   flow: string
@@ -84,6 +90,8 @@ export interface Loaded {
   /** `node` is `<flow>.<node>`; `bytes` is what the journal carried. */
   states: { node: string; bytes: Uint8Array }[]
   held: StoredHeld[]
+  /** Of each message in their order. */
+  scheduled: StoredScheduled[]
   waiting: StoredWaiting[]
   /** The newest of each node. */
   node_errors: NodeError[]

@@ -14,6 +14,7 @@ import { runRetention } from './0011-run-retention.ts'
 import { runTags } from './0012-run-tags.ts'
 import { runShortIds } from './0013-run-short-ids.ts'
 import { unbegunRuns } from './0014-unbegun-runs.ts'
+import { scheduled } from './0015-scheduled.ts'
 
 export interface Migration {
   readonly number: number
@@ -37,6 +38,7 @@ export const migrations: readonly Migration[] = [
   runTags,
   runShortIds,
   unbegunRuns,
+  scheduled,
 ]
 
 export const schemaVersion = (db: Connection): number => db.pragma('user_version', { simple: true }) as number

@@ -41,6 +41,8 @@ export class ControlWrites {
   readonly #asideMessages: Statement
   readonly #dropHeld: Statement
   readonly #dropHeldOf: Statement
+  readonly #dropScheduled: Statement
+  readonly #dropScheduledOf: Statement
   readonly #dropStates: Statement
   readonly #dropErrors: Statement
 
@@ -62,6 +64,10 @@ export class ControlWrites {
     const ofFlow = `message IN (SELECT id FROM messages WHERE ${within('name')})`
     this.#dropHeld = db.prepare(`DELETE FROM held WHERE ${ofFlow}`)
     this.#dropHeldOf = db.prepare('DELETE FROM held WHERE message IN (SELECT id FROM messages WHERE name = ?)')
+    this.#dropScheduled = db.prepare(`DELETE FROM scheduled WHERE ${ofFlow}`)
+    this.#dropScheduledOf = db.prepare(
+      'DELETE FROM scheduled WHERE message IN (SELECT id FROM messages WHERE name = ?)',
+    )
     this.#dropStates = db.prepare(`DELETE FROM states WHERE ${within('node')}`)
     this.#dropErrors = db.prepare(`DELETE FROM node_errors WHERE ${within('node')}`)
   }
@@ -145,6 +151,7 @@ export class ControlWrites {
   #renameLive(from: string, to: string, after: AfterCommit[]): void {
     const leftover = { from: to }
     this.#dropHeld.run(leftover)
+    this.#dropScheduled.run(leftover)
     this.#dropStates.run(leftover)
     this.#dropErrors.run(leftover)
     this.#asideMessages.run(leftover)
@@ -157,7 +164,10 @@ export class ControlWrites {
   #forget(messages: readonly string[], after: AfterCommit[]): void {
     if (messages.length === 0) return
     this.#parts.history.forgetMessages(messages)
-    for (const name of messages) this.#dropHeldOf.run(name)
+    for (const name of messages) {
+      this.#dropHeldOf.run(name)
+      this.#dropScheduledOf.run(name)
+    }
     after.push(() => {
       for (const name of messages) this.#parts.registry.find(name)?.forget()
     })
@@ -168,6 +178,7 @@ export class ControlWrites {
     const gone = { from: name }
     this.#parts.history.forget(name)
     this.#dropHeld.run(gone)
+    this.#dropScheduled.run(gone)
     this.#dropStates.run(gone)
     this.#dropErrors.run(gone)
     after.push(() => {

@@ -6,6 +6,7 @@ import { PendingPoints } from '../history/pending-points.ts'
 import { hasPayload } from '../history/series.ts'
 import { WaitingFlows } from '../waiting/flows.ts'
 import type { Registry } from './registry.ts'
+import { ScheduledChanges } from './scheduled.ts'
 
 /** A node's whole state, as its lane encoded it; empty: it has none any more. */
 export interface StateChange {
@@ -37,6 +38,7 @@ export class Intake implements JournalVisitor {
   /** Of each node's newest state, committed or not: a lane may be late with the state of a node that began again since. */
   readonly #newest_states = new Map<number, { version: number; ts: number }>()
   readonly holds = new Map<number, HeldChange>()
+  readonly scheduled = new ScheduledChanges()
   readonly notes: Buffer[] = []
   readonly waiting = new WaitingFlows()
   /** False until the start has said what it queued again: before that nothing is drained. */
@@ -61,6 +63,7 @@ export class Intake implements JournalVisitor {
       this.cascades.count === 0 &&
       this.states.size === 0 &&
       this.holds.size === 0 &&
+      this.scheduled.isEmpty &&
       this.notes.length === 0 &&
       this.waiting.changed.length === 0
     )
@@ -76,6 +79,7 @@ export class Intake implements JournalVisitor {
     this.cascades.clear()
     this.states.clear()
     this.holds.clear()
+    this.scheduled.written()
     this.notes.length = 0
     this.waiting.written()
     this.#note_bytes = 0
@@ -94,6 +98,12 @@ export class Intake implements JournalVisitor {
         break
       case JOURNAL.held:
         this.#held(record)
+        break
+      case JOURNAL.scheduled:
+        if (this.#knows(record.subject)) this.scheduled.scheduled(record)
+        break
+      case JOURNAL.released:
+        if (this.#knows(record.subject)) this.scheduled.released(record)
         break
       case JOURNAL.note:
         this.notes.push(payloadOf(record))
@@ -169,7 +179,7 @@ export class Intake implements JournalVisitor {
     this.isReady = true
   }
 
-  /** Values and records go; states, held values and what waits stay, since only their newest counts and a later commit can carry it. */
+  /** Values and records go; states, held and scheduled values and what waits stay, since only their newest counts and a later commit can carry it. */
   drop(): void {
     this.points.clear()
     this.cascades.clear()

@@ -4,8 +4,9 @@ import { WaitingEncoder } from '../waiting/blob.ts'
 import type { WaitingItems } from '../waiting/items.ts'
 import type { HeldChange, Intake } from './intake.ts'
 import type { Registry } from './registry.ts'
+import { ScheduledStatements } from './scheduled.ts'
 
-/** The data that a restart needs besides values: node states, held values, and the waiting items of each flow. Inside the caller's transaction. */
+/** The data that a restart needs besides values: node states, held and scheduled values, and the waiting items of each flow. Inside the caller's transaction. */
 export class LiveState {
   readonly #registry: Registry
   readonly #epoch: () => number
@@ -13,6 +14,7 @@ export class LiveState {
   readonly #dropState: Statement
   readonly #putHeld: Statement
   readonly #dropHeld: Statement
+  readonly #scheduled: ScheduledStatements
   readonly #putWaiting: Statement
   readonly #dropWaiting: Statement
   readonly #encoder = new WaitingEncoder()
@@ -32,6 +34,7 @@ export class LiveState {
        number = excluded.number, bytes = excluded.bytes`,
     )
     this.#dropHeld = db.prepare('DELETE FROM held WHERE message = ?')
+    this.#scheduled = new ScheduledStatements(db)
     this.#putWaiting = db.prepare(
       `INSERT INTO waiting (flow, count, bytes) VALUES (?, ?, ?)
        ON CONFLICT (flow) DO UPDATE SET count = excluded.count, bytes = excluded.bytes`,
@@ -46,6 +49,7 @@ export class LiveState {
       else this.#putState.run(name, bytes)
     }
     for (const [message, change] of intake.holds) this.#hold(this.#registry.series(message).id, change)
+    intake.scheduled.write(this.#scheduled, this.#row)
     for (const flow of intake.waiting.changed) this.#wait(flow, intake.waiting.of(flow))
   }
 

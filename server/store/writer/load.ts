@@ -19,6 +19,7 @@ import { readWaiting } from '../waiting/load.ts'
 import { readHeld, readStates } from './live-state.ts'
 import { notCommitted, type RedoContent } from './redo-log.ts'
 import type { Registry } from './registry.ts'
+import { readScheduled } from './scheduled.ts'
 import { REDO_MARK } from './transaction.ts'
 
 const EPOCH = 'engine_epoch'
@@ -125,6 +126,7 @@ export function readLoaded(
   const tables = [
     'states',
     'held',
+    'scheduled',
     'waiting',
     'log',
     'chunks',
@@ -151,6 +153,7 @@ function loadedOf(
     values: valuesOf(db, parts.registry, new Set(flows.map(flow => flow.name))),
     states: readStates(db),
     held: readHeld(db),
+    scheduled: readScheduled(db),
     waiting: readWaiting(db, parts.registry),
     node_errors: newestNodeErrors(db, parts.codec, start.now_us - limits.NODE_ERROR_KEPT_MS * 1000),
     settings: Object.fromEntries(settings.filter(({ name }) => !OWN.has(name)).map(({ name, value }) => [name, value])),

@@ -30,6 +30,14 @@ describe('a thread that dies at any step', () => {
   test('of its turns leaves no flow without a mark, no item lost or taken twice, no segment and no slab', async () => {
     assert.ok((await dieAtEachStep(scenario('lane-dies'))) > 300)
   })
+
+  test('of the schedule of its values leaves them in order, with their count, and no slab lost', async () => {
+    assert.ok((await dieAtEachStep(scenario('schedule-dies'))) > 100)
+  })
+
+  test('of the timer while it publishes what is due: its successor goes on, and each is published once', async () => {
+    assert.ok((await dieAtEachStep(scenario('release-dies'))) > 100)
+  })
 })
 
 describe('what a dead lane owned', () => {

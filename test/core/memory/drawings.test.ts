@@ -19,6 +19,7 @@ const FOLDERS = [
   'core/cascade',
   'core/cascade/publish',
   'core/cascade/queue',
+  'core/cascade/schedule',
   'core/books',
 ]
 const DRAWING = /(<!-- drawing (\w+) -->\n```\n)([^`]*)(```)/g

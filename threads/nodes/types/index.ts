@@ -1,12 +1,22 @@
 import type { AnyNodeType } from '../node-type.ts'
 import { codeNodeType } from './code.ts'
+import { delayType } from './delay.ts'
 import { httpType } from './http.ts'
 import { httpPollType } from './http-poll.ts'
 import { injectType } from './inject.ts'
 import { linesType } from './lines.ts'
+import { triggerType } from './trigger.ts'
 
 /** Every type of node, in the order in which they are listed. A new type is a file of its own here, and a line. */
-export const NODE_TYPES: readonly AnyNodeType[] = [codeNodeType, injectType, httpType, httpPollType, linesType]
+export const NODE_TYPES: readonly AnyNodeType[] = [
+  codeNodeType,
+  injectType,
+  delayType,
+  triggerType,
+  httpType,
+  httpPollType,
+  linesType,
+]
 
 const by_name = new Map(NODE_TYPES.map(type => [type.name, type]))
 
