@@ -404,6 +404,19 @@ describe('values across a deploy', () => {
     assert.deepEqual(story.started, ['a x=1 m=0', 'a x=2 m=1'])
   })
 
+  for (const between of ['knows nothing of them', 'only publishes them'])
+    test(`do not run ahead of what an earlier plan left in the queue, when the plan between ${between}`, () => {
+      const read = [node('a', 'x !m', '', nothing)]
+      const story = new FlowStory(read, { values: { m: 0 } })
+      story.publish('x', 1)
+      story.publish('m', 1)
+      story.publish('x', 2)
+      story.deploys(between === 'only publishes them' ? [node('make', 'go', 'm', pass('go', 'm'))] : [])
+      story.deploys(read)
+      story.runs()
+      assert.deepEqual(story.started, ['a x=1 m=0', 'a x=2 m=1'])
+    })
+
   test('that a cascade of the old plan brings late are seen on the new plan', async () => {
     const slow = new Held()
     const make = node('make', 'x', 'm', slow.body)

@@ -67,11 +67,10 @@ export class WaveModel {
   deploy(plan: Plan): void {
     const old = this.#plan
     const values = new Map(this.#table)
-    // Left in the queue by a plan before the last one: what waits does not count.
-    for (const { message } of this.#queue)
-      if (!old.plan.by_message.has(message)) values.set(message, this.#before.get(message))
+    // What waits in the queue does not count: it is of later cascades. It may have been left there by a plan before the last one.
+    for (const { message } of this.#queue) values.set(message, this.#before.get(message))
     for (const { index } of old.plan.messages) {
-      // What was not followed is as the table has it; of what was followed the queue may hold more.
+      // Of what was followed, the values are those that the cascades of the last plan have brought.
       if (!isFollowed(old.plan, index)) continue
       if (old.values.has(index)) values.set(index, old.values.get(index))
       else values.delete(index)
