@@ -158,6 +158,38 @@ export const limits = {
   INJECT_EVERY_S_MAX: 31_536_000,
   CRON_CHARACTERS: 256,
 
+  // cameras and microphones
+  CAMERA_FPS_MIN: 0.01,
+  CAMERA_FPS_MAX: 120,
+  CAMERA_WIDTH_MIN: 16,
+  CAMERA_WIDTH_MAX: 7_680,
+  /** Percent, of pictures that are encoded here. */
+  CAMERA_QUALITY: 90,
+  CAMERA_TEST_FPS: 25,
+  CHUNK_S_MIN: 0.1,
+  CHUNK_S_MAX: 60,
+  /** The volatile store takes no more either. */
+  MEDIA_FRAME_BYTES: 16 * MIB,
+  /** Of the lines before a frame. */
+  MEDIA_HEAD_BYTES: 1 * KIB,
+  /** What is kept of that which ffmpeg prints. */
+  MEDIA_STDERR_BYTES: 8 * KIB,
+  MEDIA_REASON_CHARACTERS: 400,
+  /** Without its first frame, ffmpeg is ended after so long. Some cameras send a whole picture only every 10 s. */
+  MEDIA_START_MS: 15_000,
+  /** After its first frame: so many intervals, and at least so long. */
+  MEDIA_STALL_INTERVALS: 3,
+  MEDIA_STALL_MS: 2_000,
+  MEDIA_LOOK_MS: 200,
+  /** Of two outputs of one ffmpeg. */
+  MEDIA_CHUNKS_APART: 16,
+  /** ffmpeg itself gives a silent server up after so long. */
+  MEDIA_READ_TIMEOUT_MS: 5_000,
+  /** A capture that went on for so long is tried again soon. */
+  MEDIA_STEADY_MS: 5_000,
+  /** Between asking ffmpeg to end and killing it. */
+  MEDIA_END_MS: 1_000,
+
   // the clock
   /** The machine's clock is followed from so much on; below it is what two looks at two clocks differ by. */
   CLOCK_FOLLOW_MS: 2,

@@ -15,6 +15,8 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join, relative } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '..')
+/** Files of tests that capture pictures and sound. */
+const USES_MEDIA = /live\/cameras|examples\/bottles|media\//
 const TEST_FILE = /\.(test|fuzz|stress)\.ts$/
 /** Whole engines, minutes long: run by `npm run rounds`. */
 const ROUNDS = 'test/faults/'
@@ -22,6 +24,8 @@ const ROUNDS = 'test/faults/'
 const AT_ONCE = 3
 /** A test that hangs is ended and reported by name; far above anything that a working test takes. */
 const TEST_TIMEOUT_MS = 300_000
+/** Debian packages that tests use, by a program of each. Where they may not be installed, tests say what they miss. */
+const PACKAGES = { '/usr/bin/ffmpeg': 'ffmpeg', '/usr/bin/espeak-ng': 'espeak-ng' }
 const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
 process.exitCode = await main(process.argv.slice(2))
@@ -35,6 +39,7 @@ async function main(words: readonly string[]): Promise<number> {
     return 1
   }
   if (files.some(file => file.includes('/browser/'))) installBrowser()
+  if (files.some(file => USES_MEDIA.test(file))) installPackages()
   const seed = process.env['SEED'] ?? String(randomInt(2 ** 31))
   console.log(`${files.length} test files, SEED=${seed}`)
   const code = await runNode(
@@ -65,13 +70,21 @@ function testFiles(): string[] {
     .sort()
 }
 
+function installPackages(): void {
+  const missing = Object.entries(PACKAGES).flatMap(([path, name]) => (existsSync(path) ? [] : [name]))
+  if (missing.length > 0) install(missing)
+}
+
 /** Debian's own Chromium, and only where we may install it; elsewhere the browser tests say what they miss. */
 function installBrowser(): void {
-  const mayInstall = process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')
-  if (BROWSERS.some(path => existsSync(path)) || !mayInstall) return
-  console.log('Installing Chromium for the browser tests ...')
+  if (!BROWSERS.some(path => existsSync(path))) install(['chromium'])
+}
+
+function install(packages: readonly string[]): void {
+  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return
+  console.log(`Installing ${packages.join(', ')} for the tests ...`)
   const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
-  for (const words of [['update'], ['install', '--yes', '--no-install-recommends', 'chromium']]) {
+  for (const words of [['update'], ['install', '--yes', '--no-install-recommends', ...packages]]) {
     spawnSync('apt-get', ['-q', ...words], { stdio: ['ignore', 'ignore', 'inherit'], env: environment })
   }
 }

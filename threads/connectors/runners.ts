@@ -2,9 +2,11 @@ import type { ConnectorRunner } from './connector.ts'
 
 /** What serves the nodes of a type: loaded with its packages when the first node of the type opens. */
 const RUNNERS: Readonly<Record<string, () => Promise<ConnectorRunner<never>>>> = {
+  camera: async () => (await import('./media/camera.ts')).cameraRunner,
   http: async () => (await import('./http/http.ts')).httpRunner,
   lines: async () => (await import('./lines/lines.ts')).linesRunner,
   'http-poll': async () => (await import('./http/http-poll.ts')).httpPollRunner,
+  microphone: async () => (await import('./media/microphone.ts')).microphoneRunner,
 }
 
 export const RUN_HERE = Object.keys(RUNNERS)

@@ -1,10 +1,12 @@
 import type { AnyNodeType } from '../node-type.ts'
+import { cameraType } from './camera.ts'
 import { codeNodeType } from './code.ts'
 import { delayType } from './delay.ts'
 import { httpType } from './http.ts'
 import { httpPollType } from './http-poll.ts'
 import { injectType } from './inject.ts'
 import { linesType } from './lines.ts'
+import { microphoneType } from './microphone.ts'
 import { triggerType } from './trigger.ts'
 
 /** Every type of node, in the order in which they are listed. A new type is a file of its own here, and a line. */
@@ -16,6 +18,8 @@ export const NODE_TYPES: readonly AnyNodeType[] = [
   httpType,
   httpPollType,
   linesType,
+  cameraType,
+  microphoneType,
 ]
 
 const by_name = new Map(NODE_TYPES.map(type => [type.name, type]))
