@@ -11,6 +11,7 @@ const NAMES = [
   'live-chain',
   'live-latency',
   'fan-out',
+  'media',
   'history',
   'start',
   'growth',

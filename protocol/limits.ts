@@ -330,6 +330,8 @@ export const limits = {
   VOLATILE_ARTIFACT_BYTES: 16 * MIB,
   /** The store holds as many artifacts as there are rows, one for each so many bytes. */
   VOLATILE_BYTES_PER_ROW: 2 * KIB,
+  /** Of one that a process stores or reads: it travels through the front. */
+  VOLATILE_PROCESS_BYTES: 4 * MIB,
   /** A writer that waits longer for another one stores its artifact on disk. */
   VOLATILE_PATIENCE_MS: 100,
 
@@ -506,6 +508,7 @@ export function assertLimits(): void {
       limits.NODE_PORTS * limits.MESSAGE_VALUE_BYTES + 4 * limits.SETTINGS_BYTES + limits.STATE_BYTES,
     'a worker frame carries the inputs of any node',
   )
+  hold(limits.WORKER_FRAME_BYTES > 2 * limits.VOLATILE_PROCESS_BYTES, 'a worker frame carries a volatile artifact')
   hold(limits.ENVIRONMENT_BYTES <= 128 * KIB, 'Linux takes no longer variable, and 2 MiB of arguments and environment')
   hold(limits.WORKER_FRAME_DEPTH >= limits.VALUE_DEPTH + 3, 'a worker frame carries values of the largest depth')
   hold(limits.WORKER_HEARTBEATS_IN_SILENCE >= 3, 'a lost heartbeat is no silence')

@@ -5,6 +5,8 @@
  *   burst({flow, count}) -> {seconds}          publishes `count` to `<flow>.count`, waits until `<flow>.last` has that many values more
  *   spread({flows, publishes}) -> {seconds}    a value to `flow<i>.x` in turn, until every `flow<i>.y` has come
  *   run({flow, inputs, no_cache}) -> {seconds}   a batch run, from its creation to its end as its record has them
+ *   publish({name, value}), tick({name, every_ms, seconds})   one value; 1, 2 ... on the beat
+ *   rss() -> bytes
  *   hops({hops, every_ms}) -> {p50_us}         from a publish of `hop.x` to the start of the body that it wakes
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -66,6 +68,21 @@ answer({
       )
     }
   },
+
+  publish({ name, value }: { name: string; value: unknown }) {
+    engine().messages.publish([{ name, value }])
+  },
+
+  /** Publishes 1, 2, and so on, on the beat. */
+  async tick({ name, every_ms, seconds }: { name: string; every_ms: number; seconds: number }) {
+    const began_ms = performance.now()
+    for (let number = 1; number <= (seconds * 1000) / every_ms; number++) {
+      engine().messages.publish([{ name, value: number }])
+      await sleep(Math.max(0, began_ms + number * every_ms - performance.now()))
+    }
+  },
+
+  rss: () => process.memoryUsage.rss(),
 
   async burst({ flow, count }: { flow: string; count: number }) {
     const last = `${flow}.last`

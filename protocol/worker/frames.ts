@@ -78,6 +78,22 @@ export const ArtifactFrame = Type.Object({
   call: Call,
   digest: Type.String({ pattern: '^sha256:[0-9a-f]{64}$' }),
 })
+/** Base64: a frame holds no byte strings. */
+const Bytes = Type.String({ maxLength: Math.ceil(limits.VOLATILE_PROCESS_BYTES / 3) * 4 })
+const Ask = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'The answer has the same.' })
+export const VolatilePutFrame = Type.Object({
+  t: Type.Literal('volatile_put'),
+  call: Call,
+  ask: Ask,
+  digest: ArtifactFrame.properties.digest,
+  bytes: Bytes,
+})
+export const VolatileReadFrame = Type.Object({
+  t: Type.Literal('volatile_read'),
+  call: Call,
+  ask: Ask,
+  digest: ArtifactFrame.properties.digest,
+})
 export const ResultFrame = Type.Object({
   t: Type.Literal('result'),
   call: Call,
@@ -108,7 +124,15 @@ export const WelcomeFrame = Type.Object({
   /** Past so much resident memory the worker fails its call with `out_of_memory` and ends; null: it is not bounded. */
   memory_mb: nullable(Type.Number({ minimum: 1 })),
   /** Paths of a worker on the engine's own machine; null for any other. */
-  place: nullable(Type.Object({ bodies: Text, artifacts: Text, max_artifact_bytes: Type.Number({ minimum: 0 }) })),
+  place: nullable(
+    Type.Object({
+      bodies: Text,
+      artifacts: Text,
+      max_artifact_bytes: Type.Number({ minimum: 0 }),
+      /** Of the largest volatile artifact; absent: the engine takes none. */
+      volatile_bytes: Type.Optional(Type.Number({ minimum: 0 })),
+    }),
+  ),
 })
 export const RefuseFrame = Type.Object({ t: Type.Literal('refuse'), code: Named, message: Text })
 const Ports = Type.Array(Type.Object({ name: Named, dtype: Dtype }), { maxItems: limits.NODE_PORTS })
@@ -146,6 +170,15 @@ export const TakenFrame = Type.Object({
   /** Of lines: the characters of each, and 16. */
   characters: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
 })
+export const VolatileFrame = Type.Object({
+  t: Type.Literal('volatile'),
+  call: Call,
+  ask: Ask,
+  /** Of a put: it is held. Of a read: null when it is not. */
+  stored: Type.Boolean(),
+  bytes: nullable(Bytes),
+  fell_out: Type.Boolean(),
+})
 export const CancelFrame = Type.Object({ t: Type.Literal('cancel'), call: Call, reason: Text })
 export const DrainFrame = Type.Object({ t: Type.Literal('drain') })
 
@@ -158,6 +191,8 @@ export const workerFrames = {
   lines: LinesFrame,
   report: ReportFrame,
   artifact: ArtifactFrame,
+  volatile_put: VolatilePutFrame,
+  volatile_read: VolatileReadFrame,
   result: ResultFrame,
   error: ErrorFrame,
   heartbeat: HeartbeatFrame,
@@ -168,6 +203,7 @@ export const engineFrames = {
   run: RunFrame,
   processed: ProcessedFrame,
   taken: TakenFrame,
+  volatile: VolatileFrame,
   cancel: CancelFrame,
   drain: DrainFrame,
 } as const
@@ -179,6 +215,7 @@ export type WorkerFrame = FrameOf<typeof workerFrames>
 export type EngineFrame = FrameOf<typeof engineFrames>
 export type RunFrame = Static<typeof RunFrame>
 export type WelcomeFrame = Static<typeof WelcomeFrame>
+export type VolatileFrame = Static<typeof VolatileFrame>
 export type HelloFrame = Static<typeof HelloFrame>
 
 /** What an error frame may say of a body; any other code is taken for `node_error`. */

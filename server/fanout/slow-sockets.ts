@@ -15,7 +15,6 @@ interface SlowSocketsOptions {
 
 /** Bytes that may be published between two sweeps; far below what the socket library would drop at. */
 const SWEEP_BYTES = Math.floor(limits.SOCKET_BACKPRESSURE_BYTES / 16)
-const FRAME_SWEEP_BYTES = limits.SOCKET_SLOW_BYTES
 const REASON = 'this connection reads nothing; connect again and send "have"'
 
 /**
@@ -49,11 +48,10 @@ export class SlowSockets {
     else if (this.#due_ms === Number.POSITIVE_INFINITY) this.#arm(this.#options.sweep_ms)
   }
 
-  /** Frames are large: those who read nothing are not to have many of them waiting. */
+  /** A frame is large, and costs every socket more than a look at it: those who read nothing have no second one waiting. */
   publishedFrame(bytes: number): void {
     this.#bytes += bytes
-    if (this.#bytes - this.#swept_bytes > FRAME_SWEEP_BYTES) this.#sweep()
-    else if (this.#due_ms === Number.POSITIVE_INFINITY) this.#arm(this.#options.sweep_ms)
+    this.#sweep()
   }
 
   isOver(follower: Follower): boolean {

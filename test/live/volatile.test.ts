@@ -15,6 +15,7 @@ const live = sharedEngine({
 })
 
 const SLOT = { timeout: 60 }
+const PROCESS = { isolation: 'process' as const }
 const text = { message: 'text', dtype: 'str' as const }
 const STORE = `export default async ({ text }, ctx) => ({
   page: await ctx.artifact(text, 'text/plain', { meta: { from: 'test' }, volatile: true })
@@ -33,11 +34,11 @@ const http = (path: string, headers: Record<string, string> = {}): Promise<Respo
   return fetch(live.url + path, { headers: { authorization: `Bearer ${token}`, ...headers } })
 }
 /** A flow of one body; answers what `y` becomes of `x`, or the error. */
-async function outcome(name: string, source: string, x: unknown = null): Promise<unknown> {
+async function outcome(name: string, source: string, x: unknown = null, more: object = {}): Promise<unknown> {
   const story = new Story(live.engine)
   await story.save(
     name,
-    flow([code('body', source, [input('x', 'json')], [output('y', 'json')])], { message: 'x', dtype: 'json' }),
+    flow([code('body', source, [input('x', 'json')], [output('y', 'json')], more)], { message: 'x', dtype: 'json' }),
   )
   story.publish(`${name}.x`, x)
   let failed: { code: string; message: string } | undefined
@@ -65,6 +66,9 @@ test('a volatile artifact that one body stores is read by another and served ove
     ['slots', SLOT, SLOT],
     ['mixed', {}, SLOT],
     ['mixed_back', SLOT, {}],
+    ['processes', PROCESS, PROCESS],
+    ['to_a_process', {}, PROCESS],
+    ['from_a_process', PROCESS, SLOT],
   ] as const) {
     await story.save(name, passing(first, second))
     const words = `volatile ${name}`
@@ -254,4 +258,28 @@ test('a run fails when what a node names has fallen out', async () => {
   const run = await batch.runs('loses', { inputs: { text: 'a' } })
   assert.deepEqual([run.status, run.error?.code], ['failed', 'artifact_fell_out'])
   assert.ok(run.error?.message.includes(digestOfBytes('lost in a run')))
+})
+
+test('a body in a process keeps what is volatile, is told what has fallen out, and is refused what is too large', async () => {
+  const kept = (await outcome(
+    'process_keeps',
+    "export default async (_, ctx) => ({ y: await ctx.keep(await ctx.artifact('kept by a process', 'a/b', { volatile: true })) })",
+    null,
+    PROCESS,
+  )) as ArtifactReference
+  assert.equal(kept.digest, digestOfBytes('kept by a process'))
+  assert.ok(files().has(kept.digest))
+  const gone = digestOfBytes('gone from a process')
+  await outcome(
+    'process_makes',
+    "export default async (_, ctx) => ({ y: await ctx.artifact('gone from a process', 'a/b', { volatile: true }) })",
+    null,
+    PROCESS,
+  )
+  await flood('flood_processes')
+  const read = 'export default async ({ x }, ctx) => ({ y: String(await ctx.read(x)) })'
+  const late = await outcome('process_late', read, { digest: gone, media_type: 'a/b' }, PROCESS)
+  assert.equal((late as { code: string }).code, 'artifact_fell_out')
+  const large = `export default async (_, ctx) => ({ y: await ctx.artifact(Buffer.alloc(${limits.VOLATILE_BYTES_MIN / 4 + 1}), 'a/b', { volatile: true }) })`
+  assert.equal(((await outcome('process_large', large, null, PROCESS)) as { code: string }).code, 'too_large')
 })

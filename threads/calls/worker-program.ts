@@ -12,7 +12,7 @@ import type { CallNode, NodeCall } from './call.ts'
 import { keptLine, LineBudget } from './node-context.ts'
 import { PrintedLines } from './printed/lines.ts'
 import { addTaken, newTaken } from './send-window.ts'
-import type { ThreadStart, ToWorkerThread } from './worker-thread.ts'
+import type { FromWorkerThread, ThreadStart, ToWorkerThread } from './worker-thread.ts'
 
 /** What the program reads from its standard input, as JSON. */
 export interface WorkerStart {
@@ -78,6 +78,18 @@ class WorkerProgram {
         addTaken(this.#taken, 'points', frame.points)
         addTaken(this.#taken, 'lines', frame.characters ?? 0)
         break
+      case 'volatile': {
+        const { ask, stored, bytes, fell_out } = frame
+        if (frame.call !== this.#call?.call) break
+        this.#say({
+          type: 'volatile',
+          ask,
+          stored,
+          bytes: bytes === null ? null : Buffer.from(bytes, 'base64'),
+          fell_out,
+        })
+        break
+      }
       case 'cancel':
         if (frame.call === this.#call?.call) this.#say({ type: 'abort', reason: frame.reason })
         break
@@ -110,7 +122,7 @@ class WorkerProgram {
     })
     const { port1, port2 } = new MessageChannel()
     thread.postMessage({ port: port2, taken: this.#taken } satisfies ThreadStart, [port2])
-    port1.on('message', (message: FromCall) => this.#said(message))
+    port1.on('message', (message: FromWorkerThread) => this.#said(message))
     this.#follow(thread.stdout, 'info')
     this.#follow(thread.stderr, 'warn')
     thread.on('error', (error: Error & { code?: string }) => {
@@ -149,16 +161,23 @@ class WorkerProgram {
       state,
     }
     const artifacts = { folder: place.artifacts, max_bytes: place.max_artifact_bytes }
-    this.#say({ type: 'call', call, place: { bodies: place.bodies, artifacts } })
+    const { bodies, volatile_bytes = 0 } = place
+    this.#say({ type: 'call', call, place: { bodies, artifacts, volatile_bytes } })
   }
 
   #say(message: ToWorkerThread): void {
     this.#port?.postMessage(message)
   }
 
-  #said(message: FromCall): void {
+  #said(message: FromWorkerThread): void {
     const call = this.#call?.call
     if (call === undefined) return
+    if (message.type === 'volatile') {
+      const { ask, digest } = message
+      if (message.what === 'read') return this.#send({ t: 'volatile_read', call, ask, digest })
+      const bytes = Buffer.from(message.bytes.buffer, message.bytes.byteOffset, message.bytes.length).toString('base64')
+      return this.#send({ t: 'volatile_put', call, ask, digest, bytes })
+    }
     const frame = frameOf(call, message)
     if (frame.t !== 'result' && frame.t !== 'error') return this.#send(frame)
     // What the body printed was posted before, but over another port: it is here two turns later.

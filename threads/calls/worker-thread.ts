@@ -1,13 +1,41 @@
 import { type MessagePort, parentPort } from 'node:worker_threads'
+import { tooLargeForVolatile } from '../../core/memory/volatile/store.ts'
+import { digestOf } from '../../protocol/artifact-names.ts'
 import type { LogLevel } from '../../protocol/nouns/run-log.ts'
 import type { FromCall, ToCall } from '../lane/messages.ts'
+import type { VolatileHands } from './artifact-files.ts'
 import { type CallPlace, knownNode, type NodeCall, NodeCallTask } from './call.ts'
 import type { CallLine, CallListener } from './call-line.ts'
 import { PrintedOutput, type PrintTarget } from './printed/output.ts'
 import type { Taken } from './send-window.ts'
 
 /** The worker program to the thread of its bodies. Back come FromCall messages; `returned` and `threw` end a call. */
-export type ToWorkerThread = { readonly type: 'call'; readonly call: NodeCall; readonly place: CallPlace } | ToCall
+export type ToWorkerThread =
+  | { readonly type: 'call'; readonly call: NodeCall; readonly place: WorkerPlace }
+  | VolatileAnswer
+  | ToCall
+
+/** As its engine told it. */
+export interface WorkerPlace extends CallPlace {
+  /** Of the largest volatile artifact; 0: the engine takes none. */
+  readonly volatile_bytes: number
+}
+
+/** What its bodies ask the volatile store of the engine. */
+export type VolatileAsk = { readonly type: 'volatile'; readonly ask: number; readonly digest: string } & (
+  | { readonly what: 'put'; readonly bytes: Uint8Array }
+  | { readonly what: 'read' }
+)
+
+export interface VolatileAnswer {
+  readonly type: 'volatile'
+  readonly ask: number
+  readonly stored: boolean
+  readonly bytes: Uint8Array | null
+  readonly fell_out: boolean
+}
+
+export type FromWorkerThread = FromCall | VolatileAsk
 
 /** The first message to it. */
 export interface ThreadStart {
@@ -28,11 +56,56 @@ class ProgramLine implements CallLine {
   }
 }
 
+/** The volatile store of the engine, through the program's connection. */
+class EngineVolatile implements VolatileHands {
+  largest = 0
+  readonly #port: MessagePort
+  readonly #open = new Map<number, (answer: VolatileAnswer) => void>()
+  #asks = 0
+
+  constructor(port: MessagePort) {
+    this.#port = port
+  }
+
+  answered(answer: VolatileAnswer): void {
+    this.#open.get(answer.ask)?.(answer)
+    this.#open.delete(answer.ask)
+  }
+
+  async put(digest: Uint8Array, bytes: Uint8Array): Promise<boolean> {
+    if (bytes.length > this.largest) throw tooLargeForVolatile(this.largest)
+    // A copy of these bytes alone: a message would carry all of the memory that they lie in.
+    const copy = Uint8Array.from(bytes)
+    return (await this.#ask({ what: 'put', digest: nameOf(digest), bytes: copy }, [copy.buffer])).stored
+  }
+
+  async read(digest: Uint8Array): Promise<Buffer | null> {
+    const { bytes } = await this.#ask({ what: 'read', digest: nameOf(digest) })
+    return bytes === null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  }
+
+  async hasFallenOut(digest: Uint8Array): Promise<boolean> {
+    return (await this.#ask({ what: 'read', digest: nameOf(digest) })).fell_out
+  }
+
+  #ask(
+    what: { what: 'put'; digest: string; bytes: Uint8Array } | { what: 'read'; digest: string },
+    transfer: ArrayBuffer[] = [],
+  ): Promise<VolatileAnswer> {
+    const ask = ++this.#asks
+    this.#port.postMessage({ type: 'volatile', ask, ...what } satisfies VolatileAsk, transfer)
+    return new Promise(resolve => this.#open.set(ask, resolve))
+  }
+}
+
+const nameOf = (digest: Uint8Array): string => digestOf(Buffer.from(digest).toString('hex'))
+
 /** The thread of a worker program that runs bodies, one at a time. */
 class WorkerThread implements PrintTarget {
   readonly #port: MessagePort
   readonly #taken: Taken
   readonly #printed: PrintedOutput
+  readonly #volatile: EngineVolatile
   #listener: CallListener | null = null
   /** What runs. */
   #task: NodeCallTask | null = null
@@ -40,9 +113,11 @@ class WorkerThread implements PrintTarget {
   constructor({ port, taken }: ThreadStart) {
     this.#port = port
     this.#taken = taken
+    this.#volatile = new EngineVolatile(port)
     this.#printed = new PrintedOutput(this, false)
     port.on('message', (message: ToWorkerThread) => {
       if (message.type === 'call') void this.#run(message.call, message.place)
+      else if (message.type === 'volatile') this.#volatile.answered(message)
       else this.#listener?.receive(message)
     })
   }
@@ -51,8 +126,10 @@ class WorkerThread implements PrintTarget {
     return this.#task?.printed(line, level) ?? false
   }
 
-  async #run(task: NodeCall, place: CallPlace): Promise<void> {
-    const here = { ...place, taken: this.#taken, ended: () => this.#printed.flush() }
+  async #run(task: NodeCall, { volatile_bytes, ...place }: WorkerPlace): Promise<void> {
+    this.#volatile.largest = volatile_bytes
+    const artifacts = volatile_bytes === 0 ? place.artifacts : { ...place.artifacts, engine: this.#volatile }
+    const here = { ...place, artifacts, taken: this.#taken, ended: () => this.#printed.flush() }
     const call = new NodeCallTask(task, knownNode(task.node), here, listener => {
       this.#listener = listener
       return new ProgramLine(this.#port)

@@ -6,6 +6,7 @@ import {
   type EngineFrame,
   type HelloFrame,
   type RunFrame,
+  type VolatileFrame,
   type WelcomeFrame,
   type WorkerFrame,
 } from '../../../protocol/worker/frames.ts'
@@ -98,6 +99,11 @@ export class AttachedWorker {
     this.#send({ t: 'taken', call: this.#calls, points, ...(what === 'lines' ? { characters: count } : {}) })
   }
 
+  /** What its call has asked the volatile store. */
+  answered(answer: Omit<VolatileFrame, 't' | 'call'>): void {
+    if (this.#mode === 'busy') this.#send({ t: 'volatile', call: this.#calls, ...answer })
+  }
+
   cancel(reason: string): void {
     if (this.#mode === 'busy') this.#send({ t: 'cancel', call: this.#calls, reason })
   }
@@ -173,6 +179,9 @@ export class AttachedWorker {
       for (const { text } of frame.lines) this.#untaken.lines += sizeOfLine(text)
       if (!this.#is_batch || this.#untaken.lines > 2 * limits.RUN_LOG_AWAY)
         return this.#refuse('bad_worker_frame', 'The worker sent far more lines than the engine had taken.')
+    } else if (frame.t === 'volatile_put' || frame.t === 'volatile_read') {
+      // A digest is believed to those alone whom the engine started: they write into the artifacts themselves.
+      if (this.id === null) return this.#refuse('bad_worker_frame', 'The worker has no place on this machine.')
     } else if (frame.t === 'log') {
       const missed = this.#lines.take(this.#parts.now_ms() * 1000)
       if (missed < 0) return

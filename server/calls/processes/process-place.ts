@@ -1,5 +1,7 @@
+import type { VolatileStore } from '../../../core/memory/volatile/store.ts'
 import { LinePacker, sizeOfLine } from '../../../core/runs/log-lines.ts'
 import { type ErrorCode, ServiceError } from '../../../protocol/errors.ts'
+import { limits } from '../../../protocol/limits.ts'
 import { createCodec } from '../../../protocol/values/codec.ts'
 import { BODY_CODES, type RunFrame } from '../../../protocol/worker/frames.ts'
 import { failure, failureOf } from '../../../threads/calls/node-call.ts'
@@ -19,6 +21,8 @@ export interface ProcessPlaceParts {
   /** The front has begun to end: a connection that ends says nothing about a body. */
   isClosing(): boolean
   now_us(): number
+  /** Where the engine keeps volatile artifacts; null: nowhere. */
+  readonly volatile: VolatileStore | null
 }
 
 const codec = createCodec()
@@ -78,6 +82,9 @@ export class ProcessPlace implements CallPlace {
       case 'artifact':
         if (run !== null) this.#call.said({ type: 'artifact', digest: frame.digest })
         break
+      case 'volatile_put':
+      case 'volatile_read':
+        return this.#volatile(frame)
       case 'metric':
         if (run !== null) return this.#call.said({ type: 'metrics', points: frame.points, dropped: frame.dropped ?? 0 })
         for (const point of frame.points)
@@ -105,6 +112,23 @@ export class ProcessPlace implements CallPlace {
       default:
         frame satisfies never
     }
+  }
+
+  /** The front's own access to the store answers at once. */
+  #volatile(frame: Extract<CallFrame, { t: 'volatile_put' | 'volatile_read' }>): void {
+    const { volatile } = this.#parts
+    const key = Buffer.from(frame.digest.slice('sha256:'.length), 'hex')
+    const put = frame.t === 'volatile_put' && volatile !== null
+    const bytes = frame.t === 'volatile_put' ? Buffer.from(frame.bytes, 'base64') : null
+    const stored = put && bytes!.length <= volatile.largest && volatile.put(key, bytes!)
+    const found = frame.t === 'volatile_read' ? (volatile?.read(key) ?? null) : null
+    const fits = found !== null && found.length <= limits.VOLATILE_PROCESS_BYTES
+    this.#process.worker?.answered({
+      ask: frame.ask,
+      stored,
+      bytes: fits ? found.toString('base64') : null,
+      fell_out: frame.t === 'volatile_read' && found === null && (volatile?.hasFallenOut(key) ?? false),
+    })
   }
 
   #last(frame: Extract<CallFrame, { t: 'result' | 'error' }>): void {

@@ -1,4 +1,7 @@
 import type { PlanNode } from '../../../core/flow/plan.ts'
+import { limits } from '../../../protocol/limits.ts'
+import type { ArtifactPlace } from '../../../threads/calls/artifact-files.ts'
+import { volatileStore } from '../../../threads/calls/volatile-hands.ts'
 import type { CallGrant } from '../../../threads/lane/messages.ts'
 import type { BodyCall, CallPlaces } from '../body-call.ts'
 import { ProcessPlace, type ProcessPlaceParts } from './process-place.ts'
@@ -17,7 +20,7 @@ export interface ProcessPlacesParts {
   /** Of one process. */
   readonly memory_mb: number
   readonly bodies: string
-  readonly artifacts: { readonly folder: string; readonly max_bytes: number }
+  readonly artifacts: ArtifactPlace
   /** What the engine itself was started with. */
   readonly operator: Readonly<Record<string, string | undefined>>
   /** What is set on top of it for a call. */
@@ -40,12 +43,15 @@ export class ProcessPlaces implements CallPlaces {
     const pool = new ProcessPool({ most, most_idle, idle_ms, operator, now_ms })
     this.#pool = pool
     this.#environment = parts.environment
-    const { folder, max_bytes } = parts.artifacts
+    const { folder, max_bytes, volatile: memory } = parts.artifacts
+    const volatile = memory === undefined ? null : volatileStore(memory)
+    const largest =
+      volatile === null ? {} : { volatile_bytes: Math.min(volatile.largest, limits.VOLATILE_PROCESS_BYTES) }
     this.hub = new WorkerHub({
       welcome: {
         heartbeat_s: parts.heartbeat_ms / 1000,
         memory_mb: parts.memory_mb,
-        place: { bodies: parts.bodies, artifacts: folder, max_artifact_bytes: max_bytes },
+        place: { bodies: parts.bodies, artifacts: folder, max_artifact_bytes: max_bytes, ...largest },
       },
       silent_ms: parts.silent_ms,
       now_ms,
@@ -56,6 +62,7 @@ export class ProcessPlaces implements CallPlaces {
       release: process => pool.release(process),
       retire: process => pool.retire(process),
       isClosing: () => this.#closing,
+      volatile,
     }
   }
 

@@ -1,0 +1,149 @@
+/**
+ * Frames of 50 KB to 20 sockets, beside 20 more that read nothing. `25 a second`: a body publishes a volatile artifact each 40 ms; measured is the time
+ * from the publish of its reference to the last byte of its frame at each reading socket. `unthrottled`: a body publishes as fast as it can,
+ * and the sockets get the newest frame of each batch; measured are the bytes that they get.
+ *
+ * `late`: frames that came more than one interval (40 ms) after their reference was published. `rss grown`: resident memory of the server at its
+ * highest after a pass, over that before the first frame; the bound is that of the volatile store and 64 MB.
+ */
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FlowDocument } from '../protocol/nouns/flow-document.ts'
+import { type Bench, type Contestant, compare, type Row, RUNS } from './kit.ts'
+import { Partner } from './partner.ts'
+import type { MediaClients, MediaSeen } from './partners/media-load.ts'
+
+const READING = 20
+const STALLED = 20
+const BYTES = 50_000
+const EVERY_MS = 40
+const PACED_SECONDS = 8
+const FAST_SECONDS = 4
+const MB = 1e6
+
+const SHOT = `
+  const bytes = Buffer.alloc(${BYTES}, 7)
+  const shoot = async (number, ctx) => {
+    bytes.writeUInt32LE(number >>> 0)
+    const picture = await ctx.artifact(bytes, 'image/jpeg', { volatile: true })
+    return { picture: { ...picture, meta: { us: Number(process.hrtime.bigint()) / 1000 } } }
+  }`
+const camera = (body: string): FlowDocument => ({
+  inputs: [{ message: 'go', dtype: 'float' }],
+  nodes: [
+    {
+      id: 'camera',
+      type: 'code',
+      language: 'js',
+      source: `${SHOT}\nexport default ${body}`,
+      ports: { inputs: [{ name: 'go', dtype: 'float' }], outputs: [{ name: 'picture', dtype: 'image' }] },
+    },
+  ],
+})
+const PACED = camera('({ go }, ctx) => shoot(go, ctx)')
+/** Its lane has other things to do now and then. */
+const FAST = camera(`async ({ go }, ctx) => {
+  const until = performance.now() + go * 1000
+  for (let number = 1; performance.now() < until; number++) {
+    await ctx.emit(await shoot(number, ctx))
+    if (number % 8 === 0) await new Promise(resolve => setImmediate(resolve))
+  }
+}`)
+
+const bench: Bench = {
+  name: 'media',
+  shows: 'frames of 50 KB from a body to 20 sockets, beside 20 that read nothing',
+  floor: 'bare uWebSockets.js: one binary publish of the frame on one topic',
+  rival: 'the same: nothing else in Node fans out as fast',
+  async run(): Promise<Row[]> {
+    const partner = (file: string): Promise<Partner> => Partner.start(join(import.meta.dirname, 'partners', file))
+    const [raw, ours, load] = await Promise.all([
+      partner('raw-media.ts'),
+      partner('engine.ts'),
+      partner('media-load.ts'),
+    ])
+    const { port } = await raw.ask<{ port: number }>('listen')
+    const engine = await ours.ask<{ url: string; token: string }>('start', { lanes: 2 })
+    await ours.ask('save', { name: 'paced', document: PACED })
+    await ours.ask('save', { name: 'fast', document: FAST })
+    const floor = contestant(
+      load,
+      () => raw.ask('rss'),
+      { port, path: '/ws', protocol: 'svc.v1', first: () => '{}' },
+      {
+        paced: () => raw.ask('every', { seconds: PACED_SECONDS, every_ms: EVERY_MS, bytes: BYTES }),
+        fast: () => raw.ask('all', { seconds: FAST_SECONDS, reading: READING, bytes: BYTES }),
+      },
+    )
+    const measured = contestant(
+      load,
+      () => ours.ask('rss'),
+      {
+        port: Number(new URL(engine.url).port),
+        path: '/ws/flows',
+        protocol: `svc.v1, bearer.${engine.token}`,
+        first: flow => JSON.stringify({ type: 'media', names: [`${flow}.picture`] }),
+      },
+      {
+        paced: () => ours.ask('tick', { name: 'paced.go', every_ms: EVERY_MS, seconds: PACED_SECONDS }),
+        fast: async () => {
+          await ours.ask('publish', { name: 'fast.go', value: FAST_SECONDS })
+          await sleep(FAST_SECONDS * 1000)
+        },
+      },
+    )
+    const unit = {
+      '25 a second p50': 'ms',
+      '25 a second p99': 'ms',
+      '25 a second longest': 'ms',
+      late: 'frames',
+      received: 'share',
+      unthrottled: 'MB/s',
+      'rss grown': 'MB',
+    }
+    const rows = await compare({ unit, runs: RUNS, floor, ours: measured })
+    await ours.ask('close')
+    await Promise.all([raw.stop(), ours.stop(), load.stop()])
+    return rows.map(row => ({ ...row, rival: row.floor, ours_over_rival: row.ours_over_floor }))
+  },
+}
+export default bench
+
+interface Server extends Pick<MediaClients, 'port' | 'path' | 'protocol'> {
+  first(flow: 'paced' | 'fast'): string
+}
+
+function contestant(
+  load: Partner,
+  rss: () => Promise<number>,
+  { port, path, protocol, first }: Server,
+  shows: { paced(): Promise<unknown>; fast(): Promise<unknown> },
+): Contestant {
+  const pass = async (which: 'paced' | 'fast'): Promise<MediaSeen> => {
+    const clients = { port, path, protocol, reading: READING, stalled: STALLED, first: first(which) }
+    await load.ask('open', clients satisfies MediaClients)
+    await load.ask('start')
+    await shows[which]()
+    const seen = await load.ask<MediaSeen>('seen')
+    highest = Math.max(highest, await rss())
+    await load.ask('close')
+    return seen
+  }
+  let before = 0
+  let highest = 0
+  return async () => {
+    if (before === 0) before = await rss()
+    const paced = await pass('paced')
+    const fast = await pass('fast')
+    const at = (share: number): number => paced.late_ms[Math.floor(share * (paced.late_ms.length - 1))] ?? Number.NaN
+    return {
+      '25 a second p50': at(0.5),
+      '25 a second p99': at(0.99),
+      '25 a second longest': at(1),
+      late: paced.late_ms.filter(ms => ms > EVERY_MS).length,
+      received: paced.frames / ((READING * PACED_SECONDS * 1000) / EVERY_MS),
+      unthrottled: fast.bytes / fast.seconds / MB,
+      'rss grown': (highest - before) / MB,
+    }
+  }
+}
