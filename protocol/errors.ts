@@ -75,6 +75,22 @@ const table = {
     title: 'Request failed',
     next: 'Look at the address, and whether it can be reached from the engine.',
   },
+  hook_not_found: { status: 404, title: 'Nothing listens here', next: 'Check the address.' },
+  hook_refused: {
+    status: 403,
+    title: 'The webhook refuses the request',
+    next: 'Send the header that the node asks for, made with its secret.',
+  },
+  hook_busy: {
+    status: 503,
+    title: 'The webhook is busy',
+    next: 'Send the request again after the time in Retry-After.',
+  },
+  hook_timeout: {
+    status: 504,
+    title: 'The flow has not answered in time',
+    next: 'Check the flow, or raise timeout_s of the node.',
+  },
   address_refused: {
     status: 403,
     title: 'Connectors may not reach the address',

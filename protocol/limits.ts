@@ -362,6 +362,14 @@ export const limits = {
   HISTORY_ANSWER_BYTES: 4 * MIB,
   BUCKET_S_MAX: 31_536_000,
 
+  // webhooks: requests that a node serves at once, bodies of all of them together, and the bound of one
+  HOOK_PLACES: 64,
+  HOOK_BODIES_BYTES: 32 * MIB,
+  HOOK_BODY_BYTES: 8 * MIB,
+  HOOK_FORM_BYTES: 64 * KIB,
+  /** From its head on; a client that sends a byte now and then is refused after it. */
+  HOOK_RECEIVE_MS: 30_000,
+
   // sockets
   SOCKETS: 4_096,
   SOCKET_FRAME_BYTES: 2 * MIB,

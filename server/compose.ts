@@ -25,6 +25,7 @@ import type { Engine } from './engine.ts'
 import { CascadeCounts } from './fanout/cascade-counts.ts'
 import { Fanout } from './fanout/fanout.ts'
 import { JournalTap } from './fanout/journal-tap.ts'
+import { ValueWaits } from './fanout/value-waits.ts'
 import { Bodies } from './flows/bodies.ts'
 import { EndedFlows } from './flows/changes/ended-flows.ts'
 import { LiveFlavors } from './flows/flavors.ts'
@@ -41,6 +42,7 @@ import { resume } from './flows/restart/resume.ts'
 import { UnderWayFile } from './flows/restart/under-way.ts'
 import { Latencies, type Measured } from './health/latencies.ts'
 import { NodeHealth } from './health/node-health.ts'
+import { LiveHooks } from './hooks/hooks.ts'
 import { LaneFaults } from './lanes/lane-faults.ts'
 import { LaneTeam } from './lanes/lane-team.ts'
 import { ThreadNotes } from './lanes/thread-notes.ts'
@@ -209,7 +211,9 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
       return plan ? loopThrough(plan, id) : []
     },
   })
+  const waits = new ValueWaits(front.codec)
   const tap = new JournalTap({
+    waits,
     memory: front.memory,
     fanout,
     cascades,
@@ -389,6 +393,17 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
 
   // What is asked.
   const messages = new LiveMessages(front, map, names, store)
+  const hooks = new LiveHooks({
+    find: name => flows.find(name),
+    front,
+    messages,
+    artifacts,
+    waits,
+    // None can be stored yet, and a flow that names one is refused.
+    secret: name => {
+      throw new ServiceError('secret_not_found', `There is no secret "${name}".`)
+    },
+  })
   const nodes = new LiveNodes({ flows, health, latencies, front, store, announce })
   const reruns = new LiveCascades({ front, map, flows, store, announce })
   const { max_cascades } = config
@@ -412,7 +427,21 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
   })
   const samples = new Samples({ front, store, flows, messages, cascades, fanout })
 
-  const asked = { flows, messages, nodes, reruns, observe, runs, run_logs, flavors, workers, artifacts, fanout, map }
+  const asked = {
+    flows,
+    messages,
+    nodes,
+    reruns,
+    observe,
+    runs,
+    run_logs,
+    flavors,
+    workers,
+    artifacts,
+    hooks,
+    fanout,
+    map,
+  }
   return {
     ...asked,
     store,
@@ -472,6 +501,7 @@ export class LiveEngine implements Engine {
   readonly flavors: LiveFlavors
   readonly workers: ResourceDesk
   readonly artifacts: EngineArtifacts
+  readonly hooks: LiveHooks
   readonly fanout: Fanout
   readonly map: MessageMap
   readonly store: OpenedStore['store']
@@ -501,6 +531,7 @@ export class LiveEngine implements Engine {
     this.flavors = parts.flavors
     this.workers = parts.workers
     this.artifacts = parts.artifacts
+    this.hooks = parts.hooks
     this.fanout = parts.fanout
     this.map = parts.map
     this.store = parts.store

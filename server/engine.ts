@@ -3,6 +3,7 @@ import type { Flows } from './flows/flows.ts'
 import type { Messages } from './flows/messages.ts'
 import type { Nodes } from './flows/nodes.ts'
 import type { Cascades } from './flows/reruns.ts'
+import type { Hooks } from './hooks/hooks.ts'
 import type { Observe } from './observe/observe.ts'
 import type { Runs } from './runs/batch-runs.ts'
 import type { RunLogs } from './runs/run-logs.ts'
@@ -20,6 +21,7 @@ export interface Engine {
   readonly runs: Runs
   readonly run_logs: RunLogs
   readonly artifacts: Artifacts
+  readonly hooks: Hooks
   /** Loads every body again: lanes are replaced between turns, call threads get a fresh module cache. Resolves when it is done. */
   refreshModules(): Promise<void>
 }

@@ -151,6 +151,7 @@ const ROOMS: Record<string, readonly string[]> = {
   http: ['auth', 'watch'],
   installation: ['store'],
   connectors: ['calls', 'lanes', 'watch'],
+  hooks: ['artifacts', 'fanout', 'flows', 'http', 'lanes', 'watch'],
   lanes: ['calls', 'health', 'watch'],
   observe: ['fanout', 'flows', 'health', 'lanes', 'store', 'watch'],
   routes: ['auth', 'calls', 'flows', 'http', 'store'],

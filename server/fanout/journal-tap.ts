@@ -9,12 +9,14 @@ import { fatal } from '../watch/fatal.ts'
 import type { CascadeCounts } from './cascade-counts.ts'
 import { ACCEPT, type Acceptance, type Fanout } from './fanout.ts'
 import type { PassingValue } from './passing-value.ts'
+import type { ValueWaits } from './value-waits.ts'
 import { ValuesAhead } from './values-ahead.ts'
 
 export interface JournalTapOptions {
   memory: Memory
   fanout: Fanout
   cascades: CascadeCounts
+  waits?: ValueWaits
   decoder: { decodePlain(bytes: Uint8Array): unknown }
   /** A note of a thread: node errors, engine events, log lines, gauges; `{type, ...}`. */
   onNote: (note: Record<string, unknown>) => void
@@ -54,6 +56,7 @@ const NAP_MS = 10
 export class JournalTap implements JournalVisitor {
   readonly #fanout: Fanout
   readonly #cascades: CascadeCounts
+  readonly #waits: ValueWaits | null
   readonly #decoder: JournalTapOptions['decoder']
   readonly #onNote: JournalTapOptions['onNote']
   readonly #onDefect: JournalTapOptions['onDefect']
@@ -82,6 +85,7 @@ export class JournalTap implements JournalVisitor {
   constructor(options: JournalTapOptions) {
     this.#fanout = options.fanout
     this.#cascades = options.cascades
+    this.#waits = options.waits ?? null
     this.#decoder = options.decoder
     this.#onNote = options.onNote
     this.#onDefect = options.onDefect
@@ -131,7 +135,7 @@ export class JournalTap implements JournalVisitor {
       setImmediate(this.#turn)
       return
     }
-    if (this.#records !== this.#napped_at && this.#fanout.isAlone) {
+    if (this.#records !== this.#napped_at && this.#fanout.isAlone && (this.#waits?.isEmpty ?? true)) {
       this.#napped_at = this.#records
       this.#nap = setTimeout(this.#turn, NAP_MS)
       return
@@ -233,10 +237,19 @@ export class JournalTap implements JournalVisitor {
   }
 
   #value(record: RecordView): void {
+    if (this.#waits !== null && !this.#waits.isEmpty) this.#see(this.#waits, record)
     const acceptance = this.#fanout.accept(record.subject, record.version)
     if (acceptance === ACCEPT.no) return
     if (acceptance === ACCEPT.gap) this.#ahead.add(record)
     else this.deliver(record)
+  }
+
+  #see(waits: ValueWaits, record: RecordView): void {
+    try {
+      waits.see(record)
+    } catch (error) {
+      this.#onDefect(error)
+    }
   }
 
   accept(message: number, version: number): Acceptance {

@@ -1,5 +1,6 @@
 import type { Publisher } from '../../core/cascade/publish/publish.ts'
 import { REFUSED } from '../../core/cascade/publish/refused.ts'
+import { flowsOf } from '../../core/cascade/publish/together.ts'
 import type { ReadValue } from '../../core/memory/messages.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
@@ -102,6 +103,41 @@ export class LiveMessages implements Messages {
     this.#front.journal.mark()
     this.published++
     return { name, version }
+  }
+
+  /** By a webhook: all of it in one cascade of each flow, or nothing. No message comes twice. */
+  publishTogether(items: readonly { name: string; value: unknown }[]): void {
+    const [first] = items
+    if (items.length === 1 && first !== undefined) {
+      this.#publishOne(first.name, first.value)
+      return
+    }
+    const messages = items.map(({ name, value }, at) => {
+      const message = this.#find(name)
+      assertEnabled(message)
+      this.#encode(message, value, (this.#scratch[at] ??= newEncoded()), 'body')
+      return message
+    })
+    const { publisher, journal, clock } = this.#front
+    const routes = messages.map(({ route }) => route)
+    const refused = publisher.publishTogether(routes, flowsOf(routes), this.#scratch, clock.now_us(), [])
+    if (refused < 0) throw this.#refusal(messages[publisher.refused_at]!, refused)
+    journal.mark()
+    this.published += messages.length
+  }
+
+  /** Throws `backlogged` while a flow that the messages reach is full. */
+  assertRoom(names: readonly string[]): void {
+    for (const name of names) {
+      const message = this.#find(name)
+      if (message.route.downstream.some(flow => this.#front.flows.share(flow) >= 1))
+        throw this.#refusal(message, REFUSED.backlogged)
+    }
+  }
+
+  /** Throws `message_not_found`. */
+  indexOf(name: string): number {
+    return this.#find(name).index
   }
 
   /** All of it or nothing: the publisher has everything that the list needs before the first value stands. */

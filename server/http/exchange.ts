@@ -24,6 +24,8 @@ export interface Channel extends StreamChannel, Tap {
 /** Bytes of bodies that are kept while the rest of them is on its way, over all exchanges of a front. */
 export interface BodyBudget {
   bytes: number
+  /** Of those, bodies of routes with `raw`. */
+  raw_bytes: number
   /** Uploads under way. */
   uploads: number
 }
@@ -89,6 +91,8 @@ export class Exchange {
   #is_uploading = false
   #stream: AnswerStream | null = null
   #handled = false
+  /** Of a raw body that is on its way. */
+  #deadline: NodeJS.Timeout | null = null
 
   constructor(services: ExchangeServices, opening: Opening, channel: Channel) {
     this.#services = services
@@ -129,7 +133,7 @@ export class Exchange {
     if (this.#channel === null) return
     if (this.#opening.content_length > served.body_limit) throw this.#tooLarge()
     if (served.route.upload) this.#openUpload(this.#channel)
-    else if (!has_body || served.route.body === null) this.#body = NO_BODY
+    else if (!has_body || (served.route.body === null && !served.route.raw)) this.#body = NO_BODY
     else this.#receive(this.#channel)
     this.#proceed()
     if (this.#channel !== null) this.#hearAbort(this.#channel)
@@ -139,14 +143,19 @@ export class Exchange {
     const { served, params, query } = this.#opening
     if (!mayCall(served.route.who, principal)) throw new ServiceError('forbidden', whyNot(served.route.who, principal))
     served.checkParams(params)
-    this.#query = served.readQuery(query)
-    if (this.#opening.chunked && served.route.body === null && !served.route.upload)
+    this.#query = served.route.raw ? null : served.readQuery(query)
+    if (this.#opening.chunked && served.route.body === null && !served.route.upload && !served.route.raw)
       throw new ServiceError('malformed_request', 'This route takes no body.')
     this.#principal = principal
     this.#admitted = true
   }
 
   #receive(channel: Channel): void {
+    if (this.#opening.served.route.raw) {
+      const late = (): void => this.#refuse(new ServiceError('upload_incomplete', 'The body took too long.'))
+      this.#deadline = setTimeout(late, limits.HOOK_RECEIVE_MS)
+      this.#deadline.unref()
+    }
     channel.onData((chunk, isLast) => {
       if (this.#channel === null) return
       this.#corked = true
@@ -181,15 +190,18 @@ export class Exchange {
     this.#received += chunk.byteLength
     if (this.#received > this.#opening.served.body_limit) throw this.#tooLarge()
     const whole = isLast && this.#chunks.length === 0 && !this.#opening.chunked
-    if (whole && this.#admitted) {
+    const { raw } = this.#opening.served.route
+    if (isLast) this.#forgetDeadline()
+    if (whole && this.#admitted && !raw) {
       this.#body = new Uint8Array(chunk)
       this.#proceed()
       return
     }
     const { budget } = this.#services
     budget.bytes += chunk.byteLength
+    if (raw) budget.raw_bytes += chunk.byteLength
     this.#chunks.push(Buffer.from(Buffer.from(chunk)))
-    if (budget.bytes > limits.BODIES_BYTES)
+    if (budget.bytes > limits.BODIES_BYTES || (raw && budget.raw_bytes > limits.HOOK_BODIES_BYTES))
       throw new ServiceError('too_many_connections', 'Too much is being uploaded at once.', { retry_after_s: 5 })
     if (!isLast) return
     if (this.#opening.chunked) {
@@ -215,6 +227,7 @@ export class Exchange {
     this.#handled = true
     const { served, content_type } = this.#opening
     const bytes = this.#body
+    if (served.route.raw) return this.#handle(bytes)
     if (served.route.body === null) return this.#handle(undefined)
     if (bytes.length <= limits.BODY_AT_ONCE_BYTES) return this.#handle(served.readBody(bytes, content_type))
     // The library takes its memory back when this returns.
@@ -223,7 +236,7 @@ export class Exchange {
   }
 
   #handle(body: unknown): void {
-    const { served, params, address, path, content_type, headers, token } = this.#opening
+    const { served, params, address, path, query, content_type, headers, token } = this.#opening
     const { route } = served
     this.#forgetBody()
     this.#body = NO_BODY
@@ -238,6 +251,7 @@ export class Exchange {
       path,
       content_type,
       headers,
+      query_text: route.raw ? query : '',
       upload: this.#upload,
       head_only: this.#isHead,
     } as never)
@@ -355,9 +369,20 @@ export class Exchange {
     return !has_body || isComplete || (content_length >= 0 && content_length <= limits.BODY_DRAIN_BYTES)
   }
 
+  #forgetDeadline(): void {
+    if (this.#deadline !== null) clearTimeout(this.#deadline)
+    this.#deadline = null
+  }
+
   #forgetBody(): void {
+    this.#forgetDeadline()
     if (this.#chunks.length === 0) return
-    for (const chunk of this.#chunks) this.#services.budget.bytes -= chunk.length
+    const { budget } = this.#services
+    const { raw } = this.#opening.served.route
+    for (const { length } of this.#chunks) {
+      budget.bytes -= length
+      if (raw) budget.raw_bytes -= length
+    }
     this.#chunks = []
   }
 

@@ -92,7 +92,7 @@ export class Front implements Publisher {
     this.#options = options
     this.#gate = new Gate(options.hosts)
     const { admissions, log, watch = new FrontWatch({ log }) } = options
-    this.#services = { admissions, log, watch, budget: { bytes: 0, uploads: 0 } }
+    this.#services = { admissions, log, watch, budget: { bytes: 0, raw_bytes: 0, uploads: 0 } }
     const served = options.routes.map(route => new ServedRoute(route))
     watch.follow(served)
     this.#tree = new RouteTree(served)
@@ -194,8 +194,8 @@ export class Front implements Publisher {
       else refuse(res, new ServiceError('method_not_allowed'), path, head, cut, { allow: leaf.allow })
       return
     }
-    const { headers } = served.route
-    const carried = headers.length === 0 ? NO_HEADERS : headersOf(req, headers)
+    const { headers, raw } = served.route
+    const carried = raw ? everyHeader(req) : headers.length === 0 ? NO_HEADERS : headersOf(req, headers)
     if (carried === null) {
       refuse(res, new ServiceError('malformed_request', 'A header field is given twice.'), path, head, true)
       return
@@ -354,6 +354,15 @@ export class Front implements Publisher {
   endStale(): void {
     for (const live of this.#sockets) if (!live.isAdmitted) live.end(TOKEN_ENDED, TOKEN_ENDED_WHY)
   }
+}
+
+/** Those that are given several times are joined by commas. */
+function everyHeader(req: HttpRequest): Record<string, string> {
+  const carried: Record<string, string> = Object.create(null)
+  req.forEach((name, value) => {
+    carried[name] = name in carried ? `${carried[name]}, ${value}` : value
+  })
+  return carried
 }
 
 /** Those of the names that the request carries; null when it carries one of them twice. */

@@ -27,7 +27,9 @@ const REASONS: Readonly<Record<number, string>> = {
   429: '429 Too Many Requests',
   431: '431 Request Header Fields Too Large',
   500: '500 Internal Server Error',
+  502: '502 Bad Gateway',
   503: '503 Service Unavailable',
+  504: '504 Gateway Timeout',
   507: '507 Insufficient Storage',
 }
 export const statusLine = (status: number): string => REASONS[status] ?? `${status} Status`

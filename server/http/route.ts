@@ -59,6 +59,8 @@ export interface RouteRequest<Params = Record<string, string>, Query = unknown, 
   readonly headers: Readonly<Record<string, string>>
   /** The header field Content-Type as it came; empty when there is none. */
   readonly content_type: string
+  /** The query as it came, of a route with `raw: true`; else empty. */
+  readonly query_text: string
   /** A HEAD request: of the answer only the head is sent. */
   readonly head_only: boolean
   /** The client's address as the trusted proxies tell it; only for routes with `address: true`, else empty. */
@@ -96,6 +98,11 @@ interface Declaration<P extends Record<string, Parameter>, Q extends TObject, B 
    * it gets no more.
    */
   readonly upload?: boolean
+  /**
+   * The handler gets the request as it came: the bytes of the body as `body`, the text of the query, and every header field. For routes whose
+   * callers nobody knows, so their bodies are bounded together, and each has to be there within `limits.HOOK_RECEIVE_MS`.
+   */
+  readonly raw?: boolean
   /** Names, in lower case, of further header fields that the handler needs. One that a request carries twice is refused. */
   readonly headers?: readonly string[]
   /** Does the handler need the client's address? */
@@ -131,6 +138,7 @@ export interface Route {
   readonly body_limit: number | null
   readonly form: boolean
   readonly upload: boolean
+  readonly raw: boolean
   readonly headers: readonly string[]
   readonly address: boolean
   readonly token: boolean
@@ -159,6 +167,7 @@ export function route<
     body_limit: declaration.body_limit ?? null,
     form: declaration.form ?? false,
     upload: declaration.upload ?? false,
+    raw: declaration.raw ?? false,
     headers: declaration.headers ?? [],
     address: declaration.address ?? false,
     token: declaration.token ?? false,

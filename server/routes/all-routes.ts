@@ -11,6 +11,7 @@ import { eventRoutes } from './events.ts'
 import { flavorRoutes } from './flavors.ts'
 import { flowRoutes } from './flows.ts'
 import { healthRoutes } from './health.ts'
+import { hookRoutes } from './hooks.ts'
 import { messageRoutes } from './messages.ts'
 import { metricsRoutes } from './metrics.ts'
 import { moduleRoutes } from './modules.ts'
@@ -35,6 +36,7 @@ export function allRoutes(services: Services): Route[] {
     ...messageRoutes(services),
     ...nodeRoutes(services),
     ...nodeTypeRoutes(),
+    ...hookRoutes(services),
     ...cascadeRoutes(services),
     ...runRoutes(services),
     ...runLogRoutes(services),

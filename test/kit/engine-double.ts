@@ -24,6 +24,7 @@ import type { Engine } from '../../server/engine.ts'
 import type { Flows } from '../../server/flows/flows.ts'
 import type { HistoryQuery, Messages } from '../../server/flows/messages.ts'
 import type { Nodes } from '../../server/flows/nodes.ts'
+import type { Hooks } from '../../server/hooks/hooks.ts'
 import { pageOf } from '../../server/list-page.ts'
 import type { Observe } from '../../server/observe/observe.ts'
 import type { RunLogs } from '../../server/runs/run-logs.ts'
@@ -78,6 +79,11 @@ export class EngineDouble implements Engine {
     onWritten: () => {},
   }
   readonly artifacts = artifactsOf()
+  readonly hooks: Hooks = {
+    take: async () => {
+      throw new ServiceError('hook_not_found')
+    },
+  }
 
   async refreshModules(): Promise<void> {
     this.#check()

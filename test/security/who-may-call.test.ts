@@ -163,17 +163,22 @@ describe('deny by default', () => {
   test('only these routes need no credential', () => {
     const open = served.routes.filter(route => route.who === 'nobody').map(route => `${route.method} ${route.path}`)
     assert.deepEqual(open.sort(), [
+      'DELETE /hooks/{flow}/{node}',
       'GET /',
       'GET /docs',
       'GET /docs/favicon-32x32.png',
       'GET /docs/start.js',
       'GET /docs/swagger-ui-bundle.js',
       'GET /docs/swagger-ui.css',
+      'GET /hooks/{flow}/{node}',
       'GET /openapi.json',
       'GET /utils/health/',
+      'PATCH /hooks/{flow}/{node}',
+      'POST /hooks/{flow}/{node}',
       'POST /login/access-token',
       'POST /password-recovery',
       'POST /password-reset',
+      'PUT /hooks/{flow}/{node}',
     ])
   })
 

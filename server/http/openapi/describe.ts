@@ -102,13 +102,17 @@ function operationOf(route: Route, nouns: Nouns): Json {
     'x-who': route.who,
     ...(route.who === 'nobody' ? { security: [] } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(route.body === null && !route.upload ? {} : { requestBody: { required: true, content: bodyOf(route, nouns) } }),
+    ...(takesBody(route) ? { requestBody: { required: !route.raw, content: bodyOf(route, nouns) } } : {}),
     responses: responsesOf(route, nouns),
   }
 }
 
+/** Of any media type, or JSON. A request without a body has none in its description either. */
+const takesBody = ({ body, upload, raw, method }: Route): boolean =>
+  body !== null || upload || (raw && method !== 'GET' && method !== 'DELETE')
+
 function bodyOf(route: Route, nouns: Nouns): Json {
-  if (route.upload) return { [BYTES]: { schema: { type: 'string', format: 'binary' } } }
+  if (route.upload || route.raw) return { [BYTES]: { schema: { type: 'string', format: 'binary' } } }
   const operation = operationIdOf(route)
   const example = BODIES[operation]
   const schema = nouns.write(route.body, named(operation, 'Request'))
@@ -147,7 +151,8 @@ export function refusalsOf(route: Route): ErrorCode[] {
   for (const { missing } of Object.values(route.params)) if (missing !== null) codes.add(missing)
   if (route.form) codes.add('unsupported_media_type')
   if (route.body !== null) for (const code of ['malformed_json', 'too_deep', 'too_large'] as const) codes.add(code)
-  if (route.upload) for (const code of ['too_large', 'upload_incomplete'] as const) codes.add(code)
+  if (route.upload || route.raw) for (const code of ['too_large', 'upload_incomplete'] as const) codes.add(code)
+  if (route.raw) for (const code of ['malformed_json', 'too_deep'] as const) codes.add(code)
   return [...codes]
 }
 

@@ -10,7 +10,7 @@ import { allRoutes, type Services } from '../../../server/routes/all-routes.ts'
 import { FrontWatch } from '../../../server/watch/front-watch.ts'
 import type { Answered, Asked, DriverTask } from '../../kit/driver-thread.ts'
 import { eventually, sharedEngine } from '../../kit/live-engine.ts'
-import { code, flow, input, output } from '../../kit/live-story.ts'
+import { code, flow, input, node, output } from '../../kit/live-story.ts'
 import { LogDouble } from '../../kit/served-front.ts'
 
 // The watch looks every millisecond: what holds this thread outside of requests is found as well.
@@ -108,6 +108,11 @@ const DRIVES: Record<string, Drive> = {
   'GET /nodes/{flow}.{node}/errors': { paths: ['/nodes/wide.pass/errors'] },
   'POST /nodes/{flow}.{node}/acknowledge': { paths: ['/nodes/wide.pass/acknowledge'] },
   'GET /node-types': { paths: ['/node-types'] },
+  'GET /hooks/{flow}/{node}': { paths: ['/hooks/hook/in'] },
+  'POST /hooks/{flow}/{node}': { paths: ['/hooks/hook/in'], bodies: ['$'] },
+  'PUT /hooks/{flow}/{node}': { not: 'as POST' },
+  'PATCH /hooks/{flow}/{node}': { not: 'as POST' },
+  'DELETE /hooks/{flow}/{node}': { not: 'as GET' },
   'GET /cascades': { paths: ['/cascades?limit=1000'] },
   'GET /cascades/{id}': { not: SHORT },
   'POST /cascades/{id}/rerun': { not: SHORT },
@@ -178,6 +183,8 @@ async function begin(): Promise<void> {
   const workerData: DriverTask = { url: live.url, token, larges: { ...LARGE, ...DOCUMENTS, small: '[]' } }
   driver = new Worker(new URL('../../kit/driver-thread.ts', import.meta.url), { workerData })
   const echo = code('pass', 'export default ({ x }) => ({ y: 1 })', [input('x', 'json')], [output('y', 'int')])
+  const hook = node('in', 'webhook', { hmac: null }, [], [output('body', 'json'), output('query', 'json')])
+  await live.engine.flows.save('hook', { document: flow([hook]) }, 'tests')
   await live.engine.flows.save('wide', { document: flow([echo], { message: 'x', dtype: 'json' }) }, 'tests')
 }
 after(() => (driver as Worker | undefined)?.terminate())

@@ -8,6 +8,7 @@ import { injectType } from './inject.ts'
 import { linesType } from './lines.ts'
 import { microphoneType } from './microphone.ts'
 import { triggerType } from './trigger.ts'
+import { webhookType } from './webhook.ts'
 
 /** Every type of node, in the order in which they are listed. A new type is a file of its own here, and a line. */
 export const NODE_TYPES: readonly AnyNodeType[] = [
@@ -17,6 +18,7 @@ export const NODE_TYPES: readonly AnyNodeType[] = [
   triggerType,
   httpType,
   httpPollType,
+  webhookType,
   linesType,
   cameraType,
   microphoneType,

@@ -1,0 +1,197 @@
+import type { Plan, PlanNode } from '../../core/flow/plan.ts'
+import { ServiceError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import type { Dtype } from '../../protocol/values/dtype.ts'
+import { withSecrets } from '../../threads/nodes/secrets.ts'
+import type { WebhookSettings } from '../../threads/nodes/types/webhook.ts'
+import type { Artifacts } from '../artifacts/artifacts.ts'
+import type { ValueWaits } from '../fanout/value-waits.ts'
+import type { LiveFlow } from '../flows/flow.ts'
+import type { LiveMessages } from '../flows/messages.ts'
+import type { FrontMemory } from '../lanes/front-memory.ts'
+import { type Credentials, credentialsOf, isCredential, mayPass } from './credentials.ts'
+import { bodyOf, type HookRequest, queryOf } from './request.ts'
+
+/** `answer`: what a message of the flow answers; undefined: it was published, and nothing more is to be said. */
+export interface HookAnswer {
+  readonly answer: unknown
+}
+
+export interface Hooks {
+  /** Publishes what the request carries, in one cascade. Rejects with what is to be answered instead. */
+  take(request: HookRequest): Promise<HookAnswer>
+}
+
+export interface LiveHooksParts {
+  find(flow: string): LiveFlow | undefined
+  readonly front: Pick<FrontMemory, 'counters' | 'messages'>
+  readonly messages: Pick<LiveMessages, 'publishTogether' | 'assertRoom' | 'indexOf' | 'get'>
+  readonly artifacts: Pick<Artifacts, 'put'>
+  readonly waits: ValueWaits
+  /** The text of a secret. */
+  secret(name: string): string
+}
+
+/** A webhook node as a plan has it. */
+interface Hook {
+  readonly node: PlanNode
+  readonly flow: string
+  readonly outputs: readonly { readonly port: string; readonly dtype: Dtype; readonly name: string }[]
+  readonly settings: WebhookSettings
+  readonly credentials: Credentials
+}
+
+/** What a message answers, one request after the other. */
+interface Line {
+  last: Promise<unknown>
+  waiting: number
+}
+
+/**
+ * Webhook nodes, on the front thread: a request is admitted, checked, read and published like any other value.
+ *
+ *   found -> a place taken -> credentials -> its values -> published                               answered at once
+ *                                                       -> its turn -> published -> the answer     with `answer`
+ *
+ * Nothing is queued without a bound: a node serves at most `limits.HOOK_PLACES` requests at once, all nodes together at most
+ * `limits.HOOK_BODIES_BYTES` of bodies, and a full flow refuses.
+ */
+export class LiveHooks implements Hooks {
+  readonly #parts: LiveHooksParts
+  readonly #plans = new WeakMap<Plan, ReadonlyMap<string, Hook>>()
+  /** Requests that are being served, by node. */
+  readonly #serving = new Map<string, number>()
+  /** By message. */
+  readonly #lines = new Map<string, Line>()
+  #bytes = 0
+
+  constructor(parts: LiveHooksParts) {
+    this.#parts = parts
+  }
+
+  async take(request: HookRequest): Promise<HookAnswer> {
+    const hook = this.#find(request)
+    const { qualified } = hook.node
+    const { length } = request.body
+    const serving = this.#serving.get(qualified) ?? 0
+    if (serving >= limits.HOOK_PLACES || this.#bytes + length > limits.HOOK_BODIES_BYTES) throw busy()
+    this.#serving.set(qualified, serving + 1)
+    this.#bytes += length
+    try {
+      return await this.#serve(hook, request)
+    } finally {
+      this.#bytes -= length
+      const left = this.#serving.get(qualified)! - 1
+      if (left > 0) this.#serving.set(qualified, left)
+      else this.#serving.delete(qualified)
+    }
+  }
+
+  async #serve(hook: Hook, request: HookRequest): Promise<HookAnswer> {
+    const until_ms = performance.now() + (hook.settings.timeout_s ?? 30) * 1000
+    if (!(await mayPass(hook.credentials, request.headers, request.body))) throw new ServiceError('hook_refused')
+    const { answer = null } = hook.settings
+    const name = answer === null || answer.includes('.') ? answer : `${hook.flow}.${answer}`
+    // Refused before anything is stored.
+    this.#parts.messages.assertRoom(hook.outputs.map(output => output.name))
+    if (name !== null) this.#parts.messages.indexOf(name)
+    const items = await this.#items(hook, request)
+    if (name !== null) return { answer: await this.#answered(hook, name, items, until_ms) }
+    this.#publish(hook, items)
+    return { answer: undefined }
+  }
+
+  async #items({ outputs, credentials }: Hook, request: HookRequest): Promise<{ name: string; value: unknown }[]> {
+    const items: { name: string; value: unknown }[] = []
+    for (const { port, dtype, name } of outputs) {
+      const value =
+        port === 'body'
+          ? await bodyOf(request, dtype, this.#parts.artifacts)
+          : port === 'query'
+            ? queryOf(request.query)
+            : Object.fromEntries(Object.entries(request.headers).filter(([field]) => !isCredential(credentials, field)))
+      items.push({ name, value })
+    }
+    return items
+  }
+
+  #publish({ node }: Hook, items: { name: string; value: unknown }[]): void {
+    this.#parts.messages.publishTogether(items)
+    this.#parts.front.counters.ran(node.index)
+  }
+
+  /**
+   * Requests for the same answer go one after the other: the first value that the message gets after a request was published answers that
+   * request, whoever published it.
+   */
+  async #answered(
+    hook: Hook,
+    name: string,
+    items: { name: string; value: unknown }[],
+    until_ms: number,
+  ): Promise<unknown> {
+    const line = this.#lines.get(name) ?? { last: Promise.resolve(), waiting: 0 }
+    this.#lines.set(name, line)
+    const turn = line.last.then(() => this.#exchange(hook, name, items, until_ms))
+    line.last = turn.catch(() => {})
+    line.waiting++
+    try {
+      return await turn
+    } finally {
+      if (--line.waiting === 0) this.#lines.delete(name)
+    }
+  }
+
+  async #exchange(
+    hook: Hook,
+    name: string,
+    items: { name: string; value: unknown }[],
+    until_ms: number,
+  ): Promise<unknown> {
+    const { messages, waits, front } = this.#parts
+    const left_ms = until_ms - performance.now()
+    if (left_ms <= 0)
+      throw new ServiceError('hook_timeout', 'Requests before this one took all of its time; it was not published.')
+    const message = messages.indexOf(name)
+    const before = front.messages.version(message)
+    const next = waits.next(message, before, left_ms)
+    this.#publish(hook, items)
+    const value = await next
+    if (value !== undefined) return value
+    // The journal may have lost it to an overload; the table has the newest.
+    const newest = messages.get(name)
+    if (newest.version > before) return newest.value
+    throw new ServiceError('hook_timeout', 'The request was published, and no answer came in time.')
+  }
+
+  /** Nobody outside learns why there is nothing. */
+  #find({ flow, node }: HookRequest): Hook {
+    const live = this.#parts.find(flow)
+    const hook = live?.enabled === true ? this.#hooksOf(live.plan).get(node) : undefined
+    if (hook === undefined) throw new ServiceError('hook_not_found')
+    return hook
+  }
+
+  #hooksOf(plan: Plan): ReadonlyMap<string, Hook> {
+    let hooks = this.#plans.get(plan)
+    if (hooks === undefined) {
+      hooks = new Map(
+        plan.nodes
+          .filter(({ type }) => type === 'webhook')
+          .map(node => {
+            const settings = withSecrets(node.settings, name => this.#parts.secret(name)) as WebhookSettings
+            const outputs = node.outputs.map(({ port, dtype, message }) => ({
+              port,
+              dtype,
+              name: plan.messages[message]!.name,
+            }))
+            return [node.id, { node, flow: plan.flow, outputs, settings, credentials: credentialsOf(settings) }]
+          }),
+      )
+      this.#plans.set(plan, hooks)
+    }
+    return hooks
+  }
+}
+
+const busy = (): ServiceError => new ServiceError('hook_busy', undefined, { retry_after_s: limits.BACKLOG_RETRY_S })
