@@ -22,6 +22,7 @@ const NAMES = [
   'logs',
   'export',
   'artifacts',
+  'lines',
 ]
 const RESULTS = join(import.meta.dirname, 'results')
 /** A bench that takes longer is broken: it is ended, with whatever it started. */

@@ -7,6 +7,7 @@
  *   run({flow, inputs, no_cache}) -> {seconds}   a batch run, from its creation to its end as its record has them
  *   publish({name, value}), tick({name, every_ms, seconds})   one value; 1, 2 ... on the beat
  *   rss() -> bytes
+ *   version({message}) -> {version}, gauges({node}) -> {gauges}
  *   hops({hops, every_ms}) -> {p50_us}         from a publish of `hop.x` to the start of the body that it wakes
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -124,6 +125,10 @@ answer({
       await sleep(20)
     }
   },
+
+  version: ({ message }: { message: string }) => ({ version: engine().messages.get(message).version }),
+
+  gauges: ({ node }: { node: string }) => ({ gauges: engine().nodes.get(node).gauges }),
 
   async hops({ hops, every_ms }: { hops: number; every_ms: number }) {
     const { messages } = engine()

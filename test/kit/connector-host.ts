@@ -53,6 +53,10 @@ export class ConnectorHostDouble implements ConnectorHost {
     return answer
   }
 
+  batch<Result>(publishes: () => Result): Result {
+    return publishes()
+  }
+
   async whenRoom(): Promise<void> {}
   dropped(): void {}
   failed(_code: string, message: string): void {

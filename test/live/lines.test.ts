@@ -170,6 +170,7 @@ test('a save that leaves the node as it is keeps its senders', async () => {
   await story.save('kept', flow([source, twice]))
   socket.write('{"v":2}\n')
   await story.becomes('kept.y', 4)
+  const closed = once(socket, 'close')
   await story.save('kept', flow([{ ...source, settings: { ...source.settings, format: 'influx' } }, twice]))
-  await once(socket, 'close')
+  await closed
 })

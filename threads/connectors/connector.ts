@@ -39,6 +39,8 @@ export interface ConnectorHost {
   volatile(bytes: Uint8Array, media_type: string, meta?: Readonly<Record<string, unknown>>): ArtifactReference | null
   /** Resolves when the flow may take something again, at the latest after `limits.CONNECTOR_ROOM_MS`; also when the node is closed. */
   whenRoom(): Promise<void>
+  /** Many publishes at once: readers get them, and the promise of `publish` holds, when `publishes` has returned. It does not wait for anything. */
+  batch<Result>(publishes: () => Result): Result
   /** Counted, and shown as an issue of the flow. */
   dropped(reason: string, count: number): void
   /** An execution that failed: kept with the node's errors. */

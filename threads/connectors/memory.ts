@@ -1,5 +1,6 @@
 import { FlowTable } from '../../core/cascade/flows.ts'
 import { Publisher } from '../../core/cascade/publish/publish.ts'
+import type { Route } from '../../core/cascade/publish/route.ts'
 import { IngressQueue } from '../../core/cascade/queue/queue.ts'
 import { ReadySet } from '../../core/cascade/queue/ready.ts'
 import { Arena } from '../../core/memory/arena.ts'
@@ -11,12 +12,19 @@ import { attachMemory } from '../../core/memory/region.ts'
 import { SLOT, THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
 import type { VolatileStore } from '../../core/memory/volatile/store.ts'
 import { createCodec } from '../../protocol/values/codec.ts'
+import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import { volatileStore } from '../calls/volatile-hands.ts'
 import { journalWakes } from '../journal-wakes.ts'
 import { LaneNotes } from '../lane/notes.ts'
 import { threadClock } from '../thread-clock.ts'
 import type { ConnectorsTask } from './messages.ts'
 import { Room } from './room.ts'
+
+/** Where values that are published together go; `flows` is `flowsOf(routes)`. */
+export interface Together {
+  readonly routes: readonly Route[]
+  readonly flows: readonly number[]
+}
 
 /** The connectors thread's share of the engine's memory. Entering the thread table is its first step, leaving it the last. */
 export class ConnectorsMemory {
@@ -33,6 +41,8 @@ export class ConnectorsMemory {
   readonly #arena: Arena
   readonly #journal: JournalWriter
   readonly #threads: ThreadTable
+  readonly #versions: number[] = []
+  #batching = false
 
   constructor({ sab, artifacts, folder }: ConnectorsTask) {
     const memory = attachMemory(sab)
@@ -65,6 +75,27 @@ export class ConnectorsMemory {
 
   mark(): void {
     this.#journal.mark()
+  }
+
+  /** The values in one cascade of each flow. Returns something below 0 when they are refused. */
+  publish({ routes, flows }: Together, values: readonly EncodedValue[]): number {
+    const ts = this.clock.now_us()
+    const ends_unit = !this.#batching
+    if (routes.length === 1) return this.publisher.publish(routes[0]!, values[0]!, ts, ends_unit)
+    return this.publisher.publishTogether(routes, flows, values, ts, this.#versions, ends_unit)
+  }
+
+  /** What is published meanwhile is handed on when it is over, all at once: readers are woken once. */
+  batch<Result>(publishes: () => Result): Result {
+    this.#batching = true
+    try {
+      return publishes()
+    } finally {
+      this.#batching = false
+      this.#journal.close()
+      this.publisher.tell()
+      this.#journal.tell()
+    }
   }
 
   /** Called a few times a second. */

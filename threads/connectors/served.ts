@@ -1,4 +1,3 @@
-import type { Route } from '../../core/cascade/publish/route.ts'
 import { flowsOf } from '../../core/cascade/publish/together.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { newEncoded } from '../../protocol/values/codec.ts'
@@ -7,7 +6,7 @@ import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import type { ArtifactPlace } from '../calls/artifact-files.ts'
 import { readArtifact, storeArtifact } from '../calls/body-artifacts.ts'
 import type { ConnectorArtifacts, ConnectorHost, Lease, OpenConnector, Published, Shareable } from './connector.ts'
-import type { ConnectorsMemory } from './memory.ts'
+import type { ConnectorsMemory, Together } from './memory.ts'
 import type { ConnectorPlan } from './messages.ts'
 import type { Reach } from './reach.ts'
 import { runnerOf } from './runners.ts'
@@ -34,9 +33,9 @@ export class ServedNode implements ConnectorHost {
   readonly #flow: string
   readonly #leases = new Set<Lease<Shareable>>()
   readonly #values: EncodedValue[]
-  readonly #versions: number[] = []
-  /** Of the last publish of several ports: most publish the same ones each time. */
-  #last: { routes: readonly Route[]; flows: readonly number[] } = { routes: [], flows: [] }
+  /** Places of the ports that were published last, and where that went: most publish the same ones each time. */
+  readonly #given: number[] = []
+  #together: Together | null = null
   readonly #open: Promise<OpenConnector>
   #opened: OpenConnector | null = null
   #down: string | null = null
@@ -83,7 +82,8 @@ export class ServedNode implements ConnectorHost {
   /** A plan of the same change key: its values may go elsewhere from now on. */
   routed(plan: ConnectorPlan): void {
     this.plan = plan
-    this.#last = { routes: [], flows: [] }
+    this.#given.length = 0
+    this.#together = null
   }
 
   async call(inputs: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Record<string, unknown>> {
@@ -109,35 +109,39 @@ export class ServedNode implements ConnectorHost {
 
   publish(outputs: Readonly<Record<string, unknown>>): Published {
     if (this.#closed || !this.live) return 'published'
-    const routes: Route[] = []
-    for (const { name, dtype, route } of this.plan.outputs) {
+    const { memory } = this.#parts
+    const { outputs: ports } = this.plan
+    let count = 0
+    for (let at = 0; at < ports.length; at++) {
+      const { name, dtype, route } = ports[at]!
       const value = outputs[name]
       if (value === undefined || route === null) continue
-      const refusal = this.#parts.memory.codec.encode(value, dtype, this.#values[routes.length]!)
+      const refusal = memory.codec.encode(value, dtype, this.#values[count]!)
       if (refusal !== null) {
         this.failed(refusal.code, `Output "${name}" of ${this.plan.qualified}: ${refusal.text}.`)
         return 'refused'
       }
-      routes.push(route)
+      if (this.#given[count] !== at) {
+        this.#given[count] = at
+        this.#together = null
+      }
+      count++
     }
-    if (routes.length === 0) return 'published'
-    const version = routes.length === 1 ? this.#publishOne(routes[0]!) : this.#publishAll(routes)
-    if (version < 0) return 'full'
-    this.#parts.memory.counters.ran(this.plan.node)
+    if (count === 0) return 'published'
+    if (memory.publish(this.#routesOf(count), this.#values) < 0) return 'full'
+    memory.counters.ran(this.plan.node)
     return 'published'
   }
 
-  #publishOne(route: Route): number {
-    const { publisher, clock } = this.#parts.memory
-    return publisher.publish(route, this.#values[0]!, clock.now_us())
+  /** Of the first `count` of `#given`. */
+  #routesOf(count: number): Together {
+    if (this.#together?.routes.length === count) return this.#together
+    const routes = this.#given.slice(0, count).map(at => this.plan.outputs[at]!.route!)
+    return (this.#together = { routes, flows: flowsOf(routes) })
   }
 
-  #publishAll(routes: readonly Route[]): number {
-    const { publisher, clock } = this.#parts.memory
-    const last = this.#last.routes
-    if (last.length !== routes.length || routes.some((route, at) => route !== last[at]))
-      this.#last = { routes, flows: flowsOf(routes) }
-    return publisher.publishTogether(routes, this.#last.flows, this.#values, clock.now_us(), this.#versions)
+  batch<Result>(publishes: () => Result): Result {
+    return this.#parts.memory.batch(publishes)
   }
 
   volatile(bytes: Uint8Array, media_type: string, meta?: Readonly<Record<string, unknown>>): ArtifactReference | null {

@@ -57,7 +57,7 @@ export class PublishMany {
    * first one is committed. Fills in the versions and returns 0, or returns one of `REFUSED`. `values` may be longer.
    */
   list(routes: readonly Route[], values: readonly EncodedValue[], ts: number, versions: number[]): number {
-    return this.#all(routes, flowsOf(routes), values, ts, versions, false)
+    return this.#all(routes, flowsOf(routes), values, ts, versions, false, true)
   }
 
   /**
@@ -70,8 +70,9 @@ export class PublishMany {
     values: readonly EncodedValue[],
     ts: number,
     versions: number[],
+    ends_unit: boolean,
   ): number {
-    return this.#all(routes, flows, values, ts, versions, true)
+    return this.#all(routes, flows, values, ts, versions, true, ends_unit)
   }
 
   #all(
@@ -81,6 +82,7 @@ export class PublishMany {
     ts: number,
     versions: number[],
     grouped: boolean,
+    ends_unit: boolean,
   ): number {
     const together = this.#together
     this.refused_at = 0
@@ -114,6 +116,11 @@ export class PublishMany {
       versions[i] = this.#commit.commit(route, 0, value, this.#refs[i]!, record)
     }
     versions.length = routes.length
+    if (!ends_unit) {
+      this.#words.unlockAll(flows)
+      for (let place = 0; place < flows.length; place++) if (together.items[place]! > 0) this.#untold.add(flows[place]!)
+      return 0
+    }
     this.#journal.close()
     this.#words.unlockAll(flows)
     this.#tellAll(flows)

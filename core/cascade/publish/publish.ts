@@ -160,15 +160,16 @@ export class Publisher {
     return this.#many.list(routes, values, ts, versions)
   }
 
-  /** By the connectors thread and the front: all of the list, in one cascade of each flow, or nothing of it; see `PublishMany`. */
+  /** By the connectors thread and the front: all of the list, in one cascade of each flow, or nothing of it; see `PublishMany`. `ends_unit` as in `publish`. */
   publishTogether(
     routes: readonly Route[],
     flows: readonly number[],
     values: readonly EncodedValue[],
     ts: number,
     versions: number[],
+    ends_unit = true,
   ): number {
-    return this.#many.together(routes, flows, values, ts, versions)
+    return this.#many.together(routes, flows, values, ts, versions, ends_unit)
   }
 
   /** Place in its list of the value for which there was no room, when `publishList` was refused last. */

@@ -97,6 +97,10 @@ class NodeLines implements LinesTaker {
 
   /** Place of the first line for which there was no room; -1: all were taken. */
   #publish(block: Buffer, from: number, reader: LineReader): number {
+    return this.#host.batch(() => this.#publishLines(block, from, reader))
+  }
+
+  #publishLines(block: Buffer, from: number, reader: LineReader): number {
     for (let at = from; at < block.length; ) {
       const newline = block.indexOf(NEWLINE, at)
       const end = newline > at && block[newline - 1] === RETURN ? newline - 1 : newline
