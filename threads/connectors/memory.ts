@@ -52,7 +52,7 @@ export class ConnectorsMemory {
     const arena = new Arena(memory, owner)
     const flows = new FlowTable(memory)
     const journal = new JournalWriter(memory, SLOT.connectors, journalWakes(memory))
-    if (artifacts.volatile === undefined) throw new RangeError('this thread is in the engine')
+    if (artifacts.volatile === undefined) throw new RangeError('the connectors thread needs the volatile store')
     this.volatile = volatileStore(artifacts.volatile)
     this.folder = folder
     this.owner = owner
