@@ -15,15 +15,18 @@ interface Written {
 
 /**
  * A flow as a folder: `flow.json` holds its document, `<node>.ts` (`.js`, when that is the node's language) the body of each
- * code node that has no source there. A setting `file` that names a file of the folder becomes an absolute path. Throws a usage failure when something cannot be read.
+ * code node that has no source there. A setting `file` or `source` that names a file of the folder becomes an absolute path. Throws a usage failure when something cannot be read.
  */
 export function readFlowFolder(folder: string): unknown {
   const document = parsed(join(folder, DOCUMENT)) as { nodes?: unknown } | null
   // What is no document is for the engine to refuse, which names the place.
   const nodes: unknown[] = Array.isArray(document?.nodes) ? document.nodes : []
   for (const node of nodes as (Written | null)[]) {
-    const file = node?.settings?.['file']
-    if (typeof file === 'string' && existsSync(resolve(folder, file))) node!.settings!['file'] = resolve(folder, file)
+    for (const setting of ['file', 'source']) {
+      const path = node?.settings?.[setting]
+      if (typeof path === 'string' && existsSync(resolve(folder, path)))
+        node!.settings![setting] = resolve(folder, path)
+    }
     if (node?.type !== 'code' || (node.source ?? null) !== null) continue
     if (typeof node.id !== 'string' || !isName(node.id)) continue
     const path = join(folder, `${node.id}.${node.language === 'js' ? 'js' : 'ts'}`)

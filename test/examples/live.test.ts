@@ -49,7 +49,7 @@ test('the host example measures on and on', async t => {
   assert.ok(typeof share === 'number' && share > 0 && share < 1)
 })
 
-test('stored as they are, both examples pass every check of a save', async t => {
+test('stored as they are, the examples pass every check of a save', async t => {
   const { engine } = await liveEngine(t)
   for (const { name, document } of examples()) {
     const saved = await engine.flows.create({ name, document }, 'tests')

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { artifactPath } from '../../threads/calls/artifact-files.ts'
 
@@ -16,6 +16,10 @@ export class StoredFiles {
 
   path(digest: string): string {
     return artifactPath(this.folder, digest.slice('sha256:'.length))
+  }
+
+  read(digest: string): Buffer {
+    return readFileSync(this.path(digest))
   }
 
   has(digest: string): boolean {

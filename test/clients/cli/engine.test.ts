@@ -88,7 +88,7 @@ describe('svc serve with everything in it', () => {
     const { svc, cwd, serve } = await served(t, ['serve', '--plain', '--port', '0', '--example'])
     const names = async () =>
       JSON.parse((await svc(['flows', 'list', '--json'])).stdout).items.map((flow: { name: string }) => flow.name)
-    assert.deepEqual(await names(), ['host', 'machine'])
+    assert.deepEqual(await names(), ['bottles', 'host', 'machine'])
     const tail = Spawned.svc(t, { argv: ['tail', 'machine.temperature', '--count', '3'], cwd })
     assert.equal((await tail.ended).code, 0, tail.stderr)
     serve.child.kill('SIGTERM')
