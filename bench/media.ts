@@ -3,13 +3,17 @@
  * from the publish of its reference to the last byte of its frame at each reading socket. `unthrottled`: a body publishes as fast as it can,
  * and the sockets get the newest frame of each batch; measured are the bytes that they get.
  *
+ * The floor has no sockets that read nothing when it publishes as fast as it can: it would keep 64 MiB for each of them.
+ *
+ * `read`: what `ctx.read` of a volatile artifact of the same size takes in a body on a lane, the median of 2,000; the floor is a copy of a Buffer.
+ *
  * `late`: frames that came more than one interval (40 ms) after their reference was published. `rss grown`: resident memory of the server at its
  * highest after a pass, over that before the first frame; the bound is that of the volatile store and 64 MB.
  */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FlowDocument } from '../protocol/nouns/flow-document.ts'
-import { type Bench, type Contestant, compare, type Row, RUNS } from './kit.ts'
+import { type Bench, type Contestant, compare, median, type Row, RUNS } from './kit.ts'
 import { Partner } from './partner.ts'
 import type { MediaClients, MediaSeen } from './partners/media-load.ts'
 
@@ -28,18 +32,22 @@ const SHOT = `
     const picture = await ctx.artifact(bytes, 'image/jpeg', { volatile: true })
     return { picture: { ...picture, meta: { us: Number(process.hrtime.bigint()) / 1000 } } }
   }`
-const camera = (body: string): FlowDocument => ({
-  inputs: [{ message: 'go', dtype: 'float' }],
-  nodes: [
-    {
-      id: 'camera',
-      type: 'code',
-      language: 'js',
-      source: `${SHOT}\nexport default ${body}`,
-      ports: { inputs: [{ name: 'go', dtype: 'float' }], outputs: [{ name: 'picture', dtype: 'image' }] },
-    },
-  ],
-})
+const camera = (body: string): FlowDocument => flowOf(body, 'picture')
+function flowOf(body: string, message: 'picture' | 'us'): FlowDocument {
+  const dtype = message === 'us' ? 'float' : 'image'
+  return {
+    inputs: [{ message: 'go', dtype: 'float' }],
+    nodes: [
+      {
+        id: 'body',
+        type: 'code',
+        language: 'js',
+        source: `${SHOT}\nexport default ${body}`,
+        ports: { inputs: [{ name: 'go', dtype: 'float' }], outputs: [{ name: message, dtype }] },
+      },
+    ],
+  }
+}
 const PACED = camera('({ go }, ctx) => shoot(go, ctx)')
 /** Its lane has other things to do now and then. */
 const FAST = camera(`async ({ go }, ctx) => {
@@ -49,6 +57,22 @@ const FAST = camera(`async ({ go }, ctx) => {
     if (number % 8 === 0) await new Promise(resolve => setImmediate(resolve))
   }
 }`)
+
+const READS = flowOf(
+  `async ({ go }, ctx) => {
+    const reference = await ctx.artifact(Buffer.alloc(${BYTES}, 9), 'image/jpeg', { volatile: true })
+    const taken = []
+    for (let left = go; left > 0; left--) {
+      const from = performance.now()
+      await ctx.read(reference)
+      taken.push(performance.now() - from)
+      if (left % 50 === 0) await new Promise(resolve => setImmediate(resolve))
+    }
+    return { us: 1000 * taken.sort((a, b) => a - b)[go >> 1] }
+  }`,
+  'us',
+)
+const READ_COUNT = 2_000
 
 const bench: Bench = {
   name: 'media',
@@ -66,6 +90,7 @@ const bench: Bench = {
     const engine = await ours.ask<{ url: string; token: string }>('start', { lanes: 2 })
     await ours.ask('save', { name: 'paced', document: PACED })
     await ours.ask('save', { name: 'fast', document: FAST })
+    await ours.ask('save', { name: 'reads', document: READS })
     const floor = contestant(
       load,
       () => raw.ask('rss'),
@@ -73,7 +98,9 @@ const bench: Bench = {
       {
         paced: () => raw.ask('every', { seconds: PACED_SECONDS, every_ms: EVERY_MS, bytes: BYTES }),
         fast: () => raw.ask('all', { seconds: FAST_SECONDS, reading: READING, bytes: BYTES }),
+        read_us: async () => copied_us(),
       },
+      0,
     )
     const measured = contestant(
       load,
@@ -90,7 +117,9 @@ const bench: Bench = {
           await ours.ask('publish', { name: 'fast.go', value: FAST_SECONDS })
           await sleep(FAST_SECONDS * 1000)
         },
+        read_us: () => ours.ask<number>('answered', { ask: 'reads.go', value: READ_COUNT, answer: 'reads.us' }),
       },
+      STALLED,
     )
     const unit = {
       '25 a second p50': 'ms',
@@ -99,6 +128,7 @@ const bench: Bench = {
       late: 'frames',
       received: 'share',
       unthrottled: 'MB/s',
+      read: 'us',
       'rss grown': 'MB',
     }
     const rows = await compare({ unit, runs: RUNS, floor, ours: measured })
@@ -117,10 +147,19 @@ function contestant(
   load: Partner,
   rss: () => Promise<number>,
   { port, path, protocol, first }: Server,
-  shows: { paced(): Promise<unknown>; fast(): Promise<unknown> },
+  shows: { paced(): Promise<unknown>; fast(): Promise<unknown>; read_us(): Promise<number> },
+  /** Beside those that are published to as fast as possible. */
+  stalled: number,
 ): Contestant {
   const pass = async (which: 'paced' | 'fast'): Promise<MediaSeen> => {
-    const clients = { port, path, protocol, reading: READING, stalled: STALLED, first: first(which) }
+    const clients = {
+      port,
+      path,
+      protocol,
+      reading: READING,
+      stalled: which === 'paced' ? STALLED : stalled,
+      first: first(which),
+    }
     await load.ask('open', clients satisfies MediaClients)
     await load.ask('start')
     await shows[which]()
@@ -135,6 +174,7 @@ function contestant(
     if (before === 0) before = await rss()
     const paced = await pass('paced')
     const fast = await pass('fast')
+    const read = await shows.read_us()
     const at = (share: number): number => paced.late_ms[Math.floor(share * (paced.late_ms.length - 1))] ?? Number.NaN
     return {
       '25 a second p50': at(0.5),
@@ -143,7 +183,19 @@ function contestant(
       late: paced.late_ms.filter(ms => ms > EVERY_MS).length,
       received: paced.frames / ((READING * PACED_SECONDS * 1000) / EVERY_MS),
       unthrottled: fast.bytes / fast.seconds / MB,
+      read,
       'rss grown': (highest - before) / MB,
     }
   }
+}
+
+/** The median of a copy of as many bytes. */
+function copied_us(): number {
+  const source = Buffer.alloc(BYTES, 9)
+  const taken = Array.from({ length: READ_COUNT }, () => {
+    const from = performance.now()
+    source.copy(Buffer.allocUnsafeSlow(BYTES))
+    return 1000 * (performance.now() - from)
+  })
+  return median(taken)
 }

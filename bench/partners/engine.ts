@@ -6,6 +6,7 @@
  *   spread({flows, publishes}) -> {seconds}    a value to `flow<i>.x` in turn, until every `flow<i>.y` has come
  *   run({flow, inputs, no_cache}) -> {seconds}   a batch run, from its creation to its end as its record has them
  *   publish({name, value}), tick({name, every_ms, seconds})   one value; 1, 2 ... on the beat
+ *   answered({ask, value, answer}) -> the next value of `answer`
  *   rss() -> bytes
  *   version({message}) -> {version}, gauges({node}) -> {gauges}
  *   hops({hops, every_ms}) -> {p50_us}         from a publish of `hop.x` to the start of the body that it wakes
@@ -81,6 +82,15 @@ answer({
       engine().messages.publish([{ name, value: number }])
       await sleep(Math.max(0, began_ms + number * every_ms - performance.now()))
     }
+  },
+
+  /** Publishes a value and answers the next one of another message. */
+  async answered({ ask, value, answer: name }: { ask: string; value: unknown; answer: string }) {
+    const { messages } = engine()
+    const before = messages.get(name).version
+    messages.publish([{ name: ask, value }])
+    await until(() => messages.get(name).version > before, name)
+    return messages.get(name).value
   },
 
   rss: () => process.memoryUsage.rss(),

@@ -96,8 +96,6 @@ export class CatchUp {
       if (++served % LOOK_EVERY === 0 && this.#now() >= until) return
       const got = this.#sendNewest(follower, message, has)
       if (got === WAIT) continue
-      // Everybody on the topic has got what passed.
-      this.#media.release(message)
       this.#standing.join(follower, message, got)
       if (!this.#slow.isOver(follower)) continue
       this.#slow.slowDown(follower)
@@ -119,6 +117,7 @@ export class CatchUp {
     const values = this.#values
     // A newer one comes over the topic, or is about to.
     if (
+      this.#media.isHeld(message) ||
       this.#standing.passed[message] !== passed ||
       values.version(message) !== passed ||
       !values.read(message, newest)

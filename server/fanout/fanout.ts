@@ -6,7 +6,8 @@ import type { Publisher, Socket } from '../http/socket.ts'
 import { CatchUp } from './catch-up.ts'
 import { EventFanout } from './event-fanout.ts'
 import type { Follower } from './follower.ts'
-import { type HeldText, Media, type MediaCounts } from './media.ts'
+import type { HeldText } from './held-text.ts'
+import { Media, type MediaCounts } from './media.ts'
 import type { MediaBytes } from './media-frames.ts'
 import type { NewestValue, NewestValues, PassingValue } from './passing-value.ts'
 import { Sender } from './sender.ts'
@@ -316,7 +317,6 @@ export class Fanout {
 
   /** The frames of these messages and no others; the messages are followed with them. */
   setMedia(follower: Follower, messages: ReadonlySet<number>): void {
-    for (const message of messages) this.#media.release(message)
     this.#subscriptions.setMedia(follower, messages)
   }
 
@@ -396,7 +396,6 @@ export class Fanout {
 
   /** Off all topics: it is owed the newest values and the newest events from now on. */
   #takeOff(follower: Follower): void {
-    this.#media.releaseAll()
     this.#standing.takeOff(follower)
     this.#events.takeOff(follower)
     this.#audit.takeOff(follower)

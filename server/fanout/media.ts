@@ -1,18 +1,9 @@
 import type { Publisher } from '../http/socket.ts'
 import type { Follower } from './follower.ts'
+import type { HeldText } from './held-text.ts'
 import { type FrameOf, type MediaBytes, MediaFrames, referenceIn } from './media-frames.ts'
 import type { Standing } from './standing.ts'
 import type { Topics } from './topics.ts'
-
-/** A value whose text waits for its frame. */
-export interface HeldText {
-  readonly message: number
-  readonly version: number
-  readonly ts: number
-  /** JSON. */
-  readonly value: string
-  readonly missed: number
-}
 
 interface MediaParts {
   readonly bytes: MediaBytes
@@ -38,18 +29,19 @@ export interface MediaCounts {
  *                        held --the batch ends--> its frame, then its text
  *                        held --its bytes are on the disk--> held, until they are read
  *
- * So per name the order stays, and texts of other names may pass a held one. Whoever joins or leaves the topics makes held texts go out
- * first.
+ * So per name the order stays, and texts of other names may pass a held one.
  */
 export class Media {
   readonly #parts: MediaParts
   readonly #frames: MediaFrames
-  readonly #held = new Map<number, HeldText>()
+  /** Of `Standing`, since who joins or leaves a topic has not got what is held. */
+  readonly #held: Map<number, HeldText>
   readonly #counts = new Map<number, { sent: number; skipped: number }>()
   #in_batch = false
 
   constructor(parts: MediaParts) {
     this.#parts = parts
+    this.#held = parts.standing.held
     this.#frames = new MediaFrames(parts.bytes, parts.topics, digest => this.#loaded(digest))
   }
 
@@ -74,14 +66,15 @@ export class Media {
     if (!this.#in_batch) this.#try(text)
   }
 
-  /** The held text of the message goes out as it is, if there is one: something newer comes, or somebody joins the topic. */
+  /** The held text of the message goes out as it is, if there is one: something newer comes. */
   release(message: number): void {
     const text = this.#held.get(message)
     if (text !== undefined) this.#out(text, 'none')
   }
 
-  releaseAll(): void {
-    for (const text of this.#held.values()) this.#out(text, 'none')
+  /** Its frame comes with its text. */
+  isHeld(message: number): boolean {
+    return this.#held.has(message)
   }
 
   /** For one socket. `none`: the text alone. */

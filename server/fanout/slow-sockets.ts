@@ -15,6 +15,8 @@ interface SlowSocketsOptions {
 
 /** Bytes that may be published between two sweeps; far below what the socket library would drop at. */
 const SWEEP_BYTES = Math.floor(limits.SOCKET_BACKPRESSURE_BYTES / 16)
+/** The same of media frames. A look after each of them would find every socket behind, before its turn of the event loop. */
+const FRAME_SWEEP_BYTES = limits.SOCKET_SLOW_BYTES
 const REASON = 'this connection reads nothing; connect again and send "have"'
 
 /**
@@ -48,10 +50,11 @@ export class SlowSockets {
     else if (this.#due_ms === Number.POSITIVE_INFINITY) this.#arm(this.#options.sweep_ms)
   }
 
-  /** A frame is large, and costs every socket more than a look at it: those who read nothing have no second one waiting. */
+  /** Frames are large: those who read nothing are not to have many of them waiting. */
   publishedFrame(bytes: number): void {
     this.#bytes += bytes
-    this.#sweep()
+    if (this.#bytes - this.#swept_bytes > FRAME_SWEEP_BYTES) this.#sweep()
+    else if (this.#due_ms === Number.POSITIVE_INFINITY) this.#arm(this.#options.sweep_ms)
   }
 
   isOver(follower: Follower): boolean {

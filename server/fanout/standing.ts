@@ -1,4 +1,5 @@
 import type { Follower } from './follower.ts'
+import type { HeldText } from './held-text.ts'
 import type { Topics } from './topics.ts'
 
 /**
@@ -12,6 +13,8 @@ export class Standing {
   /** Sockets that stand live or ahead, by message index: values are decoded for them only. */
   readonly active: Int32Array
   readonly activeMessages = new Set<number>()
+  /** Values that have passed and whose text waits for its frame, by message index. */
+  readonly held = new Map<number, HeldText>()
   /** Sockets on the topic of its frames, by message index. */
   readonly media: Int32Array
   /** Those that stand ahead, by message index. */
@@ -24,11 +27,20 @@ export class Standing {
     this.media = new Int32Array(messages)
   }
 
+  /** The newest version that went out: a held text has not. */
+  #out(message: number): number {
+    const held = this.held.get(message)
+    return held === undefined ? this.passed[message]! : held.version - held.missed - 1
+  }
+
   /** From `behind` to where a socket stands that has got version `got`. */
   join(follower: Follower, message: number, got: number): void {
-    // With nobody live, nobody loses anything when the journal's values up to this one are left out.
-    if (this.active[message] === 0 && got > this.passed[message]!) this.passed[message] = got
-    const passed = this.passed[message]!
+    if (this.active[message] === 0) {
+      // With nobody live, nobody loses anything when the journal's values up to this one are left out.
+      this.held.delete(message)
+      if (got > this.passed[message]!) this.passed[message] = got
+    }
+    const passed = this.#out(message)
     if (got < passed) {
       // The journal shows a value an instant before the message table does: look again in the next turn.
       follower.behind.set(message, got)
@@ -81,7 +93,7 @@ export class Standing {
       follower.socket.unsubscribe(this.#topics.topic(message))
       if (follower.media.has(message)) this.leaveMedia(follower, message)
       this.#deactivate(message)
-      follower.behind.set(message, this.passed[message]!)
+      follower.behind.set(message, this.#out(message))
     }
     follower.live.clear()
     for (const [message, version] of follower.ahead) {

@@ -2,6 +2,7 @@ import { ServiceError } from '../../protocol/errors.ts'
 import type { Principal } from '../../server/auth/principal.ts'
 import { LogFollowers } from '../../server/fanout/log-followers.ts'
 import type { Publisher, Socket } from '../../server/http/socket.ts'
+import { mediaFrameOf } from './flows-client.ts'
 
 /** A front in memory: topics, and sockets whose client can stop reading. */
 export class FrontDouble implements Publisher {
@@ -24,8 +25,14 @@ export class FrontDouble implements Publisher {
     return anybody
   }
 
-  publishBinary(): boolean {
-    return false
+  publishBinary(topic: string, bytes: Uint8Array): boolean {
+    let anybody = false
+    for (const socket of this.#sockets) {
+      if (!socket.topics.has(topic)) continue
+      anybody = true
+      socket.sendBinary(bytes)
+    }
+    return anybody
   }
 
   subscribers(topic: string): number {
@@ -59,8 +66,9 @@ export class SocketDouble implements Socket {
     return this.reads ? 'sent' : 'queued'
   }
 
-  sendBinary(): 'sent' {
-    return 'sent'
+  /** Media frames, as the client reads them. */
+  sendBinary(bytes: Uint8Array): 'sent' | 'queued' | 'dropped' {
+    return this.send(JSON.stringify({ ...mediaFrameOf(Buffer.from(bytes)), bytes: null }))
   }
 
   subscribe(topic: string): boolean {

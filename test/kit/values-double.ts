@@ -52,6 +52,11 @@ export class ValuesDouble implements NewestValues, MessageDirectory {
     return this.#names[message]!
   }
 
+  /** What a decoder makes of the number is the value of a media message. */
+  #kindOf(message: number) {
+    return this.isMedia(message) ? KIND.json : KIND.float
+  }
+
   /** Those whose names end so. */
   isMedia(message: number): boolean {
     return this.nameOf(message).endsWith('picture')
@@ -72,7 +77,7 @@ export class ValuesDouble implements NewestValues, MessageDirectory {
     const newest = this.#newest[message]
     if (newest === undefined) return false
     this.reads++
-    const kind = Number.isNaN(newest.number) ? KIND.none : KIND.float
+    const kind = Number.isNaN(newest.number) ? KIND.none : this.#kindOf(message)
     Object.assign(out, { kind, number: newest.number, length: 8, version: newest.version, ts: newest.ts })
     return true
   }
@@ -111,7 +116,7 @@ export class ValuesDouble implements NewestValues, MessageDirectory {
         subject: message,
         version,
         ts,
-        value_kind: KIND.float,
+        value_kind: this.#kindOf(message),
         number,
         bytes: NOTHING,
         start: 0,

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, mock, test } from 'node:test'
-import { createCodec } from '../../../protocol/values/codec.ts'
 import { Fanout } from '../../../server/fanout/fanout.ts'
 import type { Follower } from '../../../server/fanout/follower.ts'
 import { randomFrom, seed } from '../../kit/random.ts'
@@ -10,7 +9,14 @@ import { newestScratch, ValuesDouble } from '../../kit/values-double.ts'
 const ROUNDS = process.env['LONG'] === undefined ? 60 : 3_000
 const STEPS = 400
 const FLOWS = ['boiler', 'tank', 'pump']
-const NAMES = FLOWS.flatMap(flow => ['a', 'b', 'c', 'd'].map(name => `${flow}.${name}`))
+const NAMES = FLOWS.flatMap(flow => ['a', 'b', 'picture', 'other_picture'].map(name => `${flow}.${name}`))
+const PICTURES = [...NAMES.keys()].filter(message => NAMES[message]!.endsWith('picture'))
+
+/** A picture has a number; each third lies on the disk, and each seventh nowhere. */
+const digestOf = (number: number): string => `sha256:${number.toString(16).padStart(64, '0')}`
+const numberOf = (digest: string): number => Number.parseInt(digest.slice('sha256:'.length), 16)
+const isOnDisk = (number: number): boolean => number % 3 === 0
+const isGone = (number: number): boolean => number % 7 === 0
 
 beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'setImmediate'] }))
 afterEach(() => mock.timers.reset())
@@ -32,22 +38,34 @@ interface Client {
   stretches: Stretch[]
 }
 
-test('whatever happens, every client ends with the newest version, never goes back, and its counts add up', () => {
+test('whatever happens, every client ends with the newest version, never goes back, its counts add up, and frames come ahead', async () => {
   console.log(`SEED=${seed}`)
-  for (let round = 0; round < ROUNDS; round++) play(seed + round)
+  for (let round = 0; round < ROUNDS; round++) await play(seed + round)
 })
 
-function play(roundSeed: number): void {
+async function play(roundSeed: number): Promise<void> {
   const random = randomFrom(roundSeed)
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!
   const front = new FrontDouble()
   const values = new ValuesDouble()
   values.declare(...NAMES)
   const clock = { ms: 0 }
+  const loads: (() => void)[] = []
+  /** What the disk was asked for comes, and everything that follows from it. */
+  const load = async (count: number): Promise<void> => {
+    for (const come of loads.splice(0, count)) come()
+    for (let turns = 0; turns < 5; turns++) await null
+  }
   const fanout = new Fanout({
     values,
     directory: values,
-    decoder: createCodec(),
+    decoder: { decode: (_kind, number) => ({ digest: digestOf(number), media_type: 'image/png', size: 10 }) },
+    media: {
+      size: key => (isOnDisk(numberOfKey(key)) || isGone(numberOfKey(key)) ? -1 : 10),
+      readInto: (key, target, at) => target.fill(numberOfKey(key) & 0xff, at, at + 10).length && 10,
+      load: digest =>
+        new Promise(resolve => loads.push(() => resolve(isGone(numberOf(digest)) ? null : Buffer.alloc(10)))),
+    },
     scratch: newestScratch(),
     onDefect: error => assert.fail(String(error)),
     now_ms: () => clock.ms,
@@ -67,6 +85,17 @@ function play(roundSeed: number): void {
     if (flow !== null) fanout.followFlow(client.follower, flow)
     else fanout.followName(client.follower, values.indexOf(pick(NAMES)), 'asked')
     note(client, values, before, new Map())
+  }
+  const ask = (client: Client): void => {
+    const before = followed(client)
+    fanout.setMedia(client.follower, new Set(PICTURES.filter(() => random() < 0.5)))
+    note(client, values, before, new Map())
+  }
+  const deliver = (count: number): void => {
+    if (random() < 0.3) return values.deliver(fanout, count)
+    fanout.startBatch()
+    values.deliver(fanout, count)
+    fanout.endBatch()
   }
   const unfollow = (client: Client): void => {
     const before = followed(client)
@@ -100,12 +129,14 @@ function play(roundSeed: number): void {
     if (client === null || (dice < 0.04 && clients.length < 12)) connect(new Map())
     else if (dice < 0.4) for (let left = random() * 8; left > 0; left--) values.publish(pick([...NAMES.keys()]), step)
     else if (dice < 0.42) values.begin(pick([...NAMES.keys()]), step)
-    else if (dice < 0.6) values.deliver(fanout, Math.floor(random() * 12))
+    else if (dice < 0.58) deliver(Math.floor(random() * 12))
+    else if (dice < 0.6) await load(1 + Math.floor(random() * 3))
     else if (dice < 0.62) {
       values.lose(Math.floor(random() * values.journal.length))
       values.deliver(fanout)
       fanout.refreshAll()
-    } else if (dice < 0.7) follow(client)
+    } else if (dice < 0.67) follow(client)
+    else if (dice < 0.7) ask(client)
     else if (dice < 0.74) unfollow(client)
     else if (dice < 0.78) client.socket.reads = false
     else if (dice < 0.86) {
@@ -119,6 +150,7 @@ function play(roundSeed: number): void {
   values.deliver(fanout)
   fanout.refreshAll()
   for (let left = 50; left > 0; left--) {
+    await load(Number.POSITIVE_INFINITY)
     for (const { socket } of clients) {
       socket.read()
       fanout.drained(socket)
@@ -126,6 +158,7 @@ function play(roundSeed: number): void {
     tick(10)
   }
   for (const client of clients) check(client, values, true)
+  for (const client of clients) checkFrames(client)
   assert.equal(fanout.counts().slow, 0)
   assert.equal(fanout.counts().dropped, 0)
   for (const { socket } of clients) fanout.close(socket)
@@ -156,7 +189,9 @@ function note(client: Client, values: ValuesDouble, before: Set<number>, held: M
 function check({ socket, stretches }: Client, values: ValuesDouble, complete: boolean): void {
   for (const { message, held, since, from, to } of stretches) {
     const name = NAMES[message]!
-    const frames = socket.received.slice(from, to ?? undefined).filter(frame => frame['name'] === name)
+    const frames = socket.received
+      .slice(from, to ?? undefined)
+      .filter(frame => frame['type'] === 'message_value' && frame['name'] === name)
     let has = held
     for (const frame of frames) {
       const version = frame['version'] as number
@@ -171,5 +206,28 @@ function check({ socket, stretches }: Client, values: ValuesDouble, complete: bo
       has = version
     }
     if (complete && to === null) assert.equal(has ?? 0, values.version(message), `${name}: the newest`)
+  }
+}
+
+const numberOfKey = (key: Uint8Array): number => Buffer.from(key).readUInt32BE(28)
+
+/** A frame is the present value's alone, or stands just ahead of the value that names it; none is older than what came before. */
+function checkFrames({ socket }: Client): void {
+  const seen = new Map<string, number>()
+  for (const [at, { type, name, version, digest }] of socket.received.entries()) {
+    if (type !== 'media_frame' && type !== 'message_value') continue
+    const before = seen.get(name as string) ?? 0
+    if (type === 'media_frame') {
+      const next = socket.received
+        .slice(at + 1)
+        .find(frame => frame['name'] === name && frame['type'] === 'message_value')
+      assert.ok((version as number) >= before, `${name}: frame ${version} after ${before}`)
+      if ((version as number) > before)
+        assert.equal(next?.['version'], version, `${name}: frame ${version} without its value`)
+      const value = version === next?.['version'] ? (next!['value'] as { digest: string }).digest : digest
+      assert.equal(digest, value)
+      assert.ok(!isGone(numberOf(digest as string)))
+    }
+    seen.set(name as string, Math.max(before, version as number))
   }
 }
