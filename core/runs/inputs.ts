@@ -1,6 +1,6 @@
 import type { ErrorPlace } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
+import type { NormalDocument, NormalNode } from '../../protocol/nouns/flow-document.ts'
 import { describe, place } from '../../protocol/values/describe.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
 
@@ -19,29 +19,37 @@ export interface RunInput {
 /** The dtype of another flow's message (qualified); null while nobody declares it. */
 export type WorldDtype = (message: string) => Dtype | null
 
+/** Does the node get its values from outside of the engine, so that it gives none in a run? */
+export type IsSource = (node: NormalNode) => boolean
+
 /**
  * The inputs of a flow: those that it declares, then the messages that its nodes read and none of its nodes produces, as
- * the document names them first. A message that nobody declares has the dtype of the first port that reads it.
+ * the document names them first. What a source produces counts as if nobody did: a run is given it. A message that nobody declares has the
+ * dtype of the first port that reads it.
  */
-export function inputsOf(document: NormalDocument, worldDtype: WorldDtype): RunInput[] {
-  const produced = producedBy(document)
+export function inputsOf(document: NormalDocument, worldDtype: WorldDtype, isSource: IsSource): RunInput[] {
+  const produced = producedBy(document.nodes.filter(node => !isSource(node)))
+  const dtypes = new Map(document.nodes.flatMap(node => node.ports.outputs.map(port => [port.message, port.dtype])))
   const inputs = new Map<string, RunInput>()
   for (const { message, dtype, ...rest } of document.inputs) inputs.set(message, { name: message, dtype, ...rest })
   for (const node of document.nodes)
     for (const { message, dtype } of node.ports.inputs)
       if (!produced.has(message) && !inputs.has(message))
-        inputs.set(message, { name: message, dtype: (message.includes('.') ? worldDtype(message) : null) ?? dtype })
+        inputs.set(message, {
+          name: message,
+          dtype: (message.includes('.') ? worldDtype(message) : dtypes.get(message)) ?? dtype,
+        })
   return [...inputs.values()]
 }
 
 /** The messages that the flow produces and none of its nodes reads, in document order. */
 export function terminalOf(document: NormalDocument): string[] {
   const read = new Set(document.nodes.flatMap(node => node.ports.inputs.map(port => port.message)))
-  return [...producedBy(document)].filter(message => !read.has(message))
+  return [...producedBy(document.nodes)].filter(message => !read.has(message))
 }
 
-const producedBy = (document: NormalDocument): Set<string> =>
-  new Set(document.nodes.flatMap(node => node.ports.outputs.map(port => port.message)))
+const producedBy = (nodes: readonly NormalNode[]): Set<string> =>
+  new Set(nodes.flatMap(node => node.ports.outputs.map(port => port.message)))
 
 /** Why a message of the dtype cannot carry the value, as a sentence without a full stop; null when it can. */
 export type Fits = (value: unknown, dtype: Dtype) => string | null

@@ -25,6 +25,7 @@ import type { Dtype } from '../../protocol/values/dtype.ts'
 import { isLive } from '../../protocol/words/run-status.ts'
 import type { RunPlaces } from '../../protocol/worker/resources.ts'
 import type { Kept } from '../../threads/calls/artifact-files.ts'
+import { isSource } from '../../threads/nodes/types/index.ts'
 import type {
   AnsweredRun,
   ExportMetricsRequest,
@@ -459,7 +460,7 @@ export class BatchRuns implements Runs {
       const dot = message.indexOf('.')
       return this.#parts.dtypeOf(message.slice(0, dot), message.slice(dot + 1))
     }
-    const inputs = inputsOf(flow.document, world)
+    const inputs = inputsOf(flow.document, world, isSource)
     refuse(flow.name, unknownInputs(inputs, asked))
     const { given, references, values, errors: wrong } = await this.#references.in(asked)
     refuse(flow.name, wrong)

@@ -17,7 +17,7 @@ import { checked, code, rules } from '../../kit/flow-documents.ts'
 const fits: Fits = (value, dtype) => rules.fits(value, dtype)?.text ?? null
 const nowhere = (): null => null
 const inputsIn = (document: FlowDocument, worldDtype: (message: string) => Dtype | null = nowhere): RunInput[] =>
-  inputsOf(checked(document), worldDtype)
+  inputsOf(checked(document), worldDtype, ({ id }) => id.startsWith('source'))
 const namesIn = (document: FlowDocument): string[] => inputsIn(document).map(input => input.name)
 
 describe('the inputs of a flow', () => {
@@ -49,6 +49,12 @@ describe('the inputs of a flow', () => {
         { name: 'gone.y', dtype: 'float' },
       ],
     )
+  })
+
+  test('hold what a source of the flow makes and another node of it reads, with the dtype of the source', () => {
+    const document: FlowDocument = { nodes: [code('source', '', 'raw unread'), code('a', 'raw', 'mean')] }
+    document.nodes[0]!.ports.outputs![0]!.dtype = 'int'
+    assert.deepEqual(inputsIn(document), [{ name: 'raw', dtype: 'int' }])
   })
 
   test('do not hold what a node of the flow makes for itself', () => {

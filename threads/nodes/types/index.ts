@@ -1,3 +1,4 @@
+import type { NormalNode } from '../../../protocol/nouns/flow-document.ts'
 import type { AnyNodeType } from '../node-type.ts'
 import { cameraType } from './camera.ts'
 import { codeNodeType } from './code.ts'
@@ -30,3 +31,9 @@ export const nodeTypeOf = (name: string): AnyNodeType | undefined => by_name.get
 
 /** Does the connectors thread run nodes of the type? */
 export const isConnector = (name: string): boolean => nodeTypeOf(name)?.place === 'connectors'
+
+/** Does the node get its values from outside of the engine alone? In a batch run it does nothing, and its messages are given. */
+export const isSource = ({ type, ports }: Pick<NormalNode, 'type' | 'ports'>): boolean => {
+  const place = nodeTypeOf(type)?.place
+  return (place === 'connectors' || place === 'front') && ports.inputs.length === 0
+}
