@@ -205,6 +205,9 @@ async function drive(method: string, path: string, body: string | null = null, l
   return status
 }
 
+/** Of the token with which the driver asks: a key belongs to a flow and a user. */
+const USER = 'admin'
+
 const OF = (flow: string) => ({ limit: 1, offset: 0, flow, group: null, status: null, since: null, before: null })
 
 const drives = () =>
@@ -276,7 +279,7 @@ test('neither a repeat of the key of a run with a result of 8 MiB nor a cancella
   await live.engine.flows.save('waits', { document: flow([waits], { message: 'x', dtype: 'json' }) }, 'tests')
   const key = { idempotency_key: 'k' }
   const statuses: number[] = []
-  const { run } = await live.engine.runs.create('large', { inputs: { x: 1 }, ...key }, 'svc')
+  const { run } = await live.engine.runs.create('large', { inputs: { x: 1 }, ...key }, USER)
   const status = async (id: string) => (await live.engine.runs.list(OF(id))).items[0]?.status
   await eventually(async () => (await status('large')) === 'succeeded', 'the run has ended')
   statuses.push(await drive('POST', '/runs/flows/large', JSON.stringify({ inputs: { x: 1 }, ...key })))
@@ -284,7 +287,7 @@ test('neither a repeat of the key of a run with a result of 8 MiB nor a cancella
   statuses.push(await drive('GET', `/runs/${run.id}`))
   statuses.push(await drive('GET', `/runs/${run.id}/nodes`))
   const inputs = { x: Array.from({ length: 450_000 }, (_, at) => at % 10) }
-  const waiting = await live.engine.runs.create('waits', { inputs }, 'svc')
+  const waiting = await live.engine.runs.create('waits', { inputs }, USER)
   await drive('POST', `/runs/${waiting.run.id}/cancel`)
   statuses.push(await drive('PATCH', `/runs/${waiting.run.id}`, JSON.stringify({ note: 'too long' })))
   const { items } = await live.engine.runs.list(OF('waits'))
