@@ -65,6 +65,12 @@ const table = {
   second_producer: { status: 422, title: 'A message has two producers', next: 'Let one node produce it.' },
   dtype_mismatch: { status: 422, title: 'The dtypes differ', next: 'Give both ends the same dtype, or json.' },
   bad_line: { status: 422, title: 'Bad line', next: 'Look at the line and at the format of the node.' },
+  bad_message: { status: 422, title: 'Bad message', next: 'Look at the message and at the settings of the node.' },
+  bad_topic: {
+    status: 422,
+    title: 'Bad topic',
+    next: 'Give the ports that the topic names values that make a topic.',
+  },
   secret_not_found: {
     status: 422,
     title: 'No such secret',

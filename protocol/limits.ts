@@ -154,6 +154,24 @@ export const limits = {
   LINES_FILE_LOOK_MS: 100,
   LINES_UDP_BUFFER_BYTES: 4 * MIB,
   BAD_LINE_CHARACTERS: 200,
+  /** Of an mqtt-in node. */
+  MQTT_FILTERS: 256,
+  /** Topics whose nodes are remembered, of one broker. */
+  MQTT_ROUTES: 4_096,
+  MQTT_SHOWN_CHARACTERS: 200,
+  MQTT_CONNECT_MS: 10_000,
+  MQTT_END_MS: 500,
+  MQTT_KEEPALIVE_S: 30,
+  /** The system asks a silent peer after so long, and gives it up some 10 s later. */
+  MQTT_TCP_KEEPALIVE_MS: 10_000,
+  /** A connection that lasts so long is well: the next pause is the shortest again. So many shorter ones may have a twin. */
+  MQTT_STEADY_MS: 5_000,
+  MQTT_SHORT_LIVES: 3,
+  /** Messages of QoS 1 and 2 on one connection that are not acknowledged; and those that one node sends before the next has its turn. */
+  MQTT_IN_FLIGHT: 100,
+  MQTT_OUT_TURN: 128,
+  /** A call of an mqtt-out node whose message nobody takes fails after so long. */
+  MQTT_CALL_MS: 30_000,
   INJECT_EVERY_S_MIN: 0.001,
   INJECT_EVERY_S_MAX: 31_536_000,
   CRON_CHARACTERS: 256,

@@ -26,6 +26,7 @@ const AT_ONCE = 3
 const TEST_TIMEOUT_MS = 300_000
 /** Debian packages that tests use, by a program of each. Where they may not be installed, tests say what they miss. */
 const PACKAGES = { '/usr/bin/ffmpeg': 'ffmpeg', '/usr/bin/espeak-ng': 'espeak-ng' }
+const BROKERS = ['/usr/sbin/mosquitto', '/usr/local/sbin/mosquitto', '/usr/bin/mosquitto']
 const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
 process.exitCode = await main(process.argv.slice(2))
@@ -40,6 +41,7 @@ async function main(words: readonly string[]): Promise<number> {
   }
   if (files.some(file => file.includes('/browser/'))) installBrowser()
   if (files.some(file => USES_MEDIA.test(file))) installPackages()
+  if (files.some(file => file.includes('mqtt')) && !BROKERS.some(path => existsSync(path))) install(['mosquitto'])
   const seed = process.env['SEED'] ?? String(randomInt(2 ** 31))
   console.log(`${files.length} test files, SEED=${seed}`)
   const code = await runNode(

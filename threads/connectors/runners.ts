@@ -5,6 +5,8 @@ const RUNNERS: Readonly<Record<string, () => Promise<ConnectorRunner<never>>>> =
   camera: async () => (await import('./media/camera.ts')).cameraRunner,
   http: async () => (await import('./http/http.ts')).httpRunner,
   lines: async () => (await import('./lines/lines.ts')).linesRunner,
+  'mqtt-in': async () => (await import('./mqtt/mqtt-in.ts')).mqttInRunner,
+  'mqtt-out': async () => (await import('./mqtt/mqtt-out.ts')).mqttOutRunner,
   'http-poll': async () => (await import('./http/http-poll.ts')).httpPollRunner,
   microphone: async () => (await import('./media/microphone.ts')).microphoneRunner,
 }

@@ -8,6 +8,8 @@ import { httpPollType } from './http-poll.ts'
 import { injectType } from './inject.ts'
 import { linesType } from './lines.ts'
 import { microphoneType } from './microphone.ts'
+import { mqttInType } from './mqtt-in.ts'
+import { mqttOutType } from './mqtt-out.ts'
 import { triggerType } from './trigger.ts'
 import { webhookType } from './webhook.ts'
 
@@ -23,6 +25,8 @@ export const NODE_TYPES: readonly AnyNodeType[] = [
   linesType,
   cameraType,
   microphoneType,
+  mqttInType,
+  mqttOutType,
 ]
 
 const by_name = new Map(NODE_TYPES.map(type => [type.name, type]))

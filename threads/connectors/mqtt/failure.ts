@@ -1,0 +1,49 @@
+import { brokerKey } from '../../nodes/mqtt-settings.ts'
+import { AddressRefused } from '../reach.ts'
+
+/** By the code of an error of Node. */
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'refuses the connection',
+  ECONNRESET: 'closes the connection',
+  EPIPE: 'closes the connection',
+  ENOTFOUND: 'has a name that is not known',
+  EAI_AGAIN: 'has a name that cannot be looked up now',
+  EHOSTUNREACH: 'cannot be reached',
+  ENETUNREACH: 'cannot be reached',
+  ETIMEDOUT: 'cannot be reached',
+}
+
+/** By the reason code of a CONNACK, of MQTT 3.1.1 and of 5. */
+const REFUSALS: Readonly<Record<number, string>> = {
+  1: 'does not speak this version of MQTT; try the setting protocol',
+  2: 'does not take this client id',
+  3: 'is not available',
+  4: 'refuses the user name or the password',
+  5: 'refuses the user name or the password',
+  132: 'does not speak this version of MQTT; try the setting protocol',
+  133: 'does not take this client id',
+  134: 'refuses the user name or the password',
+  135: 'refuses the user name or the password',
+  136: 'is not available',
+  137: 'is too busy',
+  138: 'has banned this client',
+}
+
+const of = (url: string): string => `the broker ${brokerKey(url) ?? url}`
+
+/** A sentence without its full stop; it names the broker, without credentials. */
+function reason(url: string, error: Error): string {
+  if (error instanceof AddressRefused) return error.message
+  const { code, errors } = error as { code?: unknown; errors?: Error[] }
+  if (typeof code === 'number') return `${of(url)} ${REFUSALS[code] ?? `refuses: ${error.message}`}`
+  if (typeof code === 'string') {
+    if (Object.hasOwn(REASONS, code)) return `${of(url)} ${REASONS[code]}`
+    return `${of(url)} cannot be reached: ${error.message} (${code})`
+  }
+  // Several addresses of one name were tried.
+  if (errors?.[0] !== undefined) return reason(url, errors[0])
+  if (error.message === 'connack timeout') return `${of(url)} does not answer`
+  return `the connection to ${brokerKey(url) ?? url} failed: ${error.message}`
+}
+
+export const brokerReason = Object.assign(reason, { of })

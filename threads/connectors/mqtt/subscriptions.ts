@@ -1,0 +1,246 @@
+import { randomBytes } from 'node:crypto'
+import type { IConnackPacket, IPublishPacket, MqttClient } from 'mqtt'
+import { limits } from '../../../protocol/limits.ts'
+import { matches, overlap } from '../../nodes/mqtt-topics.ts'
+import type { ConnectorHost, Shareable } from '../connector.ts'
+import { brokerReason } from './failure.ts'
+import { type Broker, Link, type LinkUser } from './link.ts'
+
+export type Qos = 0 | 1 | 2
+
+/** A node that gets messages. */
+export interface Subscriber {
+  readonly filters: readonly string[]
+  readonly qos: Qos
+  /** Null: it is taken, or given up. Otherwise whoever has sent it waits for the acknowledgement until this resolves. */
+  take(topic: string, payload: Buffer, qos: Qos): Promise<void> | null
+  up(): void
+  down(reason: string): void
+}
+
+/** One subscription of one connection, for all nodes that want it. */
+interface Subscription {
+  readonly filter: string
+  /** By it the broker says which subscription a copy is of (MQTT 5). */
+  readonly id: number
+  readonly line: Line
+  readonly subscribers: Set<Subscriber>
+  /** Those that the retained messages which come now are for. */
+  readonly waiting: Set<Subscriber>
+  qos: Qos
+  state: 'new' | 'asked' | 'granted' | 'refused'
+}
+
+/**
+ * What nodes have subscribed to at one broker. A message reaches each node once, whichever of its filters match:
+ *
+ * - MQTT 5: there is one connection. The broker sends a copy for each subscription that matches, with its identifier, and a node takes the
+ *   copy of its first filter that matches.
+ * - MQTT 3.1.1: copies do not say what they are of. Filters that have a topic in common go over different connections.
+ */
+export class Subscriptions implements Shareable {
+  readonly #broker: Broker
+  readonly #host: Pick<ConnectorHost, 'reach' | 'random' | 'steadyMs'>
+  readonly #client_id: string
+  readonly #lines: Line[] = []
+  readonly #subscribers = new Set<Subscriber>()
+  /** In which subscription each subscriber takes messages of a topic. */
+  readonly #routes = new Map<string, [Subscriber, Subscription][]>()
+  #ids = 0
+
+  constructor(broker: Broker, host: Pick<ConnectorHost, 'reach' | 'random' | 'steadyMs'>) {
+    this.#broker = broker
+    this.#host = host
+    this.#client_id = broker.client_id ?? `flow-${randomBytes(8).toString('hex')}`
+  }
+
+  add(subscriber: Subscriber): void {
+    this.#routes.clear()
+    this.#subscribers.add(subscriber)
+    for (const filter of subscriber.filters) {
+      const line = this.#lineFor(filter)
+      let subscription = line.subscriptions.get(filter)
+      if (subscription === undefined) {
+        subscription = {
+          filter,
+          id: ++this.#ids,
+          line,
+          subscribers: new Set(),
+          waiting: new Set(),
+          qos: 0,
+          state: 'new',
+        }
+        line.subscriptions.set(filter, subscription)
+      }
+      subscription.subscribers.add(subscriber)
+      subscription.qos = Math.max(subscription.qos, subscriber.qos) as Qos
+      line.want(subscription, subscriber)
+    }
+    for (const line of this.#lines) line.tell(subscriber)
+  }
+
+  remove(subscriber: Subscriber): void {
+    this.#routes.clear()
+    this.#subscribers.delete(subscriber)
+    for (const line of this.#lines) line.forget(subscriber)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#lines.map(line => line.close()))
+  }
+
+  #lineFor(filter: string): Line {
+    const isFree = (line: Line): boolean =>
+      line.subscriptions.has(filter) || ![...line.subscriptions.keys()].some(other => overlap(filter, other))
+    const found = this.#broker.protocol === '3.1.1' ? this.#lines.find(isFree) : this.#lines[0]
+    if (found !== undefined) return found
+    const number = this.#lines.length + 1
+    const client_id = number === 1 ? this.#client_id : `${this.#client_id}-${number}`
+    const line: Line = new Line(this.#broker, client_id, this.#host, (packet, done) =>
+      this.#message(line, packet, done),
+    )
+    this.#lines.push(line)
+    return line
+  }
+
+  #message(line: Line, { topic, payload, qos, retain, properties }: IPublishPacket, done: () => void): void {
+    const id = properties?.subscriptionIdentifier as number | number[] | undefined
+    const bytes = payload as Buffer
+    let held: Promise<void>[] | null = null
+    for (const [subscriber, subscription] of this.#routesOf(topic)) {
+      if (subscription.line !== line) continue
+      if (id !== undefined && (typeof id === 'number' ? id !== subscription.id : !id.includes(subscription.id)))
+        continue
+      if (retain && !subscription.waiting.has(subscriber)) continue
+      const waiting = subscriber.take(topic, bytes, qos)
+      if (waiting !== null) (held ??= []).push(waiting)
+    }
+    if (held === null) done()
+    else Promise.all(held).then(done, done)
+  }
+
+  #routesOf(topic: string): [Subscriber, Subscription][] {
+    let routes = this.#routes.get(topic)
+    if (routes !== undefined) return routes
+    routes = []
+    for (const subscriber of this.#subscribers) {
+      const filter = subscriber.filters.find(one => matches(one, topic))
+      if (filter === undefined) continue
+      const subscription = this.#lines
+        .map(({ subscriptions }) => subscriptions.get(filter))
+        .find(one => one !== undefined)
+      if (subscription !== undefined) routes.push([subscriber, subscription])
+    }
+    if (this.#routes.size >= limits.MQTT_ROUTES) this.#routes.clear()
+    this.#routes.set(topic, routes)
+    return routes
+  }
+}
+
+/** One connection with its subscriptions. */
+class Line implements LinkUser {
+  readonly subscriptions = new Map<string, Subscription>()
+  readonly message: LinkUser['message']
+  readonly #link: Link
+  readonly #url: string
+  #client: MqttClient | null = null
+  #hasIds = false
+  #reason: string | null = null
+  #asking = false
+
+  constructor(
+    broker: Broker,
+    client_id: string,
+    host: Pick<ConnectorHost, 'reach' | 'random' | 'steadyMs'>,
+    message: LinkUser['message'],
+  ) {
+    this.message = message
+    this.#url = broker.url
+    // Packets may be held for as long as a flow is full, and answers to pings behind them.
+    this.#link = new Link({ broker, client_id, keepalive_s: 0, user: this, host })
+    this.#link.open()
+  }
+
+  close(): Promise<void> {
+    return this.#link.close()
+  }
+
+  want(subscription: Subscription, subscriber: Subscriber): void {
+    // What the others wait for still comes; retained messages that come after an answer are theirs alone no longer.
+    if (subscription.state !== 'asked') subscription.waiting.clear()
+    subscription.waiting.add(subscriber)
+    subscription.state = 'new'
+    this.#askSoon()
+  }
+
+  forget(subscriber: Subscriber): void {
+    for (const [filter, subscription] of this.subscriptions) {
+      subscription.waiting.delete(subscriber)
+      if (!subscription.subscribers.delete(subscriber) || subscription.subscribers.size > 0) continue
+      this.subscriptions.delete(filter)
+      this.#client?.unsubscribe(filter)
+    }
+  }
+
+  up(client: MqttClient, { properties }: IConnackPacket): void {
+    this.#client = client
+    this.#reason = null
+    this.#hasIds = client.options.protocolVersion === 5 && properties?.subscriptionIdentifiersAvailable !== false
+    for (const subscription of this.subscriptions.values()) {
+      subscription.state = 'new'
+      for (const subscriber of subscription.subscribers) subscription.waiting.add(subscriber)
+    }
+    this.#ask()
+  }
+
+  down(reason: string): void {
+    this.#client = null
+    this.#reason = reason
+    for (const { subscribers } of this.subscriptions.values())
+      for (const subscriber of subscribers) subscriber.down(reason)
+  }
+
+  /** A node that comes later is told what is known. */
+  tell(subscriber: Subscriber): void {
+    if (
+      this.#reason !== null &&
+      [...this.subscriptions.values()].some(({ subscribers }) => subscribers.has(subscriber))
+    )
+      subscriber.down(this.#reason)
+  }
+
+  /** Nodes of one deploy come one after the other: they are asked for together. */
+  #askSoon(): void {
+    if (this.#asking) return
+    this.#asking = true
+    setImmediate(() => {
+      this.#asking = false
+      this.#ask()
+    })
+  }
+
+  #ask(): void {
+    const client = this.#client
+    if (client === null) return
+    for (const subscription of this.subscriptions.values()) {
+      if (subscription.state !== 'new') continue
+      subscription.state = 'asked'
+      const { filter, qos, id } = subscription
+      const options = this.#hasIds ? { qos, properties: { subscriptionIdentifier: id } } : { qos }
+      client.subscribe(filter, options, (error, granted) => {
+        if (this.#client !== client || subscription.state !== 'asked') return
+        const isRefused = error !== null || granted?.some(({ qos }) => qos >= 128) === true
+        subscription.state = isRefused ? 'refused' : 'granted'
+        for (const subscriber of subscription.subscribers) this.#answered(subscriber)
+      })
+    }
+  }
+
+  #answered(subscriber: Subscriber): void {
+    const own = [...this.subscriptions.values()].filter(({ subscribers }) => subscribers.has(subscriber))
+    const refused = own.find(({ state }) => state === 'refused')
+    if (refused !== undefined)
+      subscriber.down(`${brokerReason.of(this.#url)} refuses the subscription to ${JSON.stringify(refused.filter)}`)
+    else if (own.every(({ state }) => state === 'granted')) subscriber.up()
+  }
+}
