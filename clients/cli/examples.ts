@@ -36,6 +36,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'svc publish boiler.offset -- -5',
   ],
   tail: ['svc tail', 'svc tail machine.alarm host', 'svc tail machine.alarm --json --count 1'],
+  watch: ['svc watch bottles.frame --out newest.jpg', 'svc watch bottles.level --count 5'],
   'messages list': ['svc messages', 'svc messages list machine'],
   'messages get': ['svc messages get machine.temperature'],
   history: ['svc history machine.temperature', 'svc history machine.temperature --bucket 60 --limit 10'],

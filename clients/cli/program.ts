@@ -19,6 +19,7 @@ import { addHistory } from './commands/messages/history.ts'
 import { addMessages } from './commands/messages/messages.ts'
 import { addPublish } from './commands/messages/publish.ts'
 import { addTail } from './commands/messages/tail.ts'
+import { addWatch } from './commands/messages/watch.ts'
 import { addNodes } from './commands/nodes/nodes.ts'
 import { addExport } from './commands/runs/export.ts'
 import { addRetry } from './commands/runs/retry.ts'
@@ -45,6 +46,7 @@ const COMMANDS = [
   addFlows,
   addPublish,
   addTail,
+  addWatch,
   addMessages,
   addHistory,
   addEvents,
