@@ -175,6 +175,15 @@ export const limits = {
   INJECT_EVERY_S_MIN: 0.001,
   INJECT_EVERY_S_MAX: 31_536_000,
   CRON_CHARACTERS: 256,
+  /** The record of what injects published: from so much on an occurrence is late. */
+  FIRE_LATE_MS: 1_000,
+  /** Occurrences within so much of one another are one row, which grows for at most so long. */
+  FIRES_RUN_GAP_MS: 60_000,
+  FIRES_RUN_MS: 3_600_000,
+  /** Of the occurrences of a cron expression that were missed at once, so many are counted. */
+  FIRES_MISSED_COUNTED: 2_000,
+  /** Rows of a node. */
+  FIRES_KEPT: 1_000,
 
   // cameras and microphones
   CAMERA_FPS_MIN: 0.01,

@@ -10,6 +10,7 @@ import { nodeTypes } from '../threads/nodes/index.ts'
 import { SourceThread } from '../threads/nodes/source-thread.ts'
 import { Sources } from '../threads/nodes/sources.ts'
 import { isConnector } from '../threads/nodes/types/index.ts'
+import type { SeenFires } from '../threads/timer/messages.ts'
 import { EngineArtifacts } from './artifacts/artifacts.ts'
 import { type LiveBounds, liveBounds } from './calls/bounds.ts'
 import { CallDesk } from './calls/call-desk.ts'
@@ -303,8 +304,12 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     announce,
     // Lanes talk to the timer through ports that they were given at their start, so they are replaced with it.
     replaced: () => {
-      flows.startTimers()
-      team.refresh().catch(onDefect)
+      // Up to where the thread had come.
+      const seen = store.firesSeen().catch(() => [])
+      seen
+        .then(rows => flows.startTimers(seenByNode(rows)), onDefect)
+        .then(() => team.refresh())
+        .catch(onDefect)
     },
     onFatal: options.onFatal,
   })
@@ -469,6 +474,9 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
   }
 }
 
+const seenByNode = (rows: OpenedStore['loaded']['fires_seen']): Map<string, SeenFires> =>
+  new Map(rows.map(({ node, schedule, at }) => [node, { schedule, at_us: at }]))
+
 /** Of each flow what of its bound is taken. */
 function* shares(front: OpenedStore['front'], flows: LiveFlows): Iterable<number> {
   for (const { index } of flows.all()) yield front.flows.share(index)
@@ -571,7 +579,7 @@ export class LiveEngine implements Engine {
     overload.start(() => shares(front, flows))
     this.artifacts.start()
     await team.ready()
-    flows.startTimers()
+    flows.startTimers(seenByNode(loaded.fires_seen))
     for (const held of timers) timer.post(held)
     flows.startConnectors()
     connectors.begin()

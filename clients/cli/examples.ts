@@ -46,6 +46,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'cascades rerun': [`svc cascades rerun ${CASCADE}`],
   'nodes show': ['svc nodes show machine.alarm'],
   'nodes errors': ['svc nodes errors machine.alarm'],
+  'nodes fires': ['svc nodes fires plant.morning'],
   'nodes ack': ['svc nodes ack machine.alarm'],
   run: ['svc run detector -p series=machine -p window=12', 'svc run detector --local --follow -p series=machine'],
   sweep: ['svc sweep detector --param series=machine,ambient --param window=6,12,24 --dry-run'],

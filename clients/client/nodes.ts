@@ -1,3 +1,4 @@
+import type { Fire } from '../../protocol/nouns/fire.ts'
 import type { NodeDetail } from '../../protocol/nouns/node.ts'
 import type { NodeError } from '../../protocol/nouns/node-error.ts'
 import type { Calls } from './calls.ts'
@@ -19,6 +20,11 @@ export class Nodes {
   /** The last failed executions, newest first. */
   errors(node: string): Promise<List<NodeError>> {
     return this.#calls.get(`${pathOf(node)}/errors`)
+  }
+
+  /** What became of the occurrences of an inject node, newest first. */
+  fires(node: string, page: { limit?: number; offset?: number } = {}): Promise<List<Fire>> {
+    return this.#calls.get(`${pathOf(node)}/fires`, { ...page })
   }
 
   /** Its last error is seen: the node is no longer shown as failed. */

@@ -15,6 +15,7 @@ import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
 import type { Dtype } from '../../protocol/values/dtype.ts'
 import type { PlanBytes } from '../../threads/lane/plan-bytes.ts'
+import type { SeenFires } from '../../threads/timer/messages.ts'
 import type { Store } from '../store/front/client.ts'
 import type { StoredFlow } from '../store/front/replies.ts'
 import { inSlices } from '../watch/slices.ts'
@@ -145,8 +146,8 @@ export class LiveFlows implements Flows {
   }
 
   /** Timers begin, and `once` injects fire. */
-  startTimers(): void {
-    this.#deploy.startTimers()
+  startTimers(seen: ReadonlyMap<string, SeenFires>): void {
+    this.#deploy.startTimers(seen)
   }
 
   startConnectors(): void {

@@ -4,7 +4,8 @@ import { ServiceError } from '../../protocol/errors.ts'
 import { splitQualified } from '../../protocol/names.ts'
 import { didYouMean, nearest } from '../../protocol/nearest.ts'
 import type { EventType } from '../../protocol/nouns/event.ts'
-import type { List } from '../../protocol/nouns/list.ts'
+import type { Fire } from '../../protocol/nouns/fire.ts'
+import type { List, Page } from '../../protocol/nouns/list.ts'
 import type { NodeDetail, NodeWire } from '../../protocol/nouns/node.ts'
 import type { NodeError } from '../../protocol/nouns/node-error.ts'
 import { formatTime } from '../../protocol/time.ts'
@@ -21,6 +22,8 @@ export interface Nodes {
   /** Newest first. */
   errors(node: string): Promise<List<NodeError>>
   acknowledge(node: string, by: string): Promise<void>
+  /** What became of the occurrences of an inject node, newest first. */
+  fires(node: string, page: Page): Promise<List<Fire>>
 }
 
 export interface LiveNodesParts {
@@ -82,6 +85,11 @@ export class LiveNodes implements Nodes {
     await this.#parts.store.flush()
     const items = await this.#parts.store.nodeErrors(node)
     return { items, count: items.length }
+  }
+
+  async fires(node: string, page: Page): Promise<List<Fire>> {
+    this.#assertNode(node)
+    return this.#parts.store.fires(node, page)
   }
 
   /** Receivers of the event drop the marker without asking again. */

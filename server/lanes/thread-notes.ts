@@ -81,6 +81,10 @@ export class ThreadNotes {
       case 'event':
         send(note.event)
         break
+      // The store's.
+      case 'fires':
+      case 'fires_seen':
+        break
       default:
         note satisfies never
     }

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { Fire } from '../../protocol/nouns/fire.ts'
 import { FlowName } from '../../protocol/nouns/flow.ts'
 import { NodeDetail } from '../../protocol/nouns/node.ts'
 import { NodeError } from '../../protocol/nouns/node-error.ts'
@@ -35,6 +36,18 @@ export function nodeRoutes({ engine }: { engine: Pick<Engine, 'nodes'> }): Route
         const { items, count } = await nodes.errors(`${flow}.${node}`)
         return okPage({ items: items.slice(offset, offset + limit), count }, offset)
       },
+    }),
+    route({
+      method: 'GET',
+      path: '/nodes/{flow}.{node}/fires',
+      who: 'user',
+      tag,
+      summary: 'Lists what became of the scheduled occurrences of an inject node, newest first.',
+      params,
+      query: Type.Object(pageQuery, closed),
+      answers: { 200: listOf(Fire) },
+      handle: async ({ params: { flow, node }, query }) =>
+        okPage(await nodes.fires(`${flow}.${node}`, query), query.offset),
     }),
     route({
       method: 'POST',

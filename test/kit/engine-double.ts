@@ -391,6 +391,10 @@ export class EngineDouble implements Engine {
       const items = this.#nodeErrors.get(node) ?? []
       return { items, count: items.length }
     },
+    fires: async node => {
+      this.#nodeExists(node)
+      return { items: [], count: 0 }
+    },
     acknowledge: async node => {
       this.#nodeExists(node)
       for (const error of this.#nodeErrors.get(node) ?? []) error.acknowledged = true

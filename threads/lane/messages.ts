@@ -2,6 +2,7 @@ import type { MessagePort } from 'node:worker_threads'
 import type { PlanNode } from '../../core/flow/plan.ts'
 import type { PackedLines } from '../../core/runs/log-lines.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
+import type { FireRun } from '../../protocol/nouns/fire.ts'
 import type { ResourceAmounts } from '../../protocol/nouns/run.ts'
 import type { LogLevel } from '../../protocol/nouns/run-log.ts'
 import type { ArtifactPlace } from '../calls/artifact-files.ts'
@@ -170,5 +171,8 @@ export type Note =
   | { type: 'demoted'; node: string; fast_ms: number; ts: number }
   | { type: 'cycle'; flow: string; node: string; text: string; count: number; ts: number }
   | { type: 'dropped'; flow: string; reason: string; count: number; ts: number }
+  /** What became of occurrences of inject nodes, and up to when all of them are on record. */
+  | { type: 'fires'; runs: readonly FireRun[]; ts: number }
+  | { type: 'fires_seen'; nodes: readonly (readonly [node: string, schedule: string])[]; ts: number }
 
 export type { LogLevel }

@@ -9,6 +9,18 @@ export interface TimerTask {
   readonly degraded_after_ms: number
 }
 
+/** Up to when the occurrences of a node are on record, for the schedule that it had then. */
+export interface SeenFires {
+  /** `every_s` and `cron`, see `scheduleOf`. */
+  readonly schedule: string
+  /** Microseconds since 1970. */
+  readonly at_us: number
+}
+
+/** A text that differs when the times of an inject node do. */
+export const scheduleOf = ({ every_s, cron }: { every_s: number | null; cron: string | null }): string =>
+  `${every_s ?? ''} ${cron ?? ''}`
+
 /** An `inject` node: what it publishes, and when. */
 export interface InjectPlan {
   readonly node: number
@@ -19,6 +31,9 @@ export interface InjectPlan {
   readonly once: boolean
   readonly every_s: number | null
   readonly cron: string | null
+  readonly catch_up: 'skip' | 'once'
+  /** Up to when its occurrences are on record, from an engine or a timer thread before this; null: they begin now. */
+  readonly seen: SeenFires | null
 }
 
 /** An output port whose held values are published here. */
@@ -42,6 +57,8 @@ export interface TimersOfFlow {
   /** Messages of `delay` and `trigger` nodes. */
   readonly timed: readonly Route[]
   readonly fire: boolean
+  /** Why occurrences were missed since they were seen. */
+  readonly missed: 'engine_down' | 'flow_disabled'
 }
 
 /** Front to timer. */

@@ -33,12 +33,24 @@ import { nextCron } from '../nodes/cron.ts'
 import { threadClock } from '../thread-clock.ts'
 import { planAfterJump } from './cron-jump.ts'
 import { DueHeap } from './due-heap.ts'
-import type { FromTimer, InjectPlan, RatedPlan, TimersOfFlow, TimerTask, ToTimer } from './messages.ts'
+import { FireLedger, type Missed, missedOfCron, missedOfInterval } from './fires.ts'
+import {
+  type FromTimer,
+  type InjectPlan,
+  type RatedPlan,
+  type SeenFires,
+  scheduleOf,
+  type TimersOfFlow,
+  type TimerTask,
+  type ToTimer,
+} from './messages.ts'
 
 /** A value that is due and cannot be published is retried: the lane that held it is in the middle of a cascade, or the journal is full. */
 const OPEN_AGAIN_MS = 5
 /** Node's timers take at most 2^31 ms; what is due later is looked at again by then. */
 const LONGEST_SLEEP_MS = 3_600_000
+/** A note of so many fits a record of the journal. */
+const RUNS_IN_NOTE = 50
 
 /** What is due: the end of an inject's interval, its next time by cron, or the held value of `message`, or its first scheduled one. */
 interface Due {
@@ -46,12 +58,17 @@ interface Due {
   due_ms: number
   /** Of cron: the time of day, in milliseconds since 1970. */
   readonly at_ms: number
+  /** Of cron: occurrences up to here are on record, the planned one aside. */
+  readonly counted_ms: number
   readonly kind: 'every' | 'cron' | 'held' | 'scheduled'
   readonly flow: number
   readonly inject: InjectPlan | null
   readonly message: number
   readonly generation: number
 }
+
+/** Members of what is due that most have not. */
+const LATER = { at_ms: 0, counted_ms: 0, flow: -1, inject: null, message: -1, generation: 0 } as const
 
 interface TimedFlow {
   readonly name: string
@@ -61,6 +78,7 @@ interface TimedFlow {
   /** Messages of `delay` and `trigger` nodes; while the flow is disabled, those that it had before. */
   readonly timed: ReadonlySet<number>
   /** By node index: the interval and when it ends next. An interval outlives the saves that leave it as it is. */
+  readonly injects: readonly InjectPlan[]
   readonly intervals: Map<number, { readonly every_s: number; due_ms: number }>
 }
 
@@ -84,10 +102,15 @@ class Timer {
   readonly #time_zone: string
   readonly #degraded_after_ms: number
   readonly #heap = new DueHeap<Due>()
+  readonly #fires = new FireLedger()
+  /** When the ledger was written last, by the steady clock. */
+  #written_ms = 0
   readonly #timed = new Map<number, TimedFlow>()
   readonly #rated = new Map<number, { flow: number; plan: RatedPlan }>()
   /** By message of a `delay` or `trigger` node. */
   readonly #routes = new Map<number, Route>()
+  /** Of injects of disabled flows: since when their occurrences are missed. */
+  readonly #paused = new Map<string, SeenFires>()
   readonly #lanes = new Set<MessagePort>()
   /** Since when each flow stands above the share that degrades the engine, and the name under which that was told. */
   readonly #pressed = new Map<number, { readonly since_ms: number; told: string | null }>()
@@ -149,6 +172,10 @@ class Timer {
         this.#take(message)
         break
       case 'drop':
+        for (const { qualified } of this.#timed.get(message.flow)?.injects ?? []) {
+          this.#fires.forget(qualified)
+          this.#paused.delete(qualified)
+        }
         this.#drop(message.flow)
         this.#relieve(message.flow)
         break
@@ -177,14 +204,14 @@ class Timer {
     }
   }
 
-  #take({ flow, name, enabled, injects, rated, timed, fire }: TimersOfFlow): void {
-    const { intervals: before, timed: timed_before } = this.#timed.get(flow) ?? {}
+  #take({ flow, name, enabled, injects, rated, timed, fire, missed }: TimersOfFlow): void {
+    const { intervals: before, timed: timed_before, injects: running } = this.#timed.get(flow) ?? {}
     this.#drop(flow)
     const generation = ++this.#generation
     const plans = new Map(rated.map(plan => [plan.route.message, plan]))
     const intervals: TimedFlow['intervals'] = new Map()
     const messages = enabled || timed_before === undefined ? new Set(timed.map(route => route.message)) : timed_before
-    this.#timed.set(flow, { name, enabled, generation, rated: plans, timed: messages, intervals })
+    this.#timed.set(flow, { name, enabled, generation, rated: plans, timed: messages, injects, intervals })
     this.#takeTimed(timed, enabled ? timed_before : undefined)
     for (const plan of rated) {
       const { message } = plan.route
@@ -194,17 +221,21 @@ class Timer {
       if (due_ms !== 0) this.#holdUntil(message, plan.rate_hz === null ? 0 : due_ms)
     }
     const now_ms = this.#steadyMs()
+    this.#begin(injects, running ?? [], name, missed)
+    // Disabled: what is missed from here on counts when it is enabled.
+    if (!enabled) for (const inject of running ?? []) this.#pause(inject)
     for (const inject of injects) {
       const { node, once, every_s, cron } = inject
-      if (once && fire) this.#inject(inject, name)
+      if (once && fire) this.#inject(inject, name, this.#clock.now_us())
       if (every_s !== null) {
-        const running = before?.get(node)
-        const due_ms = running?.every_s === every_s ? running.due_ms : now_ms + every_s * 1000
+        const interval = before?.get(node)
+        const due_ms = interval?.every_s === every_s ? interval.due_ms : now_ms + every_s * 1000
         intervals.set(node, { every_s, due_ms })
-        this.#heap.push({ due_ms, at_ms: 0, kind: 'every', flow, inject, message: -1, generation })
+        this.#heap.push({ ...LATER, due_ms, kind: 'every', flow, inject, generation })
       }
       if (cron !== null) this.#pushCron(flow, inject, cron, generation)
     }
+    this.#endFires()
     this.#arm()
   }
 
@@ -212,7 +243,8 @@ class Timer {
   #pushCron(flow: number, inject: InjectPlan, cron: string, generation: number): void {
     const at_ms = nextCron(cron, this.#time_zone, this.#clock.now_us() / 1000)
     if (at_ms === null) return
-    this.#heap.push({ due_ms: this.#steadyAt(at_ms), at_ms, kind: 'cron', flow, inject, message: -1, generation })
+    const due_ms = this.#steadyAt(at_ms)
+    this.#heap.push({ ...LATER, due_ms, at_ms, kind: 'cron', flow, inject, generation })
   }
 
   #steadyMs(): number {
@@ -233,9 +265,25 @@ class Timer {
       }
       const next = (after_ms: number): number | null => nextCron(cron, this.#time_zone, after_ms)
       const at_ms = planAfterJump(cron, { from_ms, to_ms, planned_ms: due.at_ms }, next)
-      if (at_ms !== null) this.#heap.push({ ...due, at_ms, due_ms: this.#steadyAt(at_ms) })
+      const isLive = this.#timed.get(due.flow)?.generation === due.generation
+      if (isLive && to_ms > due.at_ms) this.#jumpedOver(due, due.inject!.qualified, next, to_ms, at_ms)
+      if (at_ms !== null)
+        this.#heap.push({ ...due, at_ms, counted_ms: Math.max(due.counted_ms, to_ms), due_ms: this.#steadyAt(at_ms) })
     }
     this.#arm()
+  }
+
+  /** The planned occurrence and those behind it, up to the new time; one of them may come now. */
+  #jumpedOver(
+    { at_ms: planned_ms }: Due,
+    node: string,
+    next: (after_ms: number) => number | null,
+    to_ms: number,
+    comes_ms: number | null,
+  ): void {
+    const missed = missedOfCron(next, (planned_ms - 1) * 1000, to_ms * 1000)
+    const comes = comes_ms !== null && comes_ms <= to_ms ? 1 : 0
+    this.#fires.skipped(node, 'clock_jumped', { ...missed, count: missed.count - comes })
   }
 
   #drop(flow: number): void {
@@ -264,12 +312,12 @@ class Timer {
 
   /** At the first scheduled value of the message, when it is due. */
   #lookAt(message: number, due_ms: number): void {
-    this.#heap.push({ due_ms, at_ms: 0, kind: 'scheduled', flow: -1, inject: null, message, generation: 0 })
+    this.#heap.push({ ...LATER, due_ms, kind: 'scheduled', message })
     this.#arm()
   }
 
   #holdUntil(message: number, due_ms: number): void {
-    this.#heap.push({ due_ms, at_ms: 0, kind: 'held', flow: -1, inject: null, message, generation: 0 })
+    this.#heap.push({ ...LATER, due_ms, kind: 'held', message })
     this.#arm()
   }
 
@@ -294,10 +342,11 @@ class Timer {
       else if (due.inject === null) this.#release(due.message, now_ms)
       else this.#fireInject(due, due.inject, now_ms)
     }
+    this.#endFires()
     this.#arm()
   }
 
-  /** Missed times are not made up for. */
+  /** What the thread, or the machine, slept through is on record, and not made up for. */
   #fireInject(due: Due, inject: InjectPlan, now_ms: number): void {
     const timed = this.#timed.get(due.flow)
     if (timed === undefined || timed.generation !== due.generation) return
@@ -306,26 +355,106 @@ class Timer {
       this.#heap.push({ ...due, due_ms: Math.max(now_ms + 1, this.#steadyAt(due.at_ms)) })
       return
     }
-    this.#inject(inject, timed.name)
+    const now_us = this.#clock.now_us()
     const interval = timed.intervals.get(inject.node)
     if (due.kind === 'every' && interval !== undefined) {
-      interval.due_ms = nextEnd(due.due_ms, interval.every_s * 1000, now_ms)
+      const scheduled_us = Math.round(now_us - (now_ms - due.due_ms) * 1000)
+      this.#inject(inject, timed.name, scheduled_us)
+      const { every_s } = interval
+      interval.due_ms = nextEnd(due.due_ms, every_s * 1000, now_ms)
+      const until_us = scheduled_us + (interval.due_ms - due.due_ms) * 1000 - every_s * 500_000
+      this.#fires.skipped(inject.qualified, 'engine_busy', missedOfInterval(every_s, scheduled_us, until_us))
       this.#heap.push({ ...due, due_ms: interval.due_ms })
     } else if (inject.cron !== null) {
+      this.#inject(inject, timed.name, due.at_ms * 1000)
+      const from_us = Math.max(due.at_ms, due.counted_ms) * 1000
+      const slept = missedOfCron(this.#nextOf(inject.cron), from_us, now_us)
+      this.#fires.skipped(inject.qualified, 'engine_busy', slept)
       this.#pushCron(due.flow, inject, inject.cron, due.generation)
     }
   }
 
-  #inject(inject: InjectPlan, flow: string): void {
+  #nextOf(cron: string): (after_ms: number) => number | null {
+    return after_ms => nextCron(cron, this.#time_zone, after_ms)
+  }
+
+  /** `at_us`: when it was to come. `catches_up`: it stands for occurrences that were missed. The caller ends the unit. */
+  #inject(inject: InjectPlan, flow: string, at_us: number, catches_up = false): void {
     const refusal = this.#codec.encode(inject.value, inject.dtype, this.#encoded)
+    const now_us = this.#clock.now_us()
     const version =
-      refusal === null ? this.#publisher.publish(inject.route, this.#encoded, this.#clock.now_us()) : REFUSED.backlogged
+      refusal === null ? this.#publisher.publish(inject.route, this.#encoded, now_us, false) : REFUSED.backlogged
     if (version > 0) {
       this.#counters.ran(inject.node)
+      if (catches_up) this.#fires.caughtUp(inject.qualified, at_us, now_us)
+      else this.#fires.published(inject.qualified, at_us, now_us)
     } else {
       this.#counters.dropped(inject.node, 1)
       this.#notes.dropped(flow, 'inject_refused')
+      this.#fires.skipped(inject.qualified, 'flow_full', { first_us: at_us, last_us: at_us, count: 1, at_least: false })
     }
+  }
+
+  /** Of those that have not been running: what was missed since their occurrences were on record last. */
+  #begin(
+    injects: readonly InjectPlan[],
+    running: readonly InjectPlan[],
+    flow: string,
+    reason: TimersOfFlow['missed'],
+  ): void {
+    const now_us = this.#clock.now_us()
+    const begun: [node: string, schedule: string][] = []
+    const goes_on = new Set(running.map(inject => `${inject.qualified} ${scheduleOf(inject)}`))
+    for (const inject of injects) {
+      const schedule = scheduleOf(inject)
+      const { qualified } = inject
+      if (goes_on.has(`${qualified} ${schedule}`)) continue
+      const seen = this.#paused.get(qualified) ?? inject.seen
+      this.#paused.delete(qualified)
+      if (seen?.schedule === schedule) this.#recordMissed(inject, flow, reason, seen.at_us, now_us)
+      begun.push([qualified, schedule])
+    }
+    if (begun.length > 0) this.#notes.write({ type: 'fires_seen', nodes: begun, ts: now_us })
+  }
+
+  #pause(inject: InjectPlan): void {
+    this.#paused.set(inject.qualified, { schedule: scheduleOf(inject), at_us: this.#clock.now_us() })
+  }
+
+  #recordMissed(
+    inject: InjectPlan,
+    flow: string,
+    reason: TimersOfFlow['missed'],
+    since_us: number,
+    now_us: number,
+  ): void {
+    const { qualified, every_s, cron, catch_up } = inject
+    const all: Missed[] = []
+    if (every_s !== null) all.push(missedOfInterval(every_s, since_us, now_us))
+    if (cron !== null) all.push(missedOfCron(this.#nextOf(cron), since_us, now_us))
+    for (const missed of all) {
+      const comes = catch_up === 'once' && missed.count > 0 ? 1 : 0
+      this.#fires.skipped(qualified, reason, { ...missed, count: missed.count - comes })
+      if (comes > 0) this.#inject(inject, flow, missed.last_us, true)
+    }
+  }
+
+  /**
+   * Ends the unit of what injects published. The ledger stands in the same unit, unless it was written a moment ago: then the next look
+   * of the watch brings it.
+   */
+  #endFires(): void {
+    if (this.#steadyMs() - this.#written_ms >= limits.BACKLOG_WATCH_MS) this.#writeFires()
+    endRelease(this.#hands)
+  }
+
+  #writeFires(): void {
+    const runs = this.#fires.take()
+    if (runs.length === 0) return
+    this.#written_ms = this.#steadyMs()
+    const ts = this.#clock.now_us()
+    for (let at = 0; at < runs.length; at += RUNS_IN_NOTE)
+      this.#notes.write({ type: 'fires', runs: runs.slice(at, at + RUNS_IN_NOTE), ts })
   }
 
   /** The end of an interval: the newest held value is published and starts a cascade of its own. */
@@ -397,6 +526,7 @@ class Timer {
   /** At 85 % of the bound of an enabled flow for 5 s the engine is degraded, and says which flow holds most of the waiting work. */
   #watch(): void {
     const now_ms = this.#steadyMs()
+    this.#writeFires()
     this.#notes.flush(this.#clock.now_us())
     this.#journal.mark()
     this.#arena.collect()
@@ -436,6 +566,7 @@ class Timer {
   #stop(): void {
     if (this.#next !== null) clearTimeout(this.#next)
     for (const port of this.#lanes) port.close()
+    this.#writeFires()
     this.#notes.flush(this.#clock.now_us())
     this.#journal.mark()
     this.#threads.leave(this.#owner)

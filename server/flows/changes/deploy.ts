@@ -13,7 +13,7 @@ import { encodePlanSteps, planBytes } from '../../../threads/lane/plan-bytes.ts'
 import { timingOf } from '../../../threads/nodes/timing.ts'
 import { isConnector } from '../../../threads/nodes/types/index.ts'
 import { injectPlan } from '../../../threads/nodes/types/inject.ts'
-import type { InjectPlan, RatedPlan, ToTimer } from '../../../threads/timer/messages.ts'
+import type { InjectPlan, RatedPlan, SeenFires, TimersOfFlow, ToTimer } from '../../../threads/timer/messages.ts'
 import type { FrontMemory } from '../../lanes/front-memory.ts'
 import type { Store } from '../../store/front/client.ts'
 import { inSlices, nextTurn } from '../../watch/slices.ts'
@@ -57,6 +57,8 @@ export class Deploy {
   readonly #parts: DeployParts
   /** The timer thread runs; what is deployed before it does is posted when it starts. */
   #timing = false
+  /** Told to the timer with the flow, when it is enabled. */
+  #seen = new Map<string, SeenFires>()
   /** The same of connectors. */
   #connecting = false
 
@@ -78,10 +80,11 @@ export class Deploy {
     bodies.prune(catalog.digests(), 0)
   }
 
-  /** Timers begin, and `once` injects fire. */
-  startTimers(): void {
+  /** Timers begin, and `once` injects fire. `seen`: up to when what injects did is on record, by node. */
+  startTimers(seen: ReadonlyMap<string, SeenFires>): void {
     this.#timing = true
-    for (const flow of this.#parts.catalog.all()) this.#postTimers(flow, true)
+    this.#seen = new Map(seen)
+    for (const flow of this.#parts.catalog.all()) this.#postTimers(flow, true, 'engine_down')
   }
 
   /** Connectors begin. A thread that ends and comes back is told of them by itself. */
@@ -199,7 +202,7 @@ export class Deploy {
     })
   }
 
-  #postTimers(flow: LiveFlow, fire: boolean): void {
+  #postTimers(flow: LiveFlow, fire: boolean, missed: TimersOfFlow['missed'] = 'flow_disabled'): void {
     if (!this.#timing) return
     const { name, enabled } = flow
     const injects: InjectPlan[] = []
@@ -220,10 +223,22 @@ export class Deploy {
           route,
           dtype: output.dtype,
           ...plan,
+          seen: this.#seen.get(node.qualified) ?? null,
         })
+        this.#seen.delete(node.qualified)
       }
     }
-    this.#parts.toTimer({ type: 'flow', flow: flow.index, name, enabled, injects, rated, timed, fire: fire && enabled })
+    this.#parts.toTimer({
+      type: 'flow',
+      flow: flow.index,
+      name,
+      enabled,
+      injects,
+      rated,
+      timed,
+      fire: fire && enabled,
+      missed,
+    })
   }
 
   #postConnectors({ name, index, enabled, plan }: LiveFlow): void {

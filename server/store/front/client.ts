@@ -7,6 +7,7 @@ import { ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
 import type { Cascade } from '../../../protocol/nouns/cascade.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
+import type { Fire } from '../../../protocol/nouns/fire.ts'
 import type { Flavor } from '../../../protocol/nouns/flavor.ts'
 import type { FlowCommit } from '../../../protocol/nouns/flow.ts'
 import type { List } from '../../../protocol/nouns/list.ts'
@@ -17,6 +18,7 @@ import { threadClock } from '../../../threads/thread-clock.ts'
 import { Calls } from '../../watch/calls.ts'
 import { inSlices } from '../../watch/slices.ts'
 import type { WatchedThread } from '../../watch/thread-watch.ts'
+import type { StoredSeen } from '../catalog/fires.ts'
 import { type StoreBounds, storeBounds } from '../file/bounds.ts'
 import type { Damage } from '../file/quarantine.ts'
 import { LogClient } from './log-client.ts'
@@ -323,6 +325,15 @@ export class Store implements WatchedThread {
 
   nodeErrors(node: string): Promise<NodeError[]> {
     return this.#readCommitted({ type: 'node_errors', node })
+  }
+
+  fires(node: string, page: PageQuery): Promise<List<Fire>> {
+    return this.#readCommitted({ type: 'fires', node, page })
+  }
+
+  /** Up to when what injects did is on record. */
+  firesSeen(): Promise<StoredSeen[]> {
+    return this.#readCommitted({ type: 'fires_seen' })
   }
 
   timeseries(query: TimeseriesRequest): Promise<TimeseriesPoint[]> {

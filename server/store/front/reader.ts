@@ -10,6 +10,7 @@ import { recordedArtifacts } from '../catalog/artifact-records.ts'
 import { Blobs } from '../catalog/blobs.ts'
 import { readDisk } from '../catalog/disk.ts'
 import { readEvents } from '../catalog/events.ts'
+import { readFires, readFiresSeen } from '../catalog/fires.ts'
 import { FlowReader } from '../catalog/flow-reader.ts'
 import { readNodeErrors } from '../catalog/node-errors.ts'
 import { readTimeseries } from '../catalog/samples.ts'
@@ -66,6 +67,10 @@ function read(request: ReadRequest): unknown {
       return flows.shown(request.flow, request.hash)
     case 'node_errors':
       return readNodeErrors(db, codec, request.node, clock.age_us() - limits.NODE_ERROR_KEPT_MS * 1000)
+    case 'fires':
+      return readFires(db, request.node, request.page)
+    case 'fires_seen':
+      return readFiresSeen(db)
     case 'timeseries':
       return readTimeseries(db, request.query, clock.now_us())
     case 'disk':

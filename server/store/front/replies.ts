@@ -4,6 +4,7 @@ import type { Problem } from '../../../protocol/errors.ts'
 import type { Flavor } from '../../../protocol/nouns/flavor.ts'
 import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
 import type { NodeError } from '../../../protocol/nouns/node-error.ts'
+import type { StoredSeen } from '../catalog/fires.ts'
 import type { Damage } from '../file/quarantine.ts'
 import type { FlowOrigin, StoredSignIns } from './requests.ts'
 import type { LoadedRuns } from './runs.ts'
@@ -95,6 +96,8 @@ export interface Loaded {
   waiting: StoredWaiting[]
   /** The newest of each node. */
   node_errors: NodeError[]
+  /** Up to when what injects did is on record. */
+  fires_seen: StoredSeen[]
   settings: Record<string, string>
   users: number
   sign_ins: StoredSignIns

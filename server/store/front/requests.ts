@@ -251,6 +251,8 @@ export type ReadRequest =
   | { type: 'commit'; flow: string; hash: string }
   | { type: 'commit_detail'; flow: string; hash: string }
   | { type: 'node_errors'; node: string }
+  | { type: 'fires'; node: string; page: PageQuery }
+  | { type: 'fires_seen' }
   | { type: 'timeseries'; query: TimeseriesRequest }
   | { type: 'disk' }
   | { type: 'recorded_artifacts'; digests: readonly string[] }

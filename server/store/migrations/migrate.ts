@@ -15,6 +15,7 @@ import { runTags } from './0012-run-tags.ts'
 import { runShortIds } from './0013-run-short-ids.ts'
 import { unbegunRuns } from './0014-unbegun-runs.ts'
 import { scheduled } from './0015-scheduled.ts'
+import { fires } from './0016-fires.ts'
 
 export interface Migration {
   readonly number: number
@@ -39,6 +40,7 @@ export const migrations: readonly Migration[] = [
   runShortIds,
   unbegunRuns,
   scheduled,
+  fires,
 ]
 
 export const schemaVersion = (db: Connection): number => db.pragma('user_version', { simple: true }) as number

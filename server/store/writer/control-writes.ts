@@ -42,6 +42,8 @@ export class ControlWrites {
   readonly #dropHeld: Statement
   readonly #dropHeldOf: Statement
   readonly #dropScheduled: Statement
+  readonly #renameFires: readonly Statement[]
+  readonly #dropFires: readonly Statement[]
   readonly #dropScheduledOf: Statement
   readonly #dropStates: Statement
   readonly #dropErrors: Statement
@@ -59,6 +61,7 @@ export class ControlWrites {
       db.prepare(`UPDATE ${table} SET ${column} = ${moved(column)} WHERE ${within(column)}`)
     this.#renameStates = rename('states', 'node')
     this.#renameErrors = rename('node_errors', 'node')
+    this.#renameFires = [rename('fires', 'node'), rename('fires_seen', 'node')]
     this.#renameMessages = rename('messages', 'name')
     this.#asideMessages = db.prepare(`UPDATE messages SET name = '~' || id || '.' || name WHERE ${within('name')}`)
     const ofFlow = `message IN (SELECT id FROM messages WHERE ${within('name')})`
@@ -69,6 +72,7 @@ export class ControlWrites {
       'DELETE FROM scheduled WHERE message IN (SELECT id FROM messages WHERE name = ?)',
     )
     this.#dropStates = db.prepare(`DELETE FROM states WHERE ${within('node')}`)
+    this.#dropFires = ['fires', 'fires_seen'].map(table => db.prepare(`DELETE FROM ${table} WHERE ${within('node')}`))
     this.#dropErrors = db.prepare(`DELETE FROM node_errors WHERE ${within('node')}`)
   }
 
@@ -154,8 +158,10 @@ export class ControlWrites {
     this.#dropScheduled.run(leftover)
     this.#dropStates.run(leftover)
     this.#dropErrors.run(leftover)
+    for (const statement of this.#dropFires) statement.run(leftover)
     this.#asideMessages.run(leftover)
-    for (const statement of [this.#renameMessages, this.#renameStates, this.#renameErrors]) statement.run({ from, to })
+    for (const statement of [this.#renameMessages, this.#renameStates, this.#renameErrors, ...this.#renameFires])
+      statement.run({ from, to })
     after.push(() => {
       this.#parts.registry.renamed(from, to)
     })
@@ -181,6 +187,7 @@ export class ControlWrites {
     this.#dropScheduled.run(gone)
     this.#dropStates.run(gone)
     this.#dropErrors.run(gone)
+    for (const statement of this.#dropFires) statement.run(gone)
     after.push(() => {
       for (const series of this.#parts.registry.ofFlow(name)) series.forget()
     })

@@ -3,6 +3,7 @@ import { createCodec } from '../../../protocol/values/codec.ts'
 import { CascadeWriter } from '../cascades/writer.ts'
 import { Blobs } from '../catalog/blobs.ts'
 import { EventWriter } from '../catalog/events.ts'
+import { Fires } from '../catalog/fires.ts'
 import { Flavors } from '../catalog/flavors.ts'
 import { FlowStore } from '../catalog/flow-store.ts'
 import { NodeErrors } from '../catalog/node-errors.ts'
@@ -94,6 +95,7 @@ export class EngineStore {
       const cascades = new CascadeWriter(db, registry, disk, bounds, epoch)
       const events = new EventWriter(db, disk, clock)
       const errors = new NodeErrors(db, disk, codec, epoch)
+      const fires = new Fires(db)
       const live = new LiveState(db, registry, epoch)
       const samples = new Samples(db)
       const counts = new RunCounts(db)
@@ -125,6 +127,7 @@ export class EngineStore {
         cascades,
         events,
         errors,
+        fires,
         live,
         samples,
         controls,

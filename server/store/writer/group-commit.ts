@@ -7,6 +7,7 @@ import type { Codec } from '../../../protocol/values/codec.ts'
 import type { Note } from '../../../threads/lane/messages.ts'
 import type { CascadeWriter } from '../cascades/writer.ts'
 import type { EventWriter } from '../catalog/events.ts'
+import type { Fires } from '../catalog/fires.ts'
 import type { NodeErrors } from '../catalog/node-errors.ts'
 import type { Samples } from '../catalog/samples.ts'
 import type { Connection, Statement } from '../file/database.ts'
@@ -41,6 +42,7 @@ interface Parts {
   cascades: CascadeWriter
   events: EventWriter
   errors: NodeErrors
+  fires: Fires
   live: LiveState
   samples: Samples
   controls: ControlWrites
@@ -212,7 +214,7 @@ export class GroupCommit {
   }
 
   #writeNote(note: KeptNote): void {
-    const { errors, events } = this.#parts
+    const { errors, events, fires } = this.#parts
     switch (note.type) {
       case 'error': {
         errors.write(note)
@@ -230,6 +232,12 @@ export class GroupCommit {
         events.write({ type: 'node_log', ts: formatTime(ts), flow, run: null, node, level, text })
         return
       }
+      case 'fires':
+        fires.write(note.runs)
+        return
+      case 'fires_seen':
+        fires.seen(note.nodes, note.ts)
+        return
       // The front makes events and issues of these, and the events come here from there.
       case 'gauge':
       case 'report':

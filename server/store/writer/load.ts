@@ -1,6 +1,7 @@
 import { errorName } from '../../../protocol/disk-faults.ts'
 import { limits } from '../../../protocol/limits.ts'
 import type { Codec } from '../../../protocol/values/codec.ts'
+import { readFiresSeen } from '../catalog/fires.ts'
 import { type Flavors, SEEDED } from '../catalog/flavors.ts'
 import type { FlowStore } from '../catalog/flow-store.ts'
 import { newestNodeErrors } from '../catalog/node-errors.ts'
@@ -131,6 +132,7 @@ export function readLoaded(
     'log',
     'chunks',
     'node_errors',
+    'fires_seen',
     'settings',
     'users',
     'flavors',
@@ -156,6 +158,7 @@ function loadedOf(
     scheduled: readScheduled(db),
     waiting: readWaiting(db, parts.registry),
     node_errors: newestNodeErrors(db, parts.codec, start.now_us - limits.NODE_ERROR_KEPT_MS * 1000),
+    fires_seen: readFiresSeen(db),
     settings: Object.fromEntries(settings.filter(({ name }) => !OWN.has(name)).map(({ name, value }) => [name, value])),
     users: parts.users.count(),
     sign_ins: parts.sign_ins.list(),

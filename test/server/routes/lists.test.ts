@@ -39,6 +39,7 @@ const reads = (run: string): Record<string, Read> => ({
   'GET /flows/{name}/history': { path: '/flows/wide0/history', keyOf: item => item['commit'], isLong: true },
   'GET /messages': { path: '/messages', keyOf: byName, isLong: true },
   'GET /nodes/{flow}.{node}/errors': { path: '/nodes/fails.body/errors', keyOf: whole, isLong: true },
+  'GET /nodes/{flow}.{node}/fires': { path: '/nodes/fails.body/fires', keyOf: whole, isLong: false },
   'GET /node-types': { path: '/node-types', keyOf: byName, isLong: false },
   'GET /cascades': { path: '/cascades', keyOf: byId, isLong: false },
   'GET /runs': { path: '/runs', keyOf: byId, isLong: false },
@@ -184,7 +185,11 @@ async function fill({ engine, url, data_dir }: LiveEngine): Promise<string> {
 function fillEvents(data_dir: string, run: string): void {
   const db = new Database(databaseFile(data_dir))
   const insert = db.prepare('INSERT INTO events (ts, type, flow, run, body) VALUES (?, ?, ?, ?, ?)')
+  const fires = db.prepare(
+    `INSERT INTO fires (node, opened, scheduled, last_scheduled, status, late_s, count, at_least) VALUES ('fails.body', ?, ?, ?, 'fired', 0, 1, 0)`,
+  )
   db.transaction(() => {
+    for (let at = 1; at <= 20; at++) fires.run(at, at, at)
     for (let at = 0; at < 250; at++)
       insert.run(Date.now() * 1000, 'flow_saved', 'measures', run, JSON.stringify({ text: `${at} ${LONG}` }))
   })()

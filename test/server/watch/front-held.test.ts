@@ -106,6 +106,7 @@ const DRIVES: Record<string, Drive> = {
   'GET /messages/{name}/history': { paths: ['/messages/wide.x/history?limit=10000'] },
   'GET /nodes/{flow}.{node}': { paths: ['/nodes/wide.pass'] },
   'GET /nodes/{flow}.{node}/errors': { paths: ['/nodes/wide.pass/errors'] },
+  'GET /nodes/{flow}.{node}/fires': { paths: ['/nodes/wide.pass/fires?limit=1000'] },
   'POST /nodes/{flow}.{node}/acknowledge': { paths: ['/nodes/wide.pass/acknowledge'] },
   'GET /node-types': { paths: ['/node-types'] },
   'GET /hooks/{flow}/{node}': { paths: ['/hooks/hook/in'] },

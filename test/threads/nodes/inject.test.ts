@@ -75,7 +75,7 @@ describe('an inject node', () => {
     ])
     assert.deepEqual(refusal({ every: 1 }), [
       'bad_settings',
-      'nodes[0].settings.every: is not a known key; known are once, every_s, cron, value',
+      'nodes[0].settings.every: is not a known key; known are once, every_s, cron, catch_up, value',
     ])
     assert.deepEqual(refusal({ once: 'yes' }), [
       'bad_settings',
@@ -104,6 +104,7 @@ describe('an inject node', () => {
       once: false,
       every_s: 2,
       cron: null,
+      catch_up: 'skip',
       value: null,
     })
   })

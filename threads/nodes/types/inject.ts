@@ -32,6 +32,14 @@ export const InjectSettings = Type.Object(
         { default: null, title: 'Cron', description: 'Five fields, or six with seconds first, in TZ.' },
       ),
     ),
+    catch_up: Type.Optional(
+      Type.Union([Type.Literal('skip'), Type.Literal('once')], {
+        default: 'skip',
+        title: 'Catch up',
+        description:
+          'After a start or an enable, `once` publishes one value for the occurrences that were missed meanwhile.',
+      }),
+    ),
     value: Type.Optional(
       Type.Unknown({ title: 'Value', description: 'True, 0, "" or null when absent, by the dtype of the port.' }),
     ),
@@ -45,6 +53,7 @@ export interface InjectPlan {
   once: boolean
   every_s: number | null
   cron: string | null
+  catch_up: 'skip' | 'once'
   value: unknown
 }
 
@@ -85,8 +94,8 @@ function checkInject(
 
 /** What an inject node does. Its settings were checked. */
 export function injectPlan(settings: Record<string, unknown>, dtype: Dtype): InjectPlan {
-  const { once = false, every_s = null, cron = null, value } = settings as InjectSettings
-  return { once, every_s, cron, value: value === undefined ? DEFAULTS[dtype] : value }
+  const { once = false, every_s = null, cron = null, catch_up = 'skip', value } = settings as InjectSettings
+  return { once, every_s, cron, catch_up, value: value === undefined ? DEFAULTS[dtype] : value }
 }
 
 /** A reference has no sensible default: null is refused by its dtype. */

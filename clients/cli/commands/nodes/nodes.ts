@@ -3,12 +3,13 @@ import type { Context } from '../../context.ts'
 import { addGroup } from '../../group.ts'
 import { addNodesAck } from './ack.ts'
 import { addNodesErrors } from './errors.ts'
+import { addNodesFires } from './fires.ts'
 import { addNodesShow } from './show.ts'
 
 export function addNodes(program: Command, context: Context): void {
   addGroup(program, context, {
     name: 'nodes',
-    description: 'read live nodes: latencies, counts, errors',
-    commands: [addNodesShow, addNodesErrors, addNodesAck],
+    description: 'read live nodes: latencies, counts, errors, scheduled times',
+    commands: [addNodesShow, addNodesErrors, addNodesFires, addNodesAck],
   })
 }
