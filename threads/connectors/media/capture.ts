@@ -138,7 +138,7 @@ export class Capture<Item> implements Shareable {
       ffmpeg.kill()
     }
     for (const [at, read] of this.#recipe.readers(give).entries())
-      ffmpeg.outputs[at]!.on('data', (bytes: Buffer) => {
+      ffmpeg.outputs[at]?.on('data', (bytes: Buffer) => {
         if (fault !== null || this.#closing.signal.aborted) return
         const found = read(bytes)
         if (found !== null) end(found)
@@ -167,7 +167,8 @@ export class Capture<Item> implements Shareable {
   #patience_ms(run: Run): number {
     const { start_ms, stall_ms } = this.#bounds
     const { interval_ms } = this.#recipe
-    if (run.items === 0) return start_ms + interval_ms
+    // One frame tells no interval.
+    if (run.items === 0 || (run.items === 1 && interval_ms === 0)) return start_ms + interval_ms
     return Math.max(stall_ms, limits.MEDIA_STALL_INTERVALS * Math.max(interval_ms, run.longest_gap_ms))
   }
 

@@ -24,27 +24,32 @@ export class Ffmpeg {
       ),
     })
     this.#child = child
-    child.stderr!.setEncoding('latin1')
-    child.stderr!.on(
-      'data',
-      (text: string) => (this.#printed = (this.#printed + text).slice(-limits.MEDIA_STDERR_BYTES)),
-    )
-    for (const stream of [child.stderr!, ...this.outputs]) stream.on('error', () => {})
     const end = (): void => {
       this.#has_ended = true
       this.#ended.resolve()
     }
+    // First: without file descriptors for its pipes there are no streams below.
     child.on('error', error => {
       this.#printed = error.message
       end()
     })
+    child.stderr?.setEncoding('latin1')
+    child.stderr?.on(
+      'data',
+      (text: string) => (this.#printed = (this.#printed + text).slice(-limits.MEDIA_STDERR_BYTES)),
+    )
+    for (const stream of this.#streams) stream.on('error', () => {})
     // Not `exit`: what it wrote before it ended is read first.
     child.on('close', end)
   }
 
   /** One for each descriptor, in order. */
   get outputs(): readonly Readable[] {
-    return this.#child.stdio.filter((_, descriptor) => descriptor !== 0 && descriptor !== 2) as Readable[]
+    return this.#streams.filter(stream => stream !== this.#child.stderr)
+  }
+
+  get #streams(): readonly Readable[] {
+    return (this.#child.stdio ?? []).filter(stream => stream !== null) as Readable[]
   }
 
   /** Resolves when it has ended and all that it wrote was read. The exit status means nothing: a stream that timed out gives 0. */
@@ -83,6 +88,6 @@ export class Ffmpeg {
   kill(): void {
     if (!this.#has_ended) this.#child.kill('SIGKILL')
     // A child of ffmpeg, or a script in its place, may hold the pipes.
-    for (const stream of [this.#child.stderr!, ...this.outputs]) stream.destroy()
+    for (const stream of this.#streams) stream.destroy()
   }
 }

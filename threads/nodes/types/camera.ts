@@ -78,7 +78,11 @@ export const cameraType: NodeTypeDefinition<CameraSettings> = {
   check: of => checkMedia(of, 'video'),
 }
 
-export const mediaTarget = (source: string): string | null => (source === 'test' ? null : source)
+/** Without the query of an address, which may hold credentials. */
+export function mediaTarget(text: string): string | null {
+  if (text === 'test') return null
+  return /^(https?|rtsps?):/i.test(text) ? text.replace(/[?#].*$/s, '') : text
+}
 
 /** A source that is none, and credentials without an address that could ask for them. */
 export function checkMedia(

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { Worker } from 'node:worker_threads'
 import { CameraRecipe } from '../../../../threads/connectors/media/camera.ts'
 import { Capture, type CaptureBounds } from '../../../../threads/connectors/media/capture.ts'
 import { MediaInput } from '../../../../threads/connectors/media/input.ts'
@@ -53,12 +54,13 @@ const says = (one: Captured, what: RegExp): Promise<string> =>
   eventually(`it says ${what}`, () => one.told.find(text => what.test(text)))
 
 test('a stream that stalls is down, is started again, and is well with the next frame', async t => {
-  const one = captured(t, 'cat frame; exec sleep 60', { stall_ms: 300 })
+  const one = captured(t, 'cat frame; cat frame; exec sleep 60', { stall_ms: 300 })
   await eventually('a frame came after the stall', () => {
     const down = one.told.findIndex(text => text.includes('no frame for'))
     return down >= 0 && one.told.slice(down).includes('ok')
   })
-  assert.deepEqual(one.told.slice(0, 5), ['ok', 'frame', 'http://127.0.0.1:9/: no frame for 0.3 s', 'ok', 'frame'])
+  const stall = 'http://127.0.0.1:9/: no frame for 0.3 s'
+  assert.deepEqual(one.told.slice(0, 6), ['ok', 'frame', 'frame', stall, 'ok', 'frame'])
 })
 
 test('an ffmpeg that gives nothing at all is ended', async t => {
@@ -118,6 +120,23 @@ test('closing ends an ffmpeg that does not listen, and one whose pipe is full', 
     await one.leave()
     await eventually('it is gone', () => !isAlive(pid))
   }
+})
+
+test('ffmpeg ends with the thread that has started it, also while its source is silent', async t => {
+  const folder = directoryFor(t)
+  const { programs } = fakeFfmpeg(folder, 'echo $$ > pid.new; mv pid.new pid; exec sleep 600')
+  const module = new URL('../../../kit/capture-thread.ts', import.meta.url)
+  const thread = new Worker(module, { workerData: await programs() })
+  await eventually('it runs', () => existsSync(join(folder, 'pid')))
+  const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'))
+  assert.ok(isAlive(pid))
+  await thread.terminate()
+  await eventually('it is gone', () => !isAlive(pid))
+})
+
+test('a program that cannot be started is a fault like any other', async t => {
+  const programs = async () => ({ ffmpeg: '/nowhere/ffmpeg', setpriv: '/nowhere/setpriv' })
+  await says(captured(t, '', { programs }), /ENOENT/)
 })
 
 test('a machine without ffmpeg is told what to install, and ffmpeg is found when it comes', async t => {
