@@ -191,7 +191,7 @@ export class RunExecution {
   start(): void {
     this.#mode = 'running'
     for (const record of this.records) {
-      if (record.node.digest !== null) continue
+      if (!this.#parts.run_plan.gives[record.node.position]) continue
       record.executions = 1
       record.started_at = record.finished_at = this.#parts.now_us()
       this.#ends.move(record, 'running')

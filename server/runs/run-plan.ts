@@ -16,7 +16,9 @@ export interface RunPlan {
   readonly outputs: readonly (readonly string[])[]
   /** Positions of nodes that read nothing and have a body. */
   readonly sources: readonly number[]
-  /** Of nodes that publish by themselves: what they give, by message. */
+  /** It publishes by itself when a run begins, and has no body. */
+  readonly gives: readonly boolean[]
+  /** Of those nodes: what they give, by message. */
   readonly given: ReadonlyMap<string, unknown>
   /** Positions of messages, by the names that inputs of a run go by. */
   readonly messages: ReadonlyMap<string, number>
@@ -43,6 +45,7 @@ export function runPlanOf(plan: Plan, document: NormalDocument, sha256: Sha256):
     in_loop: plan.nodes.map(({ upstream, position }) => isUpstream(upstream, position)),
     outputs: plan.nodes.map(({ outputs }) => outputs.map(({ message }) => within(plan.messages[message]!.name))),
     sources: plan.nodes.filter(node => node.digest !== null && node.inputs.length === 0).map(node => node.position),
+    gives: plan.nodes.map(({ type }) => type === 'inject'),
     given,
     messages: new Map(plan.messages.map(({ own, name }, position) => [own ? within(name) : name, position])),
     terminal: terminalOf(document),

@@ -62,7 +62,8 @@ export class RunValues {
     yield
     this.#given.set(position, digest)
     const output = this.#outputs[position]
-    if (output) {
+    // What stands in for a source is an input of the run, and no result of it.
+    if (output && run_plan.gives[message.producer]) {
       output.add(value, digest)
       this.#parts.records[message.producer]!.emissions = 1
     }
