@@ -200,6 +200,27 @@ test('a disabled reader is not woken, and what was published meanwhile does not 
   assert.deepEqual(await story.values('listener.y', 1), [12])
 })
 
+test('a flow that is enabled again reads the newest value of another flow, published while it was disabled', async () => {
+  const story = new Story(live.engine)
+  await story.save('source', flow([], int('m')))
+  const woken = code('woken', 'export default () => {}', [input('m', 'int', { message: 'source.m' })])
+  const looks = code(
+    'looks',
+    'export default ({ m }) => ({ seen: m })',
+    [input('go', 'int'), input('m', 'int', { message: 'source.m', trigger: false })],
+    [output('seen', 'int')],
+  )
+  await story.save('sleeper', flow([woken, looks], int('go')))
+  story.publish('source.m', 1)
+  story.publish('sleeper.go', 1)
+  await story.becomes('sleeper.seen', 1)
+  await live.engine.flows.setEnabled('sleeper', false, 'tests')
+  for (const m of [2, 3]) story.publish('source.m', m)
+  await live.engine.flows.setEnabled('sleeper', true, 'tests')
+  story.publish('sleeper.go', 2)
+  assert.deepEqual(await story.values('sleeper.seen', 2), [1, 3])
+})
+
 test('flows may feed each other; what never ends is broken at its depth and the issue prints the way round', async () => {
   const story = new Story(live.engine)
   await story.save('ping', plusOne('pong.y', int('x')))

@@ -29,7 +29,7 @@ export class LaneValues implements Values {
     return this.#codec.decode(packed.kind, 0, packed.bytes, 0, packed.bytes.length)
   }
 
-  /** Under the flow's publish word, which holds back every publisher of what it reads. The carry of the last owner has priority. */
+  /** Under the flow's publish word, which holds back every publisher of what it reads. The carry of the last owner has priority, see `#takeCarry`. */
   standing(plan: Plan): unknown[] {
     const { flows, queue, owner } = this.#memory
     const { flow_index } = plan
@@ -39,7 +39,7 @@ export class LaneValues implements Values {
       isFollowed(message) ? this.#before(message.index, first?.get(message.index) ?? 0) : undefined,
     )
     flows.unlockPublish(flow_index, owner)
-    this.#takeCarry(plan, values)
+    this.#takeCarry(plan, values, first)
     return values
   }
 
@@ -58,10 +58,15 @@ export class LaneValues implements Values {
     return this.#codec.decode(kind, number, bytes, 0, length)
   }
 
-  #takeCarry(plan: Plan, values: unknown[]): void {
+  /**
+   * Of another flow's message of which nothing waits, the flow has come to the newest value. It may be newer than the carry: what is
+   * published while the flow is disabled does not come into its queue.
+   */
+  #takeCarry(plan: Plan, values: unknown[], waiting: ReadonlyMap<number, number> | null): void {
     for (const [message, dtype, kind, value] of readCarry(this.#carry, plan.flow_index)) {
       const position = plan.by_message.get(message)
       if (position === undefined || plan.messages[position]!.dtype !== dtype) continue
+      if (!plan.messages[position]!.own && waiting?.has(message) !== true) continue
       if (kind === NO_VALUE) values[position] = undefined
       else values[position] = kind === KIND.none ? value : new Packed(kind, Buffer.from(value as Uint8Array))
     }
