@@ -121,8 +121,10 @@ export class CatchUp {
       this.#standing.passed[message] !== passed ||
       values.version(message) !== passed ||
       !values.read(message, newest)
-    )
-      return void follower.frames_owed.delete(message)
+    ) {
+      follower.frames_owed.delete(message)
+      return
+    }
     const frame = this.#frameOf(message)
     if (frame === 'loading') return
     follower.frames_owed.delete(message)

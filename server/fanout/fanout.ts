@@ -130,6 +130,7 @@ export class Fanout {
       topics: this.#topics,
       standing: this.#standing,
       front: () => this.#sender.front,
+      onDefect,
       publish: (text, frame) => this.#publish(text, frame),
     })
     this.#catchUp = new CatchUp({

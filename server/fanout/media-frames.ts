@@ -29,6 +29,7 @@ export class MediaFrames {
   readonly #bytes: MediaBytes
   readonly #topics: Topics
   readonly #loaded: (digest: string) => void
+  readonly #onDefect: (error: unknown) => void
   readonly #packr = new Packr(msgpackSettings)
   /** The frame that was made last: whoever sends it has done so before the next one is made. */
   #scratch = Buffer.allocUnsafeSlow(64 * 1024)
@@ -37,7 +38,8 @@ export class MediaFrames {
   #cached_bytes = 0
   readonly #loading = new Set<string>()
 
-  constructor(bytes: MediaBytes, topics: Topics, loaded: (digest: string) => void) {
+  constructor(bytes: MediaBytes, topics: Topics, loaded: (digest: string) => void, onDefect: (error: unknown) => void) {
+    this.#onDefect = onDefect
     this.#bytes = bytes
     this.#topics = topics
     this.#loaded = loaded
@@ -89,6 +91,7 @@ export class MediaFrames {
         this.#keep(digest, bytes)
         this.#loaded(digest)
       })
+      .catch(this.#onDefect)
   }
 
   #keep(digest: string, bytes: Buffer | null): void {

@@ -10,6 +10,7 @@ interface MediaParts {
   readonly topics: Topics
   readonly standing: Standing
   front(): Publisher
+  readonly onDefect: (error: unknown) => void
   /** The text goes out now, behind its frame if it has one. */
   publish(text: HeldText, frame: Buffer | null): void
 }
@@ -42,7 +43,7 @@ export class Media {
   constructor(parts: MediaParts) {
     this.#parts = parts
     this.#held = parts.standing.held
-    this.#frames = new MediaFrames(parts.bytes, parts.topics, digest => this.#loaded(digest))
+    this.#frames = new MediaFrames(parts.bytes, parts.topics, digest => this.#loaded(digest), parts.onDefect)
   }
 
   /** By message index; of those that were ever wanted. */

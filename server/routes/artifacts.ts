@@ -64,7 +64,7 @@ export function artifactRoutes({ engine: { artifacts } }: { readonly engine: Eng
       ),
       headers: ['range', 'if-range', 'if-none-match'],
       answers: { 200: { media: '*/*' }, 206: { media: '*/*' }, 304: null },
-      refuses: ['bad_media_type', 'bad_range', 'artifact_damaged', 'ambiguous_id'],
+      refuses: ['bad_media_type', 'bad_range', 'artifact_damaged', 'artifact_fell_out', 'ambiguous_id'],
       handle: async ({ params, query, headers, head_only, path }) => {
         const media_type = mediaTypeOf(query.media_type)
         return artifacts.answer({
