@@ -50,6 +50,13 @@ function captured(
   return { folder, told, capture, leave: () => capture.leave(listener) }
 }
 
+/** A process whose thread is gone stays in the table, as ended, until this process ends: nobody asks for its status. */
+function isRunning(pid: number): boolean {
+  if (!isAlive(pid)) return false
+  const [, state] = /\) (\S)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? []
+  return state !== 'Z' && state !== 'X'
+}
+
 const says = (one: Captured, what: RegExp): Promise<string> =>
   eventually(`it says ${what}`, () => one.told.find(text => what.test(text)))
 
@@ -129,9 +136,9 @@ test('ffmpeg ends with the thread that has started it, also while its source is 
   const thread = new Worker(module, { workerData: await programs() })
   await eventually('it runs', () => existsSync(join(folder, 'pid')))
   const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'))
-  assert.ok(isAlive(pid))
+  assert.ok(isRunning(pid))
   await thread.terminate()
-  await eventually('it is gone', () => !isAlive(pid))
+  await eventually('it has ended', () => !isRunning(pid))
 })
 
 test('a program that cannot be started is a fault like any other', async t => {
