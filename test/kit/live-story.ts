@@ -86,6 +86,12 @@ const opened = () => { while (!existsSync(${JSON.stringify(this.path)})) Atomics
   }
 }
 
+/** Waits for as long as the number grows: a loaded machine is slow, an engine that hangs stands still. */
+async function grows(count: () => number, least: number, what: string): Promise<void> {
+  for (let seen = count(); seen < least; seen = count())
+    await eventually(() => count() > seen, `${what}: ${seen} of ${least}`)
+}
+
 /** A running engine in the words of these tests. */
 export class Story {
   readonly engine: Engine
@@ -134,7 +140,7 @@ export class Story {
   }
 
   reaches(name: string, version: number): Promise<void> {
-    return eventually(() => this.version(name) >= version, `version ${version} of ${name}`)
+    return grows(() => this.version(name), version, `version of ${name}`)
   }
 
   becomes(name: string, value: unknown): Promise<void> {
@@ -147,7 +153,7 @@ export class Story {
   }
 
   executed(flow: string, id: string, times: number): Promise<void> {
-    return eventually(() => this.node(flow, id).executions >= times, `${times} executions of ${flow}.${id}`)
+    return grows(() => this.node(flow, id).executions, times, `executions of ${flow}.${id}`)
   }
 
   /** The node's errors, newest first, once there are so many. */
