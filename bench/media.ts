@@ -5,6 +5,8 @@
  *
  * The floor has no sockets that read nothing when it publishes as fast as it can: it would keep 64 MiB for each of them.
  *
+ * `per CPU`: over the processor time of the thread that sends, the main one of each server, since others may need the machine.
+ *
  * `read`: what `ctx.read` of a volatile artifact of the same size takes in a body on a lane, the median of 2,000; the floor is a copy of a Buffer.
  *
  * `late`: frames that came more than one interval (40 ms) after their reference was published. `rss grown`: resident memory of the server at its
@@ -98,7 +100,7 @@ const bench: Bench = {
     await ours.ask('save', { name: 'reads', document: READS })
     const floor = contestant(
       load,
-      () => raw.ask('rss'),
+      raw,
       { port, path: '/ws', protocol: 'svc.v1', first: () => '{}' },
       {
         paced: () => raw.ask('every', { seconds: PACED_SECONDS, every_ms: EVERY_MS, bytes: BYTES }),
@@ -109,7 +111,7 @@ const bench: Bench = {
     )
     const measured = contestant(
       load,
-      () => ours.ask('rss'),
+      ours,
       {
         port: Number(new URL(engine.url).port),
         path: '/ws/flows',
@@ -133,6 +135,7 @@ const bench: Bench = {
       late: 'frames',
       received: 'share',
       unthrottled: 'MB/s',
+      'unthrottled per CPU': 'MB/CPU s',
       read: 'us',
       'rss grown': 'MB',
     }
@@ -150,7 +153,7 @@ interface Server extends Pick<MediaClients, 'port' | 'path' | 'protocol'> {
 
 function contestant(
   load: Partner,
-  rss: () => Promise<number>,
+  server: Partner,
   { port, path, protocol, first }: Server,
   shows: { paced(): Promise<unknown>; fast(): Promise<unknown>; read_us(): Promise<number> },
   /** Beside those that are published to as fast as possible. */
@@ -169,16 +172,18 @@ function contestant(
     await load.ask('start')
     await shows[which]()
     const seen = await load.ask<MediaSeen>('seen')
-    highest = Math.max(highest, await rss())
+    highest = Math.max(highest, await server.ask<number>('rss'))
     await load.ask('close')
     return seen
   }
   let before = 0
   let highest = 0
   return async () => {
-    if (before === 0) before = await rss()
+    if (before === 0) before = await server.ask<number>('rss')
     const paced = await pass('paced')
+    const cpu = await server.ask<number>('cpu')
     const fast = await pass('fast')
+    const spent = (await server.ask<number>('cpu')) - cpu
     const read = await shows.read_us()
     const at = (share: number): number => paced.late_ms[Math.floor(share * (paced.late_ms.length - 1))] ?? Number.NaN
     return {
@@ -188,6 +193,7 @@ function contestant(
       late: paced.late_ms.filter(ms => ms > EVERY_MS).length,
       received: paced.frames / ((READING * PACED_SECONDS * 1000) / EVERY_MS),
       unthrottled: fast.bytes / fast.seconds / MB,
+      'unthrottled per CPU': fast.bytes / spent / MB,
       read,
       'rss grown': (highest - before) / MB,
     }

@@ -7,7 +7,7 @@
  *   run({flow, inputs, no_cache}) -> {seconds}   a batch run, from its creation to its end as its record has them
  *   publish({name, value}), tick({name, every_ms, seconds})   one value; 1, 2 ... on the beat
  *   answered({ask, value, answer}) -> the next value of `answer`
- *   rss() -> bytes
+ *   rss() -> bytes, cpu() -> seconds of the main thread
  *   version({message}) -> {version}, gauges({node}) -> {gauges}
  *   hops({hops, every_ms}) -> {p50_us}         from a publish of `hop.x` to the start of the body that it wakes
  */
@@ -23,6 +23,7 @@ import { type Served, serve } from '../../server/main.ts'
 import type { StartEngine } from '../../server/running-engine.ts'
 import { median } from '../kit.ts'
 import { answer } from '../partner.ts'
+import { mainThreadCpu } from './main-thread-cpu.ts'
 
 const AUTHOR = 'bench'
 /** Publishes between two looks at the event loop: the front has sockets to serve in life. */
@@ -94,6 +95,7 @@ answer({
   },
 
   rss: () => process.memoryUsage.rss(),
+  cpu: () => mainThreadCpu(),
 
   async burst({ flow, count }: { flow: string; count: number }) {
     const last = `${flow}.last`

@@ -3,7 +3,7 @@
  * packed and its bytes copied behind it.
  *   listen() -> {port}
  *   every({seconds, every_ms, bytes}) -> null      a frame each `every_ms`
- *   rss() -> bytes
+ *   rss() -> bytes, cpu() -> seconds of the main thread
  *   all({seconds, bytes}) -> null                  frames as fast as the reading sockets take them: the first `reading` ones
  */
 
@@ -12,6 +12,7 @@ import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { Packr } from 'msgpackr'
 import { msgpackSettings } from '../../protocol/values/msgpack-settings.ts'
 import { answer } from '../partner.ts'
+import { mainThreadCpu } from './main-thread-cpu.ts'
 
 /** Of a reading socket: with more it is not written to. */
 const BUFFERED_BYTES = 256 * 1024
@@ -52,6 +53,7 @@ answer({
       })
     }),
   rss: () => process.memoryUsage.rss(),
+  cpu: () => mainThreadCpu(),
   async every({ seconds, every_ms, bytes }: { seconds: number; every_ms: number; bytes: number }) {
     const picture = Buffer.alloc(bytes, 7)
     for (let left = (seconds * 1000) / every_ms; left > 0; left--) {
