@@ -48,6 +48,8 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'nodes errors': ['svc nodes errors machine.alarm'],
   'nodes fires': ['svc nodes fires plant.morning'],
   'nodes ack': ['svc nodes ack machine.alarm'],
+  'nodes types': ['svc nodes types', 'svc nodes types http'],
+  issues: ['svc issues', 'svc issues --flow machine --json'],
   run: ['svc run detector -p series=machine -p window=12', 'svc run detector --local --follow -p series=machine'],
   sweep: ['svc sweep detector --param series=machine,ambient --param window=6,12,24 --dry-run'],
   'runs list': [

@@ -13,6 +13,7 @@ import { addServe } from './commands/engine/serve.ts'
 import { addStatus } from './commands/engine/status.ts'
 import { addFlavors } from './commands/flavors.ts'
 import { addFlows } from './commands/flows/flows.ts'
+import { addIssues } from './commands/flows/issues.ts'
 import { addSync } from './commands/flows/sync.ts'
 import { addHelp } from './commands/help.ts'
 import { addHistory } from './commands/messages/history.ts'
@@ -52,6 +53,7 @@ const COMMANDS = [
   addEvents,
   addCascades,
   addNodes,
+  addIssues,
   addRun,
   addSweep,
   addRuns,

@@ -1,8 +1,9 @@
 import type { Fire } from '../../protocol/nouns/fire.ts'
 import type { NodeDetail } from '../../protocol/nouns/node.ts'
 import type { NodeError } from '../../protocol/nouns/node-error.ts'
+import type { NodeTypeInfo } from '../../protocol/nouns/node-type.ts'
 import type { Calls } from './calls.ts'
-import type { List } from './pages.ts'
+import { type List, readPages } from './pages.ts'
 
 /** Live nodes, each by `<flow>.<node>`. */
 export class Nodes {
@@ -15,6 +16,11 @@ export class Nodes {
   /** Its counts and latencies, and those of the wires to it. */
   get(node: string): Promise<NodeDetail> {
     return this.#calls.get(pathOf(node))
+  }
+
+  /** What nodes there can be: settings as JSON Schema, and ports. */
+  types(): Promise<List<NodeTypeInfo>> {
+    return readPages(this.#calls, '/node-types')
   }
 
   /** The last failed executions, newest first. */

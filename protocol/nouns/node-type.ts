@@ -28,6 +28,8 @@ export const PortRule = Type.Object(
   closed,
 )
 
+export type PortRule = Static<typeof PortRule>
+
 export const NodeTypeInfo = Type.Object(
   {
     name: Type.String({ description: 'As flow documents name it.' }),

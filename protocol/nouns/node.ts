@@ -44,6 +44,9 @@ export type NodeWire = Static<typeof NodeWire>
 export const NodeDetail = Type.Object({
   name: Type.String({ description: '`flow.node`' }),
   type: Type.String(),
+  place: Type.Union([Type.Literal('lane'), Type.Literal('timer'), Type.Literal('connectors'), Type.Literal('front')], {
+    description: 'The thread that runs nodes of the type; `placement` says whether a lane calls the body away.',
+  }),
   placement: Type.Union([Type.Literal('inline'), Type.Literal('dispatch')]),
   executions: Type.Integer(),
   errors: Type.Integer(),
@@ -51,6 +54,11 @@ export const NodeDetail = Type.Object({
     description: 'How often the node was triggered but did not run, because an input had no value yet.',
   }),
   down: Type.Union([Type.String(), Type.Null()], { description: 'What the node reported, when it is down.' }),
+  down_since: Type.Union([Timestamp, Type.Null()]),
+  target: Type.Union([Type.String(), Type.Null()], {
+    description:
+      'The outside thing that the node points at, without credentials; null when it has none, or when it is a secret.',
+  }),
   gauges: Type.Record(Type.String(), Type.Number(), {
     description: 'The numbers that the node has set last, such as the port that it listens on.',
   }),

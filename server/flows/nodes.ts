@@ -9,6 +9,7 @@ import type { List, Page } from '../../protocol/nouns/list.ts'
 import type { NodeDetail, NodeWire } from '../../protocol/nouns/node.ts'
 import type { NodeError } from '../../protocol/nouns/node-error.ts'
 import { formatTime } from '../../protocol/time.ts'
+import { nodeTypeOf } from '../../threads/nodes/types/index.ts'
 import { type Latencies, measuredOf } from '../health/latencies.ts'
 import type { NodeHealth } from '../health/node-health.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
@@ -53,11 +54,14 @@ export class LiveNodes implements Nodes {
     return {
       name: node,
       type,
+      place: nodeTypeOf(type)?.place ?? 'lane',
       placement: dispatch || counters.placement(index) !== PLACEMENT.inline ? 'dispatch' : 'inline',
       executions: counters.get(index, 'executions'),
       errors: counters.get(index, 'errors'),
       waiting_for_input: counters.get(index, 'waiting_for_input'),
       down: health.downText(node),
+      down_since: health.downSince(node),
+      target: targetOf(plan),
       gauges: health.gaugesOf(node),
       minute: minute && { since: formatTime(minute.since_us), until: formatTime(minute.until_us) },
       since_start: latencies.sinceStart({ node: index }),
@@ -133,4 +137,13 @@ function producerOf(flows: LiveFlows, message: string): string | null {
     if (output !== undefined) return `${node.qualified}.${output.port}`
   }
   return null
+}
+
+/** The settings were checked when the flow was saved; a secret names no thing. */
+function targetOf({ type, settings }: PlanNode): string | null {
+  try {
+    return nodeTypeOf(type)?.targetKey?.(settings as never) ?? null
+  } catch {
+    return null
+  }
 }

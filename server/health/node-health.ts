@@ -67,6 +67,11 @@ export class NodeHealth {
     return before === undefined
   }
 
+  downSince(node: string): string | null {
+    const down = this.#downs.get(node)
+    return down === undefined ? null : formatTime(down.since_us)
+  }
+
   downText(node: string): string | null {
     return this.#downs.get(node)?.text ?? null
   }

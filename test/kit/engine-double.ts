@@ -382,6 +382,9 @@ export class EngineDouble implements Engine {
           waiting_for_input: 0,
           down: null,
           gauges: {},
+          place: 'lane',
+          down_since: null,
+          target: null,
         },
         ...{ minute: null, since_start: none, last_minute: null, wires: [] },
       }

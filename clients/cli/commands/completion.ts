@@ -90,6 +90,7 @@ async function namesOf(client: Client, path: readonly string[], argument: string
   if (argument === 'run' || (verb === 'diff' && group === 'runs'))
     return (await client.runs.page({}, MOST)).items.map(({ id }) => id)
   if (argument === 'cascade') return (await client.cascades.list({ limit: MOST })).items.map(({ id }) => id)
+  if (group === 'nodes' && argument === 'type') return (await client.nodes.types()).items.map(({ name }) => name)
   if (group === 'flavors') return (await client.flavors.list()).items.map(({ name }) => name)
   if (argument === 'digest') return (await client.artifacts.list(MOST)).items.map(({ digest }) => digest)
   if (group === 'tokens' && verb === 'revoke') return (await client.tokens.list()).items.map(({ name }) => name)

@@ -5,11 +5,12 @@ import { addNodesAck } from './ack.ts'
 import { addNodesErrors } from './errors.ts'
 import { addNodesFires } from './fires.ts'
 import { addNodesShow } from './show.ts'
+import { addNodesTypes } from './types.ts'
 
 export function addNodes(program: Command, context: Context): void {
   addGroup(program, context, {
     name: 'nodes',
-    description: 'read live nodes: latencies, counts, errors, scheduled times',
-    commands: [addNodesShow, addNodesErrors, addNodesFires, addNodesAck],
+    description: 'read live nodes (latencies, counts, errors, scheduled times) and the types of nodes',
+    commands: [addNodesShow, addNodesErrors, addNodesFires, addNodesAck, addNodesTypes],
   })
 }

@@ -37,15 +37,25 @@ export function addNodesShow(nodes: Command, context: Context): void {
     })
 }
 
-function figures({ name, type, placement, executions, errors, waiting_for_input, down, minute }: NodeDetail): string[] {
-  const runs = type === 'inject' ? 'by the timer' : placement === 'inline' ? 'on its lane' : 'in a call slot'
+/** Of those that no lane runs. */
+const PLACES: Partial<Record<NodeDetail['place'], string>> = {
+  timer: 'by the timer',
+  connectors: 'in the connectors thread',
+  front: 'on the front thread',
+}
+
+function figures(node: NodeDetail): string[] {
+  const { name, type, place, placement, executions, errors, waiting_for_input, down, down_since, target, minute } = node
+  const runs = PLACES[place] ?? (placement === 'inline' ? 'on its lane' : 'in a call slot')
   const lines: [string, string][] = [
     ['node', name],
     ['type', `${type}, runs ${runs}`],
     ['executions', `${executions}, ${errors} failed; ${waiting_for_input} not run: an input had no value`],
     ['minute', minute === null ? 'not complete yet' : `${shortTime(minute.since)} to ${shortTime(minute.until)}`],
   ]
-  if (down !== null) lines.push(['down', down])
+  if (target !== null) lines.push(['target', target])
+  if (down !== null) lines.push(['down', `${down_since === null ? '' : `since ${shortTime(down_since)}: `}${down}`])
+  else if (place === 'connectors') lines.push(['state', 'ok'])
   return lines.map(([title, text]) => `${title.padEnd(12)}${printable(text)}`)
 }
 

@@ -5,6 +5,7 @@ import { Output } from '../../../../../clients/cli/output/output.ts'
 import { createProgram } from '../../../../../clients/cli/program.ts'
 import type { Latencies, NodeDetail, Quantiles } from '../../../../../protocol/nouns/node.ts'
 import type { NodeError } from '../../../../../protocol/nouns/node-error.ts'
+import { NODE_TYPES } from '../../../../../threads/nodes/types/index.ts'
 import { ApiDouble } from '../../../../kit/api-double.ts'
 import { directoryFor } from '../../../../kit/spawned.ts'
 
@@ -30,6 +31,9 @@ const NODE: NodeDetail = {
   errors: 3,
   waiting_for_input: 2,
   down: null,
+  down_since: null,
+  target: null,
+  place: 'lane',
   gauges: {},
   minute: { since: '2026-01-02T03:04:05.000006+00:00', until: '2026-01-02T03:05:05.000006+00:00' },
   since_start: latencies(),
@@ -63,12 +67,19 @@ const FAILED: NodeError = {
   acknowledged: false,
 }
 
-/** What the command prints on a terminal of 80 columns. */
-async function show(t: TestContext, node: NodeDetail, errors: NodeError[], ...more: string[]): Promise<string> {
-  const api = await ApiDouble.start(t, {
-    [`GET /nodes/${node.name}`]: { answer: node },
-    [`GET /nodes/${node.name}/errors`]: { answer: { items: errors, count: errors.length } },
-  })
+const show = (t: TestContext, node: NodeDetail, errors: NodeError[], ...more: string[]): Promise<string> =>
+  svc(
+    t,
+    {
+      [`GET /nodes/${node.name}`]: { answer: node },
+      [`GET /nodes/${node.name}/errors`]: { answer: { items: errors, count: errors.length } },
+    },
+    ['nodes', 'show', node.name, ...more],
+  )
+
+/** What a command prints on a terminal of 80 columns. */
+async function svc(t: TestContext, routes: Record<string, { answer: unknown }>, words: string[]): Promise<string> {
+  const api = await ApiDouble.start(t, routes)
   let printed = ''
   const sink = { isTTY: true, columns: 80, write: (text: string) => (printed += text) }
   const context = {
@@ -79,7 +90,7 @@ async function show(t: TestContext, node: NodeDetail, errors: NodeError[], ...mo
     stdin: process.stdin,
     interrupts: new Interrupts(),
   }
-  await createProgram(context).parseAsync(['nodes', 'show', node.name, ...more], { from: 'user' })
+  await createProgram(context).parseAsync(words, { from: 'user' })
   return printed
 }
 
@@ -109,5 +120,75 @@ describe('svc nodes show', () => {
     const stdout = await show(t, fresh, [])
     assert.match(stdout, /^minute +not complete yet$/m)
     assert.match(stdout, /^wait +all +0 +- +- +-$/m)
+  })
+
+  test('tells of a connector where it runs, what it points at, and since when it is down', async t => {
+    const poll: NodeDetail = { ...NODE, type: 'http-poll', place: 'connectors', target: 'http://tank:9000' }
+    const well = await show(t, poll, [])
+    assert.match(well, /^type +http-poll, runs in the connectors thread$/m)
+    assert.match(well, /^target +http:\/\/tank:9000$/m)
+    assert.match(well, /^state +ok$/m)
+    const ill = await show(t, { ...poll, down: 'it answers 500', down_since: FAILED.ts }, [])
+    assert.match(ill, /^down +since 2026-01-02 03:04:05: it answers 500$/m)
+  })
+})
+
+const TYPES = {
+  items: NODE_TYPES.map(({ name, summary, place, settings, inputs, outputs }) => ({
+    ...{ name, summary, place, inputs, outputs },
+    settings,
+  })),
+  count: NODE_TYPES.length,
+}
+
+describe('svc nodes types', () => {
+  const routes = { 'GET /node-types': { answer: TYPES } }
+
+  test('lists the types within 80 columns', async t => {
+    const stdout = await svc(t, routes, ['nodes', 'types'])
+    for (const line of stdout.split('\n')) assert.ok(line.length <= 80, `${line.length} columns: ${line}`)
+    assert.match(stdout, /^http-poll +connectors +Asks an address/m)
+  })
+
+  test('shows the settings and ports of one', async t => {
+    const stdout = await svc(t, routes, ['nodes', 'types', 'http'])
+    assert.match(stdout, /^url +must be given +Where the request goes/m)
+    assert.match(stdout, /^timeout_s +30 /m)
+    assert.match(stdout, /^outputs +status \(int\); body \(json, str, artifact/m)
+    await assert.rejects(svc(t, routes, ['nodes', 'types', 'htpp']), /no type of node "htpp"\. Did you mean "http"/)
+  })
+})
+
+describe('svc issues', () => {
+  const issue = (code: string, node: string | null, advisory = false) => ({
+    ...{ code, node, advisory, message: `${code} of ${node}`, since: FAILED.ts },
+  })
+  const flows = [
+    { name: 'a', issues: [issue('node_down', 'poll')] },
+    { name: 'b', issues: [] },
+    { name: 'c', issues: [issue('slow_body', 'train', true), issue('cycle', null)] },
+  ]
+  const routes = {
+    'GET /flows': { answer: { items: flows, count: 3 } },
+    'GET /flows/c': { answer: flows[2] },
+    'GET /flows/b': { answer: flows[1] },
+  }
+
+  test('lists the issues of all flows, or of one, and says when there are none', async t => {
+    const all = await svc(t, routes, ['issues'])
+    assert.match(all, /^a +poll +node_down +2026-01-02 03:04:05 +node_down of poll$/m)
+    assert.match(all, /^c +train +slow_body \(advice\)/m)
+    const { items, count } = JSON.parse(await svc(t, routes, ['issues', '--flow', 'c', '--json']))
+    assert.deepEqual(
+      [items.map(({ flow, code }: { flow: string; code: string }) => [flow, code]), count],
+      [
+        [
+          ['c', 'slow_body'],
+          ['c', 'cycle'],
+        ],
+        2,
+      ],
+    )
+    assert.match(await svc(t, routes, ['issues', '--flow', 'b']), /there are no issues/)
   })
 })
