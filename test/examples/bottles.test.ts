@@ -9,7 +9,7 @@ import { example } from '../../docs/examples/index.ts'
 import type { FlowDocument } from '../../protocol/nouns/flow-document.ts'
 import type { ArtifactReference } from '../../protocol/values/dtype.ts'
 import { FrameCutter } from '../../threads/connectors/media/frames.ts'
-import { liveEngine } from '../kit/live-engine.ts'
+import { eventually, liveEngine } from '../kit/live-engine.ts'
 import { Story } from '../kit/live-story.ts'
 import { skip as noFfmpeg, speechSkip } from '../kit/media.ts'
 import { rtspServer } from '../kit/rtsp-server.ts'
@@ -77,6 +77,17 @@ test('a file and the same camera over RTSP: motion starts, and its picture is on
   }
   await story.reaches('bottles.level', 2)
   assert.ok(Math.abs((story.value('bottles.level') as number) + 21.07) < 0.1)
+})
+
+test('without ffmpeg the example runs: its camera and its microphone are down and say what to install', async t => {
+  const path = process.env['PATH']
+  process.env['PATH'] = '/nowhere'
+  t.after(() => (process.env['PATH'] = path))
+  const { engine } = await liveEngine(t)
+  await new Story(engine).save('bottles', bottles())
+  const down = () => engine.flows.get('bottles').issues.filter(({ code }) => code === 'node_down')
+  await eventually(() => down().length === 2, 'both are down')
+  for (const { message } of down()) assert.match(message, /apt-get install ffmpeg/)
 })
 
 test('speech is louder than the pause after it', { skip: speechSkip }, async t => {
