@@ -23,6 +23,7 @@ const NAMES = [
   'export',
   'artifacts',
   'lines',
+  'delays',
 ]
 const RESULTS = join(import.meta.dirname, 'results')
 /** A bench that takes longer is broken: it is ended, with whatever it started. */
