@@ -404,6 +404,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     messages,
     artifacts,
     waits,
+    wake: () => tap.wake(),
     // None can be stored yet, and a flow that names one is refused.
     secret: name => {
       throw new ServiceError('secret_not_found', `There is no secret "${name}".`)

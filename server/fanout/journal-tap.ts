@@ -126,7 +126,16 @@ export class JournalTap implements JournalVisitor {
 
   // ---------------------------------------------------------------- the loop
 
+  /** Somebody waits for a value: a nap is over. */
+  wake(): void {
+    if (this.#nap === undefined || this.#mode !== 'running') return
+    clearTimeout(this.#nap)
+    this.#nap = undefined
+    setImmediate(this.#turn)
+  }
+
   readonly #turn = (): void => {
+    this.#nap = undefined
     if (this.#ended !== null) {
       this.#ended()
       return

@@ -28,6 +28,8 @@ export interface LiveHooksParts {
   readonly messages: Pick<LiveMessages, 'publishTogether' | 'assertRoom' | 'indexOf' | 'get'>
   readonly artifacts: Pick<Artifacts, 'put'>
   readonly waits: ValueWaits
+  /** The journal is read at once, even if nobody follows values. */
+  wake(): void
   /** The text of a secret. */
   secret(name: string): string
 }
@@ -156,6 +158,7 @@ export class LiveHooks implements Hooks {
     const before = front.messages.version(message)
     const next = waits.next(message, before, left_ms)
     this.#publish(hook, items)
+    this.#parts.wake()
     const value = await next
     if (value !== undefined) return value
     // The journal may have lost it to an overload; the table has the newest.
