@@ -116,7 +116,10 @@ export class StreamLines extends Lines {
       server.listen(address.path)
     } else if (address.kind === 'tcp') server.listen(address.port, address.host)
     await once(server, 'listening')
-    if (this.closed) return void server.close()
+    if (this.closed) {
+      server.close()
+      return
+    }
     if (address.kind === 'unix') chmodSync(address.path, 0o600)
     this.#server = server
     const bound = server.address()
@@ -207,7 +210,10 @@ export class DatagramLines extends Lines {
     })
     socket.bind(address.port, address.host)
     await once(socket, 'listening')
-    if (this.closed) return void socket.close()
+    if (this.closed) {
+      socket.close()
+      return
+    }
     this.#socket = socket
     this.opened(socket.address().port)
   }
