@@ -182,7 +182,11 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
   const flavors = new LiveFlavors({ stored: loaded.flavors, store: store.flavors, flows, announce })
   flows.load(loaded.flows, sinceOfStates(loaded.states, front.codec))
   for (const error of loaded.node_errors) if (!error.acknowledged) health.failed(error, 0)
-  const timers = restore(loaded, front, map, names)
+  const timers = restore(loaded, front, map, names, message => {
+    const flow = message.slice(0, message.indexOf('.'))
+    health.dropped(flow, 'arena_full', 1)
+    announce('values_dropped', flow, { reason: 'arena_full', count: 1 })
+  })
   const under_way = new UnderWayFile(data_dir, loaded.waiting, log)
   const resumed = resume(loaded.waiting, {
     front,

@@ -130,7 +130,13 @@ export class SteppedEngine {
         return message === undefined ? undefined : ({ ...message, name, dtype: 'int' } as unknown as LiveMessage)
       },
     } as MessageMap
-    restore(loaded, front, map, { findNode: (name: string) => graph.nodes.get(name) ?? -1 } as unknown as Names)
+    restore(
+      loaded,
+      front,
+      map,
+      { findNode: (name: string) => graph.nodes.get(name) ?? -1 } as unknown as Names,
+      () => {},
+    )
     const live = [...graph.plans.values()].map(
       plan => ({ name: plan.flow, index: plan.flow_index, document: {}, plan }) as unknown as LiveFlow,
     )

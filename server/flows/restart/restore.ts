@@ -12,8 +12,15 @@ import type { Names } from '../names.ts'
 /**
  * Brings back what the store has: latest values with their versions, node states, held and scheduled values. Nobody is woken. Runs before
  * any other thread is there. Answers the timers that were running.
+ * `lost`: a scheduled value of the message found no memory.
  */
-export function restore(loaded: Loaded, front: FrontMemory, map: MessageMap, names: Names): ToTimer[] {
+export function restore(
+  loaded: Loaded,
+  front: FrontMemory,
+  map: MessageMap,
+  names: Names,
+  lost: (message: string) => void,
+): ToTimer[] {
   const encoded = newEncoded()
   for (const stored of loaded.values) {
     const message = map.get(stored.name)
@@ -49,7 +56,10 @@ export function restore(loaded: Loaded, front: FrontMemory, map: MessageMap, nam
     if (message === undefined) continue
     fill(encoded, stored)
     const entry = front.scheduled.prepare(encoded)
-    if (entry === 0) continue
+    if (entry === 0) {
+      lost(stored.name)
+      continue
+    }
     const { index } = message
     // As above, and in order whatever the clocks say.
     const now_ms = front.clock.steady_us() / 1000
