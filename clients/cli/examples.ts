@@ -46,7 +46,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'cascades rerun': [`svc cascades rerun ${CASCADE}`],
   'nodes show': ['svc nodes show machine.alarm'],
   'nodes errors': ['svc nodes errors machine.alarm'],
-  'nodes fires': ['svc nodes fires plant.morning'],
+  fires: ['svc fires plant.morning'],
   'nodes ack': ['svc nodes ack machine.alarm'],
   'nodes types': ['svc nodes types', 'svc nodes types http'],
   issues: ['svc issues', 'svc issues --flow machine --json'],

@@ -21,6 +21,7 @@ import { addMessages } from './commands/messages/messages.ts'
 import { addPublish } from './commands/messages/publish.ts'
 import { addTail } from './commands/messages/tail.ts'
 import { addWatch } from './commands/messages/watch.ts'
+import { addFires } from './commands/nodes/fires.ts'
 import { addNodes } from './commands/nodes/nodes.ts'
 import { addExport } from './commands/runs/export.ts'
 import { addRetry } from './commands/runs/retry.ts'
@@ -54,6 +55,7 @@ const COMMANDS = [
   addCascades,
   addNodes,
   addIssues,
+  addFires,
   addRun,
   addSweep,
   addRuns,

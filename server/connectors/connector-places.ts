@@ -71,5 +71,5 @@ const calledPlan = ({ index, qualified, type, change_key, settings, inputs, outp
   change_key,
   settings,
   inputs: inputs.map(({ port, dtype }) => ({ name: port, dtype })),
-  outputs: outputs.map(({ port, dtype }) => ({ name: port, dtype, route: null })),
+  outputs: outputs.map(({ port, dtype }) => ({ name: port, dtype, route: null, rate_hz: null })),
 })

@@ -159,6 +159,26 @@ test('two nodes on one address get all lines each; one on an address that is tak
   await eventually(() => story.issue('taken', 'node_down') === undefined, 'the address is free')
 })
 
+test('a port with a rate lets the first value and the newest of each interval pass, and the other fields of a line as they come', async () => {
+  const story = new Story(live.engine)
+  const source = node(
+    'lines',
+    'lines',
+    { listen: 'tcp://127.0.0.1:0', format: 'json' },
+    [],
+    [output('v', 'int', { rate_hz: 2 }), output('w', 'int')],
+  )
+  await story.save('rated', flow([source]))
+  const socket = await dial('rated')
+  socket.write(Array.from({ length: 1000 }, (_, n) => `{"v":${n},"w":${n}}\n`).join(''))
+  await story.becomes('rated.w', 999)
+  await story.becomes('rated.v', 999)
+  const values = await story.values('rated.v')
+  assert.deepEqual([values[0], values.at(-1)], [0, 999])
+  assert.ok(values.length < 1000 && story.version('rated.w') === 1000)
+  socket.destroy()
+})
+
 test('a save that leaves the node as it is keeps its senders', async () => {
   const story = new Story(live.engine)
   const source = lines({ listen: 'tcp://127.0.0.1:0', format: 'json' }, ['v', 'int'])

@@ -16,6 +16,8 @@ export interface ConnectorsTask {
 /** An output port, and where its message goes; null: to whoever calls the node. */
 export interface RoutedPort extends ServedPort {
   readonly route: Route | null
+  /** At most so many values a second; null: all. */
+  readonly rate_hz: number | null
 }
 
 /** A connector node: what makes it begin anew is in `change_key`. */

@@ -8,6 +8,7 @@ import { readArtifact, storeArtifact } from '../calls/body-artifacts.ts'
 import type { ConnectorArtifacts, ConnectorHost, Lease, OpenConnector, Published, Shareable } from './connector.ts'
 import type { ConnectorsMemory, Together } from './memory.ts'
 import type { ConnectorPlan } from './messages.ts'
+import { Rated } from './rated.ts'
 import type { Reach } from './reach.ts'
 import { runnerOf } from './runners.ts'
 import type { Sharing } from './sharing.ts'
@@ -36,6 +37,7 @@ export class ServedNode implements ConnectorHost {
   /** Places of the ports that were published last, and where that went: most publish the same ones each time. */
   readonly #given: number[] = []
   #together: Together | null = null
+  #rated: (Rated | null)[] = []
   readonly #open: Promise<OpenConnector>
   #opened: OpenConnector | null = null
   #down: string | null = null
@@ -61,6 +63,7 @@ export class ServedNode implements ConnectorHost {
     }
     this.#flow = plan.qualified.slice(0, plan.qualified.indexOf('.'))
     this.#values = plan.outputs.map(() => newEncoded())
+    this.#rated = this.#ratedPorts()
     this.#open = this.#begin(free)
     this.#open.catch(error => {
       if (this.#closed) return
@@ -84,6 +87,8 @@ export class ServedNode implements ConnectorHost {
     this.plan = plan
     this.#given.length = 0
     this.#together = null
+    this.#endRated()
+    this.#rated = this.#ratedPorts()
   }
 
   async call(inputs: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Record<string, unknown>> {
@@ -99,6 +104,7 @@ export class ServedNode implements ConnectorHost {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
+    this.#endRated()
     try {
       await this.#opened?.close()
     } finally {
@@ -121,6 +127,11 @@ export class ServedNode implements ConnectorHost {
         this.failed(refusal.code, `Output "${name}" of ${this.plan.qualified}: ${refusal.text}.`)
         return 'refused'
       }
+      const rated = this.#rated[at] ?? null
+      if (rated !== null && !rated.passes) {
+        if (rated.hold(this.#values[count]!)) memory.counters.replaced(this.plan.node)
+        continue
+      }
       if (this.#given[count] !== at) {
         this.#given[count] = at
         this.#together = null
@@ -129,8 +140,24 @@ export class ServedNode implements ConnectorHost {
     }
     if (count === 0) return 'published'
     if (memory.publish(this.#routesOf(count), this.#values) < 0) return 'full'
+    if (this.#rated.length > 0) for (let place = 0; place < count; place++) this.#rated[this.#given[place]!]?.began()
     memory.counters.ran(this.plan.node)
     return 'published'
+  }
+
+  /** Of the ports with `rate_hz`, by place; empty: there are none. */
+  #ratedPorts(): (Rated | null)[] {
+    const { outputs } = this.plan
+    if (outputs.every(({ rate_hz }) => rate_hz === null)) return []
+    return outputs.map(({ rate_hz, route }) => {
+      if (rate_hz === null || route === null) return null
+      const together = { routes: [route], flows: flowsOf([route]) }
+      return new Rated(rate_hz, value => this.#parts.memory.publish(together, [value]) >= 0)
+    })
+  }
+
+  #endRated(): void {
+    for (const rated of this.#rated) rated?.close()
   }
 
   /** Of the first `count` of `#given`. */

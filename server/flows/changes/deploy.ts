@@ -246,9 +246,9 @@ export class Deploy {
     const nodes: ConnectorPlan[] = []
     for (const node of enabled ? plan.nodes : []) {
       if (!isConnector(node.type)) continue
-      const outputs = node.outputs.map(({ port, dtype, message }) => {
+      const outputs = node.outputs.map(({ port, dtype, message, rate_hz }) => {
         const route = this.#parts.map.get(plan.messages[message]!.name)?.route ?? null
-        return { name: port, dtype, route }
+        return { name: port, dtype, route, rate_hz }
       })
       const { qualified, type, change_key, settings } = node
       const inputs = node.inputs.map(({ port, dtype }) => ({ name: port, dtype }))

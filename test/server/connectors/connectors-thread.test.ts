@@ -57,6 +57,7 @@ async function started(t: { after(end: () => Promise<void>): void }) {
       {
         name: 'body',
         dtype: 'int',
+        rate_hz: null,
         route: { message: MESSAGE, flow: FLOW, queued: false, foreign: [], downstream: [FLOW] },
       },
     ],

@@ -107,7 +107,10 @@ export class Link {
     const client = this.#client
     if (client === null) return
     const { stream } = client
-    if (!client.connected) return void client.end(true)
+    if (!client.connected) {
+      client.end(true)
+      return
+    }
     // A connection whose packets are held may not answer; a polite end takes a millisecond.
     await new Promise<void>(resolve => {
       const late = setTimeout(resolve, limits.MQTT_END_MS)

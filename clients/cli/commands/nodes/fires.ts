@@ -6,8 +6,8 @@ import { shortTime } from '../../output/figures.ts'
 
 const SHOWN = 20
 
-export function addNodesFires(nodes: Command, context: Context): void {
-  nodes
+export function addFires(program: Command, context: Context): void {
+  program
     .command('fires')
     .description('what became of the scheduled times of an inject node, the newest first')
     .argument('<flow.node>', 'the node')

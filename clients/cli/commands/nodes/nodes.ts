@@ -3,14 +3,13 @@ import type { Context } from '../../context.ts'
 import { addGroup } from '../../group.ts'
 import { addNodesAck } from './ack.ts'
 import { addNodesErrors } from './errors.ts'
-import { addNodesFires } from './fires.ts'
 import { addNodesShow } from './show.ts'
 import { addNodesTypes } from './types.ts'
 
 export function addNodes(program: Command, context: Context): void {
   addGroup(program, context, {
     name: 'nodes',
-    description: 'read live nodes (latencies, counts, errors, scheduled times) and the types of nodes',
-    commands: [addNodesShow, addNodesErrors, addNodesFires, addNodesAck, addNodesTypes],
+    description: 'read live nodes (latencies, counts, errors) and the types of nodes',
+    commands: [addNodesShow, addNodesErrors, addNodesAck, addNodesTypes],
   })
 }
