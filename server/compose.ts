@@ -22,6 +22,7 @@ import { ResourceDesk } from './calls/resource-desk.ts'
 import type { Config } from './config.ts'
 import { ConnectorPlaces } from './connectors/connector-places.ts'
 import { ConnectorsThread } from './connectors/connectors-thread.ts'
+import { Outboxes } from './connectors/outboxes.ts'
 import type { Engine } from './engine.ts'
 import { CascadeCounts } from './fanout/cascade-counts.ts'
 import { Fanout } from './fanout/fanout.ts'
@@ -150,6 +151,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
   const ended = new EndedFlows(front, dropped, onDefect)
   const overload = new Overload()
   const latencies = new Latencies({ counters: front.counters, rows: () => measured(flows), now_us: front.clock.now_us })
+  const outboxes = new Outboxes()
   const flows = new LiveFlows({
     front,
     latencies,
@@ -167,6 +169,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
       flavor: name => flavors.find(name),
     },
     isolation: config.isolation === 'process' ? 'process' : null,
+    outboxes,
     toLanes: message => team.post(message),
     toTimer: message => timer.post(message),
     toConnectors: flow => connectors.set(flow),
@@ -292,6 +295,7 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
     bounds,
     plans: () => flows.plans(),
     planBytes: () => flows.planBytes(),
+    outboxes: () => outboxes.all(),
     orphans: () => [...ended.indexes, ...[...flows.plans()].filter(plan => !plan.enabled).map(plan => plan.flow_index)],
     timerPort: port => timer.post({ type: 'lane', port }, [port]),
     dispatch: (request, lost, over) => calls.take(request, lost, over),

@@ -137,8 +137,8 @@ export interface PlanInput {
   since?(node_id: string): number
   /** Of a node that publishes its values later. */
   timingOf?(node: NormalNode): Timing | null
-  /** Does a node of the type run away from the lanes, whatever it declares? */
-  runsAway?(type: string): boolean
+  /** Does the node run away from the lanes because of its type, whatever it declares? */
+  runsAway?(node: NormalNode): boolean
   /** Of nodes with a body that do not say it. */
   isolation?: NormalNode['isolation']
   /** A digest of a text, short and without collisions; makes the change keys. */
@@ -249,7 +249,7 @@ export function* compileSteps(input: PlanInput): Steps<Plan> {
         }
       }),
       upstream: arrangement.upstream[position]!,
-      dispatch: isolation !== null || isDispatched(node) || (input.runsAway?.(node.type) ?? false),
+      dispatch: isolation !== null || isDispatched(node) || (input.runsAway?.(node) ?? false),
       timeout_s: node.timeout,
       resources: node.resources,
       device: node.device,

@@ -58,6 +58,8 @@ export interface LaneTeamOptions {
   plans(): Iterable<Plan>
   /** The same as lanes take them. */
   planBytes(): Iterable<PlanBytes>
+  /** By node. */
+  outboxes(): ReadonlyMap<number, SharedArrayBuffer>
   /** Indexes of flows that no lane is to run any more. */
   orphans(): Iterable<number>
   timerPort(port: MessagePort): void
@@ -195,7 +197,7 @@ export class LaneTeam {
   }
 
   #add(): Member {
-    const { front, bodies, artifacts, max_cascades, under_way, bounds, planBytes, timerPort } = this.#options
+    const { front, bodies, artifacts, max_cascades, under_way, bounds, planBytes, outboxes, timerPort } = this.#options
     const slot = this.#freeSlot()
     const control = new MessageChannel()
     const timer = new MessageChannel()
@@ -224,6 +226,7 @@ export class LaneTeam {
       this.#receive(member, message)
     })
     control.port1.unref()
+    this.#postTo(slot, control.port1, { type: 'outboxes', outboxes: outboxes() })
     for (const plan of planBytes()) this.#postTo(slot, control.port1, { type: 'plan', plan })
     const task: LaneTask = {
       sab: front.memory.sab,

@@ -67,14 +67,15 @@ test('with MQTT 3.1.1 overlapping filters bring each message once, too', { skip 
     [],
     [output('value', 'int')],
   )
+  // Retained ones say that both connections have subscribed.
   await client.publishAsync('a/b', '1', { qos: 1, retain: true })
+  await client.publishAsync('x/b', '2', { qos: 1, retain: true })
   await story.save('old', flow([old]))
-  await story.reaches('old.value', 1)
-  await isWell('old')
-  await client.publishAsync('a/b', '2', { qos: 1 })
-  await client.publishAsync('x/b', '3', { qos: 1 })
-  await story.reaches('old.value', 3)
-  assert.deepEqual(await story.values('old.value'), [1, 2, 3])
+  await story.reaches('old.value', 2)
+  for (const n of [3, 4, 5]) await client.publishAsync('a/b', String(n), { qos: 1 })
+  await story.reaches('old.value', 5)
+  const values = (await story.values('old.value')) as number[]
+  assert.deepEqual([...values.slice(0, 2).toSorted(), ...values.slice(2)], [1, 2, 3, 4, 5])
 })
 
 test('a second node on the same filter gets the retained value, and the first not again', { skip }, async t => {
@@ -272,6 +273,51 @@ test('a slow flow loses nothing of QoS 1', { skip }, async t => {
     values,
     Array.from({ length: count + 1 }, (_, n) => n - 1),
   )
+})
+
+test('while the broker is away messages wait, the oldest fall out with a number, and the rest goes out in order', {
+  skip,
+}, async t => {
+  const story = new Story(live.engine)
+  const broker = await Mosquitto.start(t)
+  await broker.kill()
+  const send = node('send', 'mqtt-out', { url: broker.url, topic: 'late', qos: 1, retain: true }, [
+    input('value', 'json', { message: 'x' }),
+  ])
+  await story.save('late', flow([send], { message: 'x', dtype: 'json' }))
+  await eventually(() => down('late').length > 0, 'the issue')
+  const filling = 'x'.repeat(100_000)
+  const count = 60
+  for (let n = 0; n < count; n++) await story.publishPatiently('late.x', { n, filling })
+  await story.executed('late', 'send', count)
+  await eventually(async () => (await story.dropped('broker_away')) > 0, 'some fall out')
+  const fell = await story.dropped('broker_away')
+  await broker.begin()
+  const heard = await broker.heard(t, 'late')
+  await story.publishPatiently('late.x', { n: count, filling: '' })
+  await eventually(() => heard.some(line => line.includes(`"n":${count},`)), 'the last message')
+  const numbers = heard.map(line => Number(/"n":(\d+)/.exec(line)![1]))
+  assert.deepEqual(
+    numbers,
+    numbers.toSorted((a, b) => a - b),
+  )
+  assert.ok(fell > 0 && fell < count && numbers.every(n => n >= fell))
+  await isWell('late')
+})
+
+test('in a batch run the node ends when the broker has the message', { skip }, async t => {
+  const story = new Story(live.engine)
+  const broker = await Mosquitto.start(t)
+  const heard = await broker.heard(t, 'run/#')
+  const send = node('send', 'mqtt-out', { url: broker.url, topic: 'run/{value}', qos: 2 }, [
+    input('value', 'int', { message: 'x' }),
+  ])
+  await story.save('batch', flow([send], { message: 'x', dtype: 'int' }))
+  const { run } = await live.engine.runs.create('batch', { inputs: { x: 5 } }, 'tests')
+  await eventually(async () => !['queued', 'running'].includes((await live.engine.runs.get(run.id)).status), 'the run')
+  const ended = await live.engine.runs.get(run.id)
+  assert.equal(ended.status, 'succeeded', JSON.stringify(ended))
+  assert.deepEqual(heard, ['run/5 5'])
 })
 
 test('settings that cannot be are refused by their place', async () => {

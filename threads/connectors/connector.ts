@@ -9,6 +9,8 @@ export interface ServedNode<Settings> {
   readonly settings: Settings
   readonly inputs: readonly ServedPort[]
   readonly outputs: readonly ServedPort[]
+  /** Where its lane leaves messages that are to be sent; null: it is only called. */
+  readonly outbox?: SharedArrayBuffer | null
 }
 
 export interface ServedPort {

@@ -29,6 +29,8 @@ export interface ConnectorPlan {
   readonly settings: Record<string, unknown>
   readonly inputs: readonly ServedPort[]
   readonly outputs: readonly RoutedPort[]
+  /** Where its lane leaves messages that are to be sent. */
+  readonly outbox?: SharedArrayBuffer | null
 }
 
 /** The connector nodes of a flow, in place of those it had. Those with the same change key keep what they hold. */

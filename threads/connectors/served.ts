@@ -75,9 +75,9 @@ export class ServedNode implements ConnectorHost {
   async #begin(free: Promise<void>): Promise<OpenConnector> {
     const runner = await runnerOf(this.plan.type)
     await free
-    const { qualified, settings, inputs, outputs } = this.plan
+    const { qualified, settings, inputs, outputs, outbox = null } = this.plan
     if (this.#closed) throw new ServiceError('interrupted', `${qualified} is closed.`)
-    const opened = runner.open({ qualified, settings: settings as never, inputs, outputs }, this)
+    const opened = runner.open({ qualified, settings: settings as never, inputs, outputs, outbox }, this)
     this.#opened = opened
     return opened
   }

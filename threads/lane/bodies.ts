@@ -4,6 +4,7 @@ import type { ArtifactPlace } from '../calls/artifact-files.ts'
 import { loadBody } from '../calls/node-call.ts'
 import { NodeContext, type NodeState } from '../calls/node-context.ts'
 import { InlineContextHost, type LaneForContext } from '../calls/node-host.ts'
+import { builtInBody } from '../nodes/lane-bodies.ts'
 import type { LanePrints } from './lane-prints.ts'
 import type { LaneTask } from './messages.ts'
 import type { LaneSeat } from './seat.ts'
@@ -19,6 +20,7 @@ export class LaneBodies {
   readonly #prints: LanePrints
   readonly #stateOf: (seat: LaneSeat) => NodeState
   readonly #loaded = new Map<string, Body>()
+  readonly #outboxes = new Map<number, SharedArrayBuffer>()
   #loading = 0
 
   constructor(
@@ -34,6 +36,10 @@ export class LaneBodies {
     this.#stateOf = stateOf
   }
 
+  takeOutboxes(outboxes: ReadonlyMap<number, SharedArrayBuffer>): void {
+    for (const [node, sab] of outboxes) this.#outboxes.set(node, sab)
+  }
+
   /** The event loop is served meanwhile. */
   get isLoading(): boolean {
     return this.#loading > 0
@@ -41,8 +47,9 @@ export class LaneBodies {
 
   /** True when the lane had the body already. */
   giveAtOnce(flow: FlowRun, seat: Seat): boolean {
-    const body = this.#loaded.get(seat.node.digest ?? '')
-    if (body === undefined) return false
+    const { digest } = seat.node
+    const body = digest === null ? builtInBody(seat.node, this.#outboxes) : this.#loaded.get(digest)
+    if (body == null) return false
     this.#give(body, flow, seat as LaneSeat)
     return true
   }

@@ -189,6 +189,9 @@ class Lane implements Host {
         case 'plan':
           this.#takePlan(decodePlan(message.plan))
           break
+        case 'outboxes':
+          this.#bodies.takeOutboxes(message.outboxes)
+          break
         case 'drop':
           this.#drop(message.flow)
           break

@@ -28,6 +28,8 @@ export interface LaneTask {
 /** Front to lane. Read at the start of a turn: a lane that sleeps is woken after the post. */
 export type ToLane =
   | { readonly type: 'plan'; readonly plan: PlanBytes }
+  /** Those of some nodes, by their index: they come before the plan. */
+  | { readonly type: 'outboxes'; readonly outboxes: ReadonlyMap<number, SharedArrayBuffer> }
   | { readonly type: 'drop'; readonly flow: number }
   | PurgeRequest
   /**

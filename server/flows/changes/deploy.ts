@@ -3,7 +3,7 @@ import type { Route } from '../../../core/cascade/publish/route.ts'
 import { releaseHeld } from '../../../core/cascade/release-held.ts'
 import type { Rules } from '../../../core/flow/check.ts'
 import { factsOf } from '../../../core/flow/facts.ts'
-import { compileSteps, type Plan } from '../../../core/flow/plan.ts'
+import { compileSteps, type Plan, type PlanNode } from '../../../core/flow/plan.ts'
 import { finish, type Steps } from '../../../core/steps.ts'
 import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
 import { newEncoded } from '../../../protocol/values/codec.ts'
@@ -11,7 +11,7 @@ import type { ConnectorPlan, ConnectorsOfFlow } from '../../../threads/connector
 import type { ToLane } from '../../../threads/lane/messages.ts'
 import { encodePlanSteps, planBytes } from '../../../threads/lane/plan-bytes.ts'
 import { timingOf } from '../../../threads/nodes/timing.ts'
-import { isConnector } from '../../../threads/nodes/types/index.ts'
+import { isConnector, runsOnLane } from '../../../threads/nodes/types/index.ts'
 import { injectPlan } from '../../../threads/nodes/types/inject.ts'
 import type { InjectPlan, RatedPlan, SeenFires, TimersOfFlow, ToTimer } from '../../../threads/timer/messages.ts'
 import type { FrontMemory } from '../../lanes/front-memory.ts'
@@ -33,6 +33,8 @@ export interface DeployParts {
   bodies: Bodies
   rules: Rules
   isolation: 'process' | null
+  /** Null: the node has none. */
+  outboxes: { of(node: PlanNode): SharedArrayBuffer | null }
   toLanes(message: ToLane): void
   toTimer(message: ToTimer): void
   /** The connectors of a flow, none while it is disabled. */
@@ -75,6 +77,7 @@ export class Deploy {
       flow.plan_bytes = planBytes(flow.plan, finish(encodePlanSteps(flow.plan)))
       catalog.add(flow)
       map.set(flow)
+      this.#outboxesOf(flow.plan)
     }
     this.#registerNames([...catalog.plans()])
     bodies.prune(catalog.digests(), 0)
@@ -132,6 +135,9 @@ export class Deploy {
     flow.plan.seeded = [...flow.seeded]
     this.#releaseUnlimited(flow)
     flow.plan_bytes = planBytes(flow.plan, parts)
+    // Before the plan: bodies that the lanes make for it look there.
+    const outboxes = this.#outboxesOf(flow.plan)
+    if (outboxes.size > 0) this.#parts.toLanes({ type: 'outboxes', outboxes })
     this.#parts.toLanes({ type: 'plan', plan: flow.plan_bytes })
     this.#postTimers(flow, fire)
     this.#postConnectors(flow)
@@ -155,6 +161,15 @@ export class Deploy {
     front.journal.mark()
   }
 
+  #outboxesOf({ nodes }: Plan): Map<number, SharedArrayBuffer> {
+    const found = new Map<number, SharedArrayBuffer>()
+    for (const node of nodes) {
+      const sab = this.#parts.outboxes.of(node)
+      if (sab !== null) found.set(node.index, sab)
+    }
+    return found
+  }
+
   *#compileSteps(flow: Compiled): Steps<Plan> {
     const { names, catalog, isolation } = this.#parts
     const digests = new Map<string, string | null>()
@@ -174,7 +189,7 @@ export class Deploy {
       since: id => flow.since?.get(id) ?? 0,
       isolation,
       timingOf,
-      runsAway: isConnector,
+      runsAway: node => isConnector(node.type) && !runsOnLane(node),
       hash,
     })
   }
@@ -252,7 +267,8 @@ export class Deploy {
       })
       const { qualified, type, change_key, settings } = node
       const inputs = node.inputs.map(({ port, dtype }) => ({ name: port, dtype }))
-      nodes.push({ node: node.index, qualified, type, change_key, settings, inputs, outputs })
+      const outbox = this.#parts.outboxes.of(node)
+      nodes.push({ node: node.index, qualified, type, change_key, settings, inputs, outputs, outbox })
     }
     this.#parts.toConnectors({ type: 'flow', flow: index, name, nodes })
   }

@@ -1,23 +1,29 @@
 import { ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
+import { writePayload } from '../../nodes/mqtt-out-body.ts'
 import { TopicTemplate } from '../../nodes/topic-template.ts'
 import type { MqttOutSettings } from '../../nodes/types/mqtt-out.ts'
 import type { ConnectorCall, ConnectorHost, ConnectorRunner } from '../connector.ts'
 import { type Broker, linkKey } from './link.ts'
-import { isReference, writePayload } from './payload.ts'
+import { OutboxOutlet } from './outbox-outlet.ts'
+import { isReference } from './payload.ts'
 import { type Outgoing, type Outlet, Publications } from './publications.ts'
 
-/** Messages out. */
+/** Messages out: those that its lane leaves in the outbox, and calls. */
 export const mqttOutRunner: ConnectorRunner<MqttOutSettings> = {
   open(node, host) {
     const broker = node.settings as Broker
     const lease = host.share(`out ${linkKey(broker)}`, () => new Publications(broker, host))
-    const outlet = new CallOutlet(node.settings, host, lease.thing)
-    lease.thing.add(outlet)
+    const calls = new CallOutlet(node.settings, host, lease.thing)
+    lease.thing.add(calls)
+    const outbox = node.outbox == null ? null : new OutboxOutlet(node.outbox, host, lease.thing)
+    if (outbox !== null) lease.thing.add(outbox)
     return {
-      call: call => outlet.call(call),
-      close() {
-        lease.thing.remove(outlet)
+      call: call => calls.call(call),
+      async close() {
+        await outbox?.close()
+        if (outbox !== null) lease.thing.remove(outbox)
+        lease.thing.remove(calls)
         lease.release()
       },
     }

@@ -32,8 +32,5 @@ export function readNumber(payload: Buffer): Read {
   return Number.isFinite(value) ? { value } : { fault: 'is not a number' }
 }
 
-/** As it goes out: a text as it is, anything else as JSON. */
-export const writePayload = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
-
 export const isReference = (value: unknown): value is ArtifactReference =>
   isObject(value) && typeof value['digest'] === 'string' && typeof value['media_type'] === 'string'

@@ -1,4 +1,5 @@
 import type { NormalNode } from '../../../protocol/nouns/flow-document.ts'
+import type { Dtype } from '../../../protocol/values/dtype.ts'
 import type { AnyNodeType } from '../node-type.ts'
 import { cameraType } from './camera.ts'
 import { codeNodeType } from './code.ts'
@@ -32,6 +33,15 @@ export const NODE_TYPES: readonly AnyNodeType[] = [
 const by_name = new Map(NODE_TYPES.map(type => [type.name, type]))
 
 export const nodeTypeOf = (name: string): AnyNodeType | undefined => by_name.get(name)
+
+/** Do nodes of the type leave their messages in an outbox, on their lane? */
+export const hasOutbox = (name: string): boolean => name === mqttOutType.name
+
+/** An artifact is sent as its bytes, which are read elsewhere. */
+export const runsOnLane = ({ type, ports }: Pick<NormalNode, 'type' | 'ports'>): boolean =>
+  hasOutbox(type) && !ports.inputs.some(({ name, dtype }) => name === 'value' && ARTIFACTS.has(dtype))
+
+const ARTIFACTS: ReadonlySet<Dtype> = new Set<Dtype>(['artifact', 'image', 'audio', 'video'])
 
 /** Does the connectors thread run nodes of the type? */
 export const isConnector = (name: string): boolean => nodeTypeOf(name)?.place === 'connectors'

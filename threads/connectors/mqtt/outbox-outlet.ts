@@ -1,0 +1,123 @@
+import { OutboxReader } from '../../../core/memory/outbox.ts'
+import { limits } from '../../../protocol/limits.ts'
+import { isRetained, qosOf } from '../../nodes/mqtt-out-body.ts'
+import type { ConnectorHost } from '../connector.ts'
+import type { Outgoing, Outlet, Publications } from './publications.ts'
+
+interface Sent {
+  readonly end: number
+  done: boolean
+}
+
+/**
+ * Messages that the lane of a node has left. They stay in the outbox until the broker has them, in order, so that neither the end of this
+ * thread nor that of a connection loses one.
+ *
+ *   away --up--> sending --down--> away: everything unacknowledged is sent again; the oldest fall out beyond a half of the outbox
+ */
+export class OutboxOutlet implements Outlet {
+  readonly #reader: OutboxReader
+  readonly #host: ConnectorHost
+  readonly #publications: Publications
+  /** Handed out and not in order acknowledged yet. */
+  #under_way: Sent[] = []
+  #trimming: NodeJS.Timeout | null = null
+  #listening = false
+  #closed = false
+  #emptied: (() => void) | null = null
+
+  constructor(sab: SharedArrayBuffer, host: ConnectorHost, publications: Publications) {
+    this.#reader = new OutboxReader(sab)
+    this.#host = host
+    this.#publications = publications
+    this.#away()
+  }
+
+  next(): Outgoing | null {
+    const record = this.#reader.next()
+    if (record === null) {
+      this.#listen()
+      return null
+    }
+    const { topic, payload, flags, end } = record
+    const qos = qosOf(flags)
+    if (qos === 0) return { topic, payload, qos, retain: isRetained(flags), done: () => this.#atOnce(end) }
+    const sent: Sent = { end, done: false }
+    this.#under_way.push(sent)
+    const done = (refusal: Error | null): void => {
+      if (refusal !== null)
+        this.#host.failed(
+          'request_failed',
+          `The broker refuses a message to ${JSON.stringify(topic)}: ${refusal.message}.`,
+        )
+      sent.done = true
+      this.#acknowledge()
+    }
+    return { topic, payload, qos, retain: isRetained(flags), done }
+  }
+
+  again(): void {
+    this.#under_way = []
+    this.#reader.again()
+  }
+
+  up(): void {
+    if (this.#trimming !== null) clearInterval(this.#trimming)
+    this.#trimming = null
+  }
+
+  down(): void {
+    this.#away()
+  }
+
+  /** What waits goes out first, as long as the broker is there and it does not take long. */
+  async close(): Promise<void> {
+    const late = new Promise<void>(resolve => setTimeout(resolve, limits.MQTT_END_MS).unref())
+    if (this.#publications.isUp && !this.#reader.isEmpty)
+      await Promise.race([new Promise<void>(resolve => (this.#emptied = resolve)), late])
+    this.#closed = true
+    this.up()
+    this.#reader.wake()
+  }
+
+  #atOnce(end: number): void {
+    if (this.#under_way.length > 0) {
+      // A message of another QoS is before it: the node was changed meanwhile.
+      this.#under_way.push({ end, done: true })
+      return
+    }
+    this.#reader.sent(end)
+    this.#look()
+  }
+
+  #acknowledge(): void {
+    let count = 0
+    while (this.#under_way[count]?.done) count++
+    if (count === 0) return
+    this.#reader.sent(this.#under_way[count - 1]!.end)
+    this.#under_way.splice(0, count)
+    this.#look()
+  }
+
+  #look(): void {
+    if (this.#emptied !== null && this.#reader.isEmpty) this.#emptied()
+  }
+
+  #listen(): void {
+    if (this.#listening || this.#closed) return
+    const more = this.#reader.waitForMore()
+    if (more === null) return void setImmediate(() => this.#publications.pump())
+    this.#listening = true
+    more.then(() => {
+      this.#listening = false
+      if (!this.#closed) this.#publications.pump()
+    })
+  }
+
+  #away(): void {
+    this.#trimming ??= setInterval(() => {
+      const count = this.#reader.trim(limits.OUTBOX_BYTES / 2)
+      if (count > 0) this.#host.dropped('broker_away', count)
+    }, limits.OUTBOX_TRIM_MS)
+  }
+}
