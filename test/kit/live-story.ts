@@ -175,8 +175,8 @@ export class Story {
     return (await this.engine.observe.summary()).dropped[reason] ?? 0
   }
 
-  async cascades(flow: string) {
-    const page = { limit: 1000, offset: 0, status: null, since_us: null, before_us: null }
+  async cascades(flow: string, status: 'interrupted' | null = null) {
+    const page = { limit: 1000, offset: 0, status, since_us: null, before_us: null }
     return (await this.engine.observe.cascades({ ...page, flow })).items
   }
 
