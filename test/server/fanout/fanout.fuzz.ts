@@ -212,8 +212,10 @@ function check({ socket, stretches }: Client, values: ValuesDouble, complete: bo
 const numberOfKey = (key: Uint8Array): number => Buffer.from(key).readUInt32BE(28)
 
 /** A frame is the present value's alone, or stands just ahead of the value that names it; none is older than what came before. */
-function checkFrames({ socket }: Client): void {
+function checkFrames({ socket, stretches }: Client): void {
+  // A client that came back has values of its last connection: the frame of one of those comes alone, too.
   const seen = new Map<string, number>()
+  for (const { message, held } of stretches) if (held !== null) seen.set(NAMES[message]!, held)
   for (const [at, { type, name, version, digest }] of socket.received.entries()) {
     if (type !== 'media_frame' && type !== 'message_value') continue
     const before = seen.get(name as string) ?? 0

@@ -106,7 +106,10 @@ export class OutboxOutlet implements Outlet {
   #listen(): void {
     if (this.#listening || this.#closed) return
     const more = this.#reader.waitForMore()
-    if (more === null) return void setImmediate(() => this.#publications.pump())
+    if (more === null) {
+      setImmediate(() => this.#publications.pump())
+      return
+    }
     this.#listening = true
     more.then(() => {
       this.#listening = false
