@@ -1,10 +1,8 @@
 import { dirname } from 'node:path'
 import { callEnvironment, threadShare } from '../core/flow/environment.ts'
 import { ServiceError } from '../protocol/errors.ts'
-import { limits } from '../protocol/limits.ts'
 import { formatTime } from '../protocol/time.ts'
 import { newEncoded } from '../protocol/values/codec.ts'
-import { VERSION } from '../protocol/version.ts'
 import type { Note } from '../threads/lane/messages.ts'
 import { nodeTypes } from '../threads/nodes/index.ts'
 import { SourceThread } from '../threads/nodes/source-thread.ts'
@@ -16,14 +14,11 @@ import { type LiveBounds, liveBounds } from './calls/bounds.ts'
 import { CallDesk } from './calls/call-desk.ts'
 import { LiveCalls } from './calls/live-calls.ts'
 import { localMachine } from './calls/local-machine.ts'
-import type { ProcessDoor } from './calls/processes/process-pool.ts'
-import type { WorkerHub } from './calls/processes/worker-hub.ts'
 import { ResourceDesk } from './calls/resource-desk.ts'
 import type { Config } from './config.ts'
 import { ConnectorPlaces } from './connectors/connector-places.ts'
 import { ConnectorsThread } from './connectors/connectors-thread.ts'
 import { Outboxes } from './connectors/outboxes.ts'
-import type { Engine } from './engine.ts'
 import { CascadeCounts } from './fanout/cascade-counts.ts'
 import { Fanout } from './fanout/fanout.ts'
 import { JournalTap } from './fanout/journal-tap.ts'
@@ -60,7 +55,7 @@ import { Coordinator } from './runs/coordinator.ts'
 import { RunRetention } from './runs/retention.ts'
 import { StoredRunLogs } from './runs/run-logs.ts'
 import { StageCache } from './runs/stage-cache.ts'
-import { type OpenedStore, openStore } from './store/front/open-store.ts'
+import type { OpenedStore } from './store/front/open-store.ts'
 import { SetBacks } from './store/front/set-backs.ts'
 import { CLOCK_DOUBT, ClockWatch, parseClockDoubt } from './watch/clock-watch.ts'
 import { FrontWatch } from './watch/front-watch.ts'
@@ -104,7 +99,7 @@ export interface LiveEngineOptions {
  * Puts the parts of the live engine together and starts nothing. Parts that need each other do so through closures, which are called
  * after all of them have been made.
  */
-function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedStore) {
+export function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedStore) {
   const { config, log, data_dir } = options
   const bounds = options.bounds ?? liveBounds
   const onDefect = (error: unknown): void => log.error('defect', { error })
@@ -483,11 +478,11 @@ function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedSto
   }
 }
 
-const seenByNode = (rows: OpenedStore['loaded']['fires_seen']): Map<string, SeenFires> =>
+export const seenByNode = (rows: OpenedStore['loaded']['fires_seen']): Map<string, SeenFires> =>
   new Map(rows.map(({ node, schedule, at }) => [node, { schedule, at_us: at }]))
 
 /** Of each flow what of its bound is taken. */
-function* shares(front: OpenedStore['front'], flows: LiveFlows): Iterable<number> {
+export function* shares(front: OpenedStore['front'], flows: LiveFlows): Iterable<number> {
   for (const { index } of flows.all()) yield front.flows.share(index)
 }
 
@@ -498,178 +493,5 @@ function* measured(flows: LiveFlows): Iterable<Measured> {
       yield { node: index }
       for (const { wire } of inputs) if (wire >= 0) yield { wire }
     }
-  }
-}
-
-/**
- * The live engine: the order in which its parts start and end.
- *
- *   open:  store thread (loads) -> values, states, held values -> [HTTP answers] -> start: lanes, timer, tap, watch
- *   close: connectors -> timer -> lanes -> calls -> tap -> store (last commit)
- */
-export class LiveEngine implements Engine {
-  readonly flows: LiveFlows
-  readonly messages: LiveMessages
-  readonly nodes: LiveNodes
-  readonly cascades: LiveCascades
-  readonly observe: LiveObserve
-  readonly runs: BatchRuns
-  readonly run_logs: StoredRunLogs
-  readonly flavors: LiveFlavors
-  readonly workers: ResourceDesk
-  readonly artifacts: EngineArtifacts
-  readonly hooks: LiveHooks
-  readonly fanout: Fanout
-  readonly map: MessageMap
-  readonly store: OpenedStore['store']
-  readonly front: OpenedStore['front']
-  readonly announce: Announcer['announce']
-  /** Who had signed in and out before this start. */
-  readonly sign_ins: OpenedStore['loaded']['sign_ins']
-  /** Of the store, as they were at this start. */
-  readonly settings: OpenedStore['loaded']['settings']
-  readonly #parts: ReturnType<typeof compose>
-  #watch: NodeJS.Timeout | null = null
-  #closing = false
-
-  static async open(options: LiveEngineOptions): Promise<LiveEngine> {
-    return new LiveEngine(compose(options, await (options.opening ?? openStore(options))))
-  }
-
-  private constructor(parts: ReturnType<typeof compose>) {
-    this.#parts = parts
-    this.flows = parts.flows
-    this.messages = parts.messages
-    this.nodes = parts.nodes
-    this.cascades = parts.reruns
-    this.observe = parts.observe
-    this.runs = parts.runs
-    this.run_logs = parts.run_logs
-    this.flavors = parts.flavors
-    this.workers = parts.workers
-    this.artifacts = parts.artifacts
-    this.hooks = parts.hooks
-    this.fanout = parts.fanout
-    this.map = parts.map
-    this.store = parts.store
-    this.front = parts.front
-    this.announce = parts.announce
-    this.sign_ins = parts.loaded.sign_ins
-    this.settings = parts.loaded.settings
-  }
-
-  /** Threads that the first answer does not need. Resolves when live flows run. */
-  async start(): Promise<void> {
-    const {
-      tap,
-      timer,
-      connectors,
-      team,
-      samples,
-      latencies,
-      overload,
-      flows,
-      front,
-      timers,
-      cache,
-      coordinator,
-      retention,
-      loaded,
-      announce,
-      log,
-    } = this.#parts
-    tap.start()
-    timer.start()
-    team.start()
-    this.#watch = setInterval(() => this.#look(), limits.HEAP_WATCH_MS)
-    this.#watch.unref()
-    samples.start()
-    latencies.start()
-    overload.start(() => shares(front, flows))
-    this.artifacts.start()
-    await team.ready()
-    flows.startTimers(seenByNode(loaded.fires_seen))
-    for (const held of timers) timer.post(held)
-    flows.startConnectors()
-    connectors.begin()
-    // Without it nodes that ran before are looked up one by one.
-    await cache.load().catch(error => log.error('stage_cache_not_loaded', { error }))
-    coordinator.start()
-    retention.start()
-    announce('engine_started', null, { version: VERSION, interrupted: loaded.interrupted })
-  }
-
-  async refreshModules(): Promise<void> {
-    this.#parts.desk.refresh()
-    await this.#parts.team.refresh()
-  }
-
-  /** Where worker processes attach. */
-  get hub(): WorkerHub {
-    return this.#parts.desk.hub
-  }
-
-  /** The engine answers: worker processes can dial it. */
-  openDoor(door: ProcessDoor): void {
-    this.#parts.desk.open(door)
-  }
-
-  /** To be called before the front ends the connections of worker processes: what they run is ended by `close`, for its own reason. */
-  prepareClose(): void {
-    this.#parts.desk.prepareClose()
-  }
-
-  async close(): Promise<void> {
-    if (this.#closing) return
-    this.#closing = true
-    const {
-      samples,
-      latencies,
-      overload,
-      ended,
-      timer,
-      connectors,
-      workers,
-      coordinator,
-      retention,
-      team,
-      desk,
-      artifacts,
-      source_thread,
-      tap,
-      store,
-      under_way,
-    } = this.#parts
-    if (this.#watch !== null) clearInterval(this.#watch)
-    samples.stop()
-    latencies.stop()
-    overload.stop()
-    ended.close()
-    // What comes from outside ends first: nothing more is accepted, and what was is published.
-    await connectors.stop()
-    await timer.stop()
-    // Runs first, so that they end with their own error before the books refuse waiting claims. No body is waited for: the call desk ends
-    // running bodies before any grace is over.
-    const runs_ended = coordinator.close()
-    workers.close()
-    await retention.close()
-    await team.close()
-    await desk.close()
-    await runs_ended
-    await artifacts.close()
-    source_thread.close()
-    await tap.stop()
-    await store.close()
-    under_way.close()
-  }
-
-  #look(): void {
-    const { team, front, desk, watch, clock_watch } = this.#parts
-    const now_ms = performance.now()
-    clock_watch.look()
-    team.watch(now_ms)
-    watch.look(now_ms)
-    front.arena.collect()
-    desk.watch()
   }
 }

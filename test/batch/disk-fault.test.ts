@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { FlowNode } from '../../protocol/nouns/flow-document.ts'
-import type { LiveEngine as Engine } from '../../server/compose.ts'
+import type { LiveEngine as Engine } from '../../server/live-engine.ts'
 import { BatchStory } from '../kit/batch-story.ts'
 import { eventually, liveEngine } from '../kit/live-engine.ts'
 import { code, flow, Gate, input, output, refused } from '../kit/live-story.ts'

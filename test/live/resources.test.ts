@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import { auditBooks } from '../../core/books/audit.ts'
-import type { LiveEngine as Whole } from '../../server/compose.ts'
+import type { LiveEngine as Whole } from '../../server/live-engine.ts'
 import { eventually, sharedEngine } from '../kit/live-engine.ts'
 import { code, flow, Gate, input, output, Story } from '../kit/live-story.ts'
 

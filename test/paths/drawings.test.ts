@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { LiveEngine } from '../../server/compose.ts'
+import type { LiveEngine } from '../../server/live-engine.ts'
 import { eventually, sharedEngine } from '../kit/live-engine.ts'
 import { code, flow, input, output, Story } from '../kit/live-story.ts'
 

@@ -499,7 +499,7 @@ class Lane implements Host {
   executed(execution: Execution): void {
     const { seat } = execution
     this.#memory.counters.execution(seat.node.index, execution)
-    if (execution.wires !== null) this.#countWires(execution, execution.wires)
+    if (execution.wires !== null) this.#memory.countWires(execution, execution.wires)
     if ((seat as LaneSeat).state?.touched) this.#units.touched.push(seat as LaneSeat)
     if (execution.dispatched) this.#mayGoBack(seat as LaneSeat, execution.held_ms)
     else if ((seat as LaneSeat).pace.isSlowAfter(this.#heldBy(execution)) && !this.dispatched(seat)) this.#promote(seat)
@@ -531,14 +531,6 @@ class Lane implements Host {
 
   waitedForInput(seat: Seat): void {
     this.#memory.counters.waitingForInput(seat.node.index)
-  }
-
-  #countWires(execution: Execution, wires: readonly number[]): void {
-    const { inputs } = execution.seat.node
-    for (let at = 0; at < inputs.length; at++) {
-      const { wire } = inputs[at]!
-      if (wire >= 0 && wires[at]! >= 0) this.#memory.counters.wire(wire, execution, wires[at]!)
-    }
   }
 
   failed(_flow: FlowRun, seat: Seat, reason: Failure, inputs: unknown, cascade: Cascade): void {

@@ -5,6 +5,7 @@ import { Publisher } from '../../core/cascade/publish/publish.ts'
 import type { TakenItem } from '../../core/cascade/queue/item.ts'
 import { IngressQueue } from '../../core/cascade/queue/queue.ts'
 import { ReadySet } from '../../core/cascade/queue/ready.ts'
+import type { Execution } from '../../core/cascade/seat.ts'
 import { Arena } from '../../core/memory/arena.ts'
 import * as atomics from '../../core/memory/atomics.ts'
 import { BegunCascades } from '../../core/memory/begun.ts'
@@ -85,6 +86,15 @@ export class LaneMemory implements Ingress {
     this.#stopping = control + CONTROL.word.stopping
     memory.i32[this.#own_in_flight] = 0
     memory.i32[(row >> 2) + THREAD_ROW.word.thread] = threadId
+  }
+
+  /** Latencies of the wires that triggered an execution; `wires`: by input port when its value was published, below 0 if it was not. */
+  countWires(execution: Execution, wires: readonly number[]): void {
+    const { inputs } = execution.seat.node
+    for (let at = 0; at < inputs.length; at++) {
+      const { wire } = inputs[at]!
+      if (wire >= 0 && wires[at]! >= 0) this.counters.wire(wire, execution, wires[at]!)
+    }
   }
 
   /** A taken item counts as waiting inside until the end of the turn updates the count, so it is counted at every moment. */

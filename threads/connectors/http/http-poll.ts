@@ -3,6 +3,7 @@ import { nextCron } from '../../nodes/cron.ts'
 import type { HttpPollSettings } from '../../nodes/types/http-poll.ts'
 import { BackOff } from '../back-off.ts'
 import type { ConnectorHost, ConnectorRunner, Lease, OpenConnector, ServedNode } from '../connector.ts'
+import { pointerKeys, valueAt } from '../json-pointer.ts'
 import { jsonOf, textOf, wholeBody } from './answer.ts'
 import { WebClient } from './client.ts'
 import { reasonOf, WebFailure } from './failure.ts'
@@ -145,13 +146,8 @@ function validatorsOf(headers: {
   return modified === undefined ? {} : { 'if-modified-since': modified }
 }
 
-/** RFC 6901. */
 function at(value: unknown, pointer: string): unknown {
-  for (const part of pointer.split('/').slice(1)) {
-    const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key))
-      throw new WebFailure(`answers JSON that has nothing at ${pointer}`)
-    value = (value as Record<string, unknown>)[key]
-  }
-  return value
+  const found = valueAt(value, pointerKeys(pointer))
+  if (found === undefined) throw new WebFailure(`answers JSON that has nothing at ${pointer}`)
+  return found
 }

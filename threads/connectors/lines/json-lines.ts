@@ -1,3 +1,4 @@
+import { pointerKeys, valueAt } from '../json-pointer.ts'
 import type { FieldPort, LineReader, Read } from './fields.ts'
 
 /** One JSON object a line. A field that starts with `/` is a JSON Pointer (RFC 6901). */
@@ -19,20 +20,11 @@ export class JsonLinesReader implements LineReader {
     if (typeof object !== 'object' || object === null || Array.isArray(object)) return 'it is no object'
     const outputs: Record<string, unknown> = {}
     for (const { port, way } of this.#ports) {
-      let value: unknown = object
-      for (const key of way)
-        value =
-          typeof value === 'object' && value !== null && Object.hasOwn(value, key) ? (value as never)[key] : undefined
+      const value = valueAt(object, way)
       if (value !== undefined) outputs[port] = value
     }
     return outputs
   }
 }
 
-const wayOf = (field: string): string[] =>
-  field.startsWith('/')
-    ? field
-        .split('/')
-        .slice(1)
-        .map(key => key.replaceAll('~1', '/').replaceAll('~0', '~'))
-    : [field]
+const wayOf = (field: string): string[] => (field.startsWith('/') ? pointerKeys(field) : [field])
