@@ -127,7 +127,8 @@ export class OutboxReader {
   /** The next record that this reader has not had; null: there is none. */
   next(): OutboxRecord | null {
     const { i32, bytes } = this.#ring
-    if (this.#skipPadding() === atomics.acquire(i32, H.tail)) return null
+    if (this.#isAtEnd) return null
+    this.#skipPadding()
     const at = this.#ring.at(this.#cursor)
     const word = at >> 2
     const topic_from = at + OUTBOX_RECORD.size
@@ -155,7 +156,7 @@ export class OutboxReader {
     this.again()
     let count = 0
     while (((atomics.acquire(i32, H.tail) - this.#cursor) | 0) > most) {
-      if (this.#skipPadding() === i32[H.tail]) break
+      this.#skipPadding()
       this.#cursor = (this.#cursor + i32[(this.#ring.at(this.#cursor) >> 2) + R.bytes]!) | 0
       count++
     }
@@ -184,12 +185,18 @@ export class OutboxReader {
     atomics.notify(this.#ring.i32, H.tail)
   }
 
-  /** The cursor, behind padding. The tail is never before padding. */
-  #skipPadding(): number {
-    const { i32 } = this.#ring
-    if (this.#cursor === atomics.acquire(i32, H.tail)) return this.#cursor
-    const bytes = i32[(this.#ring.at(this.#cursor) >> 2) + R.bytes]!
+  /** Has this reader had every record that shows now? */
+  get #isAtEnd(): boolean {
+    return this.#cursor === atomics.acquire(this.#ring.i32, H.tail)
+  }
+
+  /**
+   * Sets the cursor behind padding. Only after a look at the tail that showed something behind the cursor: padding and the record after
+   * it show together, so with padding there is a record, and a second look at the tail is not needed. (One would see a later tail, and
+   * take padding that came in between for a record.)
+   */
+  #skipPadding(): void {
+    const bytes = this.#ring.i32[(this.#ring.at(this.#cursor) >> 2) + R.bytes]!
     if (bytes < 0) this.#cursor = (this.#cursor - bytes) | 0
-    return this.#cursor
   }
 }
