@@ -4,13 +4,15 @@ import { Accounts } from './auth/accounts.ts'
 import { Attempts } from './auth/attempts.ts'
 import { Audit } from './auth/audit.ts'
 import { TrustedProxies } from './auth/client-address.ts'
+import { EveryToken } from './auth/every-token.ts'
 import { Gatekeeper } from './auth/gatekeeper.ts'
 import { KnownAddresses } from './auth/known-addresses.ts'
-import { EveryToken, LASTING_TOKENS, LastingTokens } from './auth/lasting-tokens.ts'
+import { LASTING_TOKENS, LastingTokens } from './auth/lasting-tokens.ts'
 import { Passwords } from './auth/passwords.ts'
 import { Revocations } from './auth/revocations.ts'
 import { byAddress, SignIn } from './auth/sign-in.ts'
 import { signingKeyOf } from './auth/signing-key.ts'
+import { StandingUsers } from './auth/standing-users.ts'
 import { type Claims, Tokens } from './auth/tokens.ts'
 import type { Users } from './auth/users.ts'
 import { liveBounds } from './calls/bounds.ts'
@@ -47,7 +49,9 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   })
   const accounts = await Accounts.open(usersOf(engine.store), new Passwords())
   if (accounts.count === 0) {
-    await installation.makeAdmin(async ({ name, password }) => void (await accounts.create(name, password, true)))
+    await installation.makeAdmin(
+      async ({ name, password }) => void (await accounts.create(name, password, 'superuser')),
+    )
   }
   const { clock } = engine.front
   // Tokens say until when they are good by the time of day; how often somebody may try goes by the clock that never jumps.
@@ -86,8 +90,8 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   const onDefect = (error: unknown): void => log.error('defect', { error })
   const logs = new LogFollowers(engine.run_logs, onDefect)
   engine.run_logs.onWritten(run => logs.written(run))
-  const gatekeeper = new Gatekeeper(tokens, accounts, revocations, wallMs)
-  const callers = new EveryToken(gatekeeper, lasting)
+  const users = new Gatekeeper(tokens, new StandingUsers(accounts, revocations), wallMs)
+  const callers = new EveryToken({ access: users }, lasting)
   const door = new WorkerDoor(tokens, callers, steadyMs)
   const front = await createFront({
     routes,
@@ -167,7 +171,7 @@ const usersOf = (store: Store): Users => ({
 
 /** For the token file: the first superuser's. Its file is private to the user who runs the engine. */
 async function adminToken(accounts: Accounts, tokens: Tokens): Promise<MintedToken> {
-  const admin = accounts.list().find(account => account.superuser)
+  const admin = accounts.list().find(account => account.role === 'superuser' && !account.disabled)
   if (admin === undefined) throw new RangeError('an engine has a superuser')
   const token = await tokens.mint('access', admin.name, admin.digest, limits.TOKEN_LIFETIME_S)
   return { token, lifetime_s: limits.TOKEN_LIFETIME_S }

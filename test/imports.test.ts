@@ -145,7 +145,7 @@ const ROOMS: Record<string, readonly string[]> = {
   artifacts: ['http', 'watch'],
   auth: ['store'],
   calls: ['auth', 'http', 'watch'],
-  fanout: ['http', 'watch'],
+  fanout: ['auth', 'http', 'watch'],
   flows: ['fanout', 'health', 'lanes', 'store', 'watch'],
   health: ['watch'],
   http: ['auth', 'watch'],

@@ -13,6 +13,7 @@ import { createMemory, productionSizes } from '../../core/memory/region.ts'
 import { SLOT } from '../../core/memory/threads.ts'
 import { wakeThread } from '../../core/memory/wait.ts'
 import { createCodec } from '../../protocol/values/codec.ts'
+import { SCOPES_OF } from '../../protocol/words/scopes.ts'
 import { TrustedProxies } from '../../server/auth/client-address.ts'
 import { CascadeCounts } from '../../server/fanout/cascade-counts.ts'
 import { Fanout } from '../../server/fanout/fanout.ts'
@@ -64,7 +65,14 @@ const handlers = new CountedSockets({
   onDefect: fail,
 })
 const admission = {
-  principal: { kind: 'user', name: 'bench', superuser: false } as const,
+  principal: {
+    kind: 'user',
+    name: 'bench',
+    actor: 'bench',
+    role: 'editor',
+    superuser: false,
+    scopes: SCOPES_OF.editor,
+  } as const,
   expires_ms: 1e15,
   holds: () => true,
 }

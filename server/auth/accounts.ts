@@ -3,22 +3,47 @@ import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { User } from '../../protocol/nouns/accounts/user.ts'
 import { formatTime } from '../../protocol/time.ts'
+import { type Role, SCOPES_OF } from '../../protocol/words/scopes.ts'
 import type { Passwords } from './passwords.ts'
+import type { UserPrincipal } from './principal.ts'
 import type { PutUser, StoredUser, Users } from './users.ts'
 
 /** What tokens carry of a password hash: enough to notice that it changed, nothing to guess the password from. */
 export const digestOf = (password_hash: string): string =>
   createHash('sha256').update(`password digest\n${password_hash}`).digest('base64url').slice(0, 22)
 
+/** What may change of a user besides the password. */
+export type Profile = Pick<PutUser, 'role' | 'display_name' | 'mail' | 'disabled'>
+
 /** A user in memory, with the digest worked out once. */
 export interface Account extends StoredUser {
   readonly digest: string
+  readonly principal: UserPrincipal
 }
 
-const account = (user: StoredUser): Account => ({ ...user, digest: digestOf(user.password_hash) })
+/** The principal stays the same object while it says the same: sockets and remembered tokens are held to it. */
+function account(user: StoredUser, before?: Account): Account {
+  const { name, role } = user
+  const principal: UserPrincipal =
+    before?.role === role
+      ? before.principal
+      : {
+          kind: 'user',
+          name,
+          actor: name,
+          role,
+          superuser: role === 'superuser',
+          scopes: SCOPES_OF[role],
+        }
+  return { ...user, digest: digestOf(user.password_hash), principal }
+}
 export const shown = (user: StoredUser): User => ({
   name: user.name,
-  superuser: user.superuser,
+  role: user.role,
+  superuser: user.role === 'superuser',
+  display_name: user.display_name,
+  mail: user.mail,
+  disabled: user.disabled,
   created_at: formatTime(user.created_at),
 })
 
@@ -78,12 +103,12 @@ export class Accounts {
     return right && this.find(name) === found ? found : null
   }
 
-  async create(name: string, password: string, superuser: boolean): Promise<Account> {
+  async create(name: string, password: string, role: Role, more: Partial<Profile> = {}): Promise<Account> {
     this.#mayCreate(name)
     const password_hash = await this.#passwords.hash(password)
     return this.#write(async () => {
       this.#mayCreate(name)
-      return this.#put({ name, password_hash, superuser })
+      return this.#put({ name, password_hash, role, display_name: null, mail: null, disabled: false, ...more })
     })
   }
 
@@ -92,7 +117,7 @@ export class Accounts {
     this.#mustBe(name, digest)
     const password_hash = await this.#passwords.hash(password)
     await this.#write(async () => {
-      await this.#put({ name, superuser: this.#mustBe(name, digest).superuser, password_hash })
+      await this.#put({ ...this.#mustBe(name, digest), password_hash })
       this.#changed(name)
     })
   }
@@ -103,8 +128,9 @@ export class Accounts {
     if (found === null) throw new ServiceError('wrong_password')
     const password_hash = await this.#passwords.hash(password)
     return this.#write(async () => {
-      if (this.find(name)?.digest !== found.digest) throw new ServiceError('wrong_password')
-      const changed = await this.#put({ name, superuser: found.superuser, password_hash })
+      const now = this.find(name)
+      if (now?.digest !== found.digest) throw new ServiceError('wrong_password')
+      const changed = await this.#put({ ...now, password_hash })
       this.#changed(name)
       return changed
     })
@@ -114,17 +140,26 @@ export class Accounts {
     await this.#write(async () => {
       const found = this.find(name)
       if (!found) throw new ServiceError('user_not_found', `There is no user ${name}.`)
-      if (found.superuser && this.list().filter(user => user.superuser).length === 1)
-        throw new ServiceError('last_superuser', `${name} is the only superuser.`)
+      this.#mayLose(found)
       await this.#users.remove(name)
       this.#held.delete(name)
       this.#changed(name)
     })
   }
 
-  async #put(user: PutUser): Promise<Account> {
-    const kept = account(await this.#users.put(user))
-    this.#held.set(user.name, kept)
+  /** Somebody who can sign in has to be able to manage the others. */
+  #mayLose(superuser: Account): void {
+    const others = this.list().some(user => user.role === 'superuser' && !user.disabled && user.name !== superuser.name)
+    if (superuser.role === 'superuser' && !superuser.disabled && !others)
+      throw new ServiceError('last_superuser', `${superuser.name} is the only superuser.`)
+  }
+
+  async #put({ name, password_hash, role, display_name, mail, disabled }: PutUser): Promise<Account> {
+    const kept = account(
+      await this.#users.put({ name, password_hash, role, display_name, mail, disabled }),
+      this.#held.get(name),
+    )
+    this.#held.set(name, kept)
     return kept
   }
 

@@ -1,12 +1,10 @@
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import type { Account, Accounts } from './accounts.ts'
-import type { Principal } from './principal.ts'
-import type { Revocations } from './revocations.ts'
-import type { Claims, Tokens } from './tokens.ts'
+import type { Caller } from './principal.ts'
+import type { Claims, TokenKind, Tokens } from './tokens.ts'
 
 /** What a verified token stands for, as long as it lasts. */
-export interface Admission<Who = Principal> {
+export interface Admission<Who = Caller> {
   readonly principal: Who
   /** Milliseconds since 1970. */
   readonly expires_ms: number
@@ -14,91 +12,89 @@ export interface Admission<Who = Principal> {
   readonly holds: () => boolean
 }
 
-interface Remembered {
-  readonly claims: Claims
-  /** The account that the token was last checked against; another object means that the account changed. */
-  account: Account
-  admission: Admission
-}
-
 /** Who answers for a token. The front asks `known` first, which costs one map look-up, and `admit` when it says null. */
-export interface Admissions<Who = Principal> {
+export interface Admissions<Who = Caller> {
   /** May throw what `admit` would, where it knows that already. */
   known(token: string): Admission<Who> | null
   /** Throws `unauthenticated` or `token_expired`. */
   admit(token: string): Promise<Admission<Who>>
 }
 
+/** Whom the tokens of a kind stand for. */
+export interface Standing<Who> {
+  readonly kind: TokenKind
+  /** The same object as long as nothing about the principal changed. Throws `unauthenticated` when the token stands for nobody any more. */
+  principalOf(claims: Claims): Who
+}
+
+interface Remembered<Who> {
+  readonly claims: Claims
+  admission: Admission<Who>
+}
+
 /**
- * Turns access tokens into principals. A signature is checked once and remembered (at most `limits.TOKENS_REMEMBERED`, the
- * oldest goes first); expiry, sign-out, the user's existence and the password digest are looked at on every call, so that each of
- * them ends a token at once.
+ * Turns signed tokens of one kind into principals. A signature is checked once and remembered (at most `limits.TOKENS_REMEMBERED`, the
+ * oldest goes first); expiry, and whether the principal still stands, are looked at on every call, so that a sign-out, a change of password or
+ * a removal ends a token at once.
  */
-export class Gatekeeper implements Admissions {
+export class Gatekeeper<Who extends object> implements Admissions<Who> {
   readonly #tokens: Tokens
-  readonly #accounts: Accounts
-  readonly #revocations: Revocations
+  readonly #standing: Standing<Who>
   readonly #now: () => number
-  readonly #remembered = new Map<string, Remembered>()
+  readonly #remembered = new Map<string, Remembered<Who>>()
   /** The token that was known last. Comparing two texts is cheaper than hashing one, and most traffic has one sender. */
   #last_token = ''
-  #last: Remembered | undefined
+  #last: Remembered<Who> | undefined
 
-  constructor(tokens: Tokens, accounts: Accounts, revocations: Revocations, now: () => number) {
+  constructor(tokens: Tokens, standing: Standing<Who>, now: () => number) {
     this.#tokens = tokens
-    this.#accounts = accounts
-    this.#revocations = revocations
+    this.#standing = standing
     this.#now = now
   }
 
-  known(token: string): Admission | null {
+  known(token: string): Admission<Who> | null {
     const remembered = token === this.#last_token ? this.#last : this.#remembered.get(token)
     if (remembered === undefined) return null
     this.#last_token = token
     this.#last = remembered
     const { claims } = remembered
-    if (this.#now() < claims.expires_ms && !this.#revocations.isRevoked(claims)) {
-      const account = this.#accounts.find(claims.subject)
-      if (account === remembered.account) return remembered.admission
-      if (account !== null && account.digest === claims.password_digest) {
-        remembered.account = account
-        return (remembered.admission = this.#admission(account, claims))
-      }
-    }
+    const principal = this.#stands(claims)
+    if (principal === remembered.admission.principal) return remembered.admission
+    if (principal !== null) return (remembered.admission = this.#admission(principal, claims))
     this.#remembered.delete(token)
     this.#last = undefined
     this.#last_token = ''
     return null
   }
 
-  async admit(token: string): Promise<Admission> {
-    const claims = await this.#tokens.verify('access', token)
-    const account = this.#accounts.find(claims.subject)
-    if (account === null || account.digest !== claims.password_digest)
-      throw new ServiceError('unauthenticated', 'The user was removed, or the password has changed since.')
-    if (this.#revocations.isRevoked(claims)) throw new ServiceError('unauthenticated', 'The token was signed out.')
+  async admit(token: string): Promise<Admission<Who>> {
+    const claims = await this.#tokens.verify(this.#standing.kind, token)
+    const admission = this.#admission(this.#standing.principalOf(claims), claims)
     if (this.#remembered.size >= limits.TOKENS_REMEMBERED)
       for (const oldest of this.#remembered.keys()) {
         this.#remembered.delete(oldest)
         break
       }
-    const admitted = this.#admission(account, claims)
-    this.#remembered.set(token, { claims, account, admission: admitted })
-    return admitted
+    this.#remembered.set(token, { claims, admission })
+    return admission
   }
 
-  #admission({ name, superuser }: Account, claims: Claims): Admission {
+  #admission(principal: Who, claims: Claims): Admission<Who> {
     return {
-      principal: { kind: 'user', name, superuser },
+      principal,
       expires_ms: claims.expires_ms,
-      holds: () => this.#holds(claims, superuser),
+      holds: () => this.#stands(claims) === principal,
     }
   }
 
-  #holds(claims: Claims, superuser: boolean): boolean {
-    if (this.#now() >= claims.expires_ms || this.#revocations.isRevoked(claims)) return false
-    const account = this.#accounts.find(claims.subject)
-    return account !== null && account.digest === claims.password_digest && account.superuser === superuser
+  #stands(claims: Claims): Who | null {
+    if (this.#now() >= claims.expires_ms) return null
+    try {
+      return this.#standing.principalOf(claims)
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'unauthenticated') return null
+      throw error
+    }
   }
 }
 

@@ -9,7 +9,7 @@ import type {
 import { formatTime } from '../../protocol/time.ts'
 import type { Right } from '../../protocol/words/token-rights.ts'
 import type { Admission, Admissions } from './gatekeeper.ts'
-import type { Caller, TokenPrincipal } from './principal.ts'
+import type { TokenPrincipal } from './principal.ts'
 
 /** In `settings` of the store. */
 export const LASTING_TOKENS = 'lasting_tokens'
@@ -100,7 +100,7 @@ export class LastingTokens implements Admissions<TokenPrincipal> {
     if (this.#now() >= found.expires_ms) throw new ServiceError('token_expired')
     const { name, rights, expires_ms } = found
     return {
-      principal: { kind: 'token', name, rights },
+      principal: { kind: 'token', name, actor: `token:${name}`, scopes: rights },
       expires_ms,
       holds: () => this.#now() < expires_ms && this.#kept.includes(found),
     }
@@ -127,28 +127,5 @@ export class LastingTokens implements Admissions<TokenPrincipal> {
     const result = this.#last_write.then(work)
     this.#last_write = result.catch(() => undefined)
     return result
-  }
-}
-
-/** Who answers for a token of either kind; they are distinguished by their prefix. */
-export class EveryToken implements Admissions<Caller> {
-  readonly #users: Admissions
-  readonly #lasting: LastingTokens
-
-  constructor(users: Admissions, lasting: LastingTokens) {
-    this.#users = users
-    this.#lasting = lasting
-  }
-
-  known(token: string): Admission<Caller> | null {
-    return this.#of(token).known(token)
-  }
-
-  admit(token: string): Promise<Admission<Caller>> {
-    return this.#of(token).admit(token)
-  }
-
-  #of(token: string): Admissions<Caller> {
-    return LastingTokens.isOne(token) ? this.#lasting : this.#users
   }
 }

@@ -1,21 +1,54 @@
+import type { Role, Scope } from '../../protocol/words/scopes.ts'
 import type { Right } from '../../protocol/words/token-rights.ts'
 
-/** Who makes a request: a user that signed in. Panels and agents add their own kinds here. */
-export interface Principal {
+interface Anybody {
+  /** As records of what was done name the caller. */
+  readonly actor: string
+  readonly scopes: readonly (Scope | Right)[]
+}
+
+/** A person with an account. */
+export interface UserPrincipal extends Anybody {
   readonly kind: 'user'
   readonly name: string
+  readonly role: Role
   readonly superuser: boolean
 }
 
-/** A program with a lasting token. It may do what its rights say, and what nobody needs a token for. */
-export interface TokenPrincipal {
+/** An agent or a program that a superuser made a client for, or that a user let in. Its scopes are never more than its owner's. */
+export interface ClientPrincipal extends Anybody {
+  readonly kind: 'client'
+  readonly id: string
+  readonly owner: string
+}
+
+/** A program with a lasting token, which has rights of its own and no scope of users. */
+export interface TokenPrincipal extends Anybody {
   readonly kind: 'token'
   readonly name: string
-  readonly rights: readonly Right[]
+}
+
+/** A screen. It has no scope: what it may touch is worked out from its widgets. */
+export interface PanelPrincipal extends Anybody {
+  readonly kind: 'panel'
+  readonly id: string
+  readonly reach: PanelReach
+}
+
+/** What a panel may touch at this moment. Each costs a few map look-ups: it is asked on every request and frame. */
+export interface PanelReach {
+  /** Does a control of its dashboards, or a querying chart, publish this message, and no lock forbids it? */
+  mayPublish(message: string): boolean
+  /** Does a tile draw it? */
+  mayRead(message: string): boolean
+  /** Does a tile show these bytes, or did one within the last minute? */
+  mayFetch(digest: string): boolean
+  /** Is it one of its own dashboards? */
+  mayShow(dashboard: string): boolean
 }
 
 /** Whoever makes a request with a token that verifies. */
-export type Caller = Principal | TokenPrincipal
+export type Caller = UserPrincipal | ClientPrincipal | TokenPrincipal | PanelPrincipal
 
 /** A worker, on its one websocket; no route knows it. */
 export interface WorkerPrincipal {
@@ -23,27 +56,48 @@ export interface WorkerPrincipal {
   readonly id: string
 }
 
-/** Who may call a route. `nobody` in particular: it needs no token. A right: every user, and a lasting token that has it. */
-export type Who = 'nobody' | 'user' | 'superuser' | Right
+/**
+ * What a route asks of its caller. `open`: nothing, nobody has to sign in. `self`: an account, whatever its role, since the route is about
+ * that account. `metrics`: the right of that name, or `read`. Else the scope.
+ */
+export type RouteScope = 'open' | 'self' | Right | Scope
 
-export function mayCall(who: Who, caller: Caller | null): boolean {
-  if (who === 'nobody') return true
+/** For panels: does their reach cover what this request touches? */
+export type ObjectRule<Request = never> = (reach: PanelReach, request: Request) => boolean
+
+/**
+ * May this caller call a route of this scope at all? A panel has no scope; it may where the route says which objects it touches, and
+ * what they are is looked at when the request has been read.
+ */
+export function mayCall(scope: RouteScope, hasObjectRule: boolean, caller: Caller | null): boolean {
+  if (scope === 'open') return true
   if (caller === null) return false
-  if (caller.kind === 'token') return caller.rights.some(right => right === who)
-  return who !== 'superuser' || caller.superuser
+  if (caller.kind === 'panel') return hasObjectRule
+  if (scope === 'self') return caller.kind === 'user'
+  return mayDo(caller, scope)
+}
+
+export function mayDo(caller: Caller, scope: Scope | Right): boolean {
+  return caller.scopes.includes(scope) || (scope === 'metrics' && caller.scopes.includes('read'))
 }
 
 /** Why not, in a sentence that names both. */
-export function whyNot(who: Who, caller: Caller | null): string {
-  if (caller?.kind !== 'token') return `This route is for a ${who}.`
-  return `The token "${caller.name}" has the rights ${caller.rights.join(', ')} alone; this route is for a ${who}.`
+export function whyNot(scope: RouteScope, caller: Caller | null): string {
+  const wanted = scope === 'self' ? 'is for users' : `needs the scope "${scope}"`
+  if (caller === null) return `This route ${wanted}.`
+  if (caller.kind === 'panel') return 'A panel may use only what its own tiles show and publish.'
+  const has = caller.scopes.length === 0 ? 'no scope' : caller.scopes.map(each => `"${each}"`).join(', ')
+  return `This route ${wanted}; ${caller.kind} "${nameOf(caller)}" has ${has}.`
 }
 
-/** Who may open a websocket of a path. */
-export type SocketWho = 'user' | 'superuser' | 'worker'
+const nameOf = (caller: Caller): string =>
+  caller.kind === 'user' || caller.kind === 'token' ? caller.name : caller.actor
 
-export const mayOpen = (
-  who: SocketWho,
-  principal: Caller | WorkerPrincipal,
-): principal is Principal | WorkerPrincipal =>
-  principal.kind === 'worker' ? who === 'worker' : mayCall(who === 'worker' ? 'superuser' : who, principal)
+/** Who may open a websocket of a path: callers with the scope and panels, or workers. */
+export type SocketWho = 'read' | 'worker'
+
+export function mayOpen(who: SocketWho, principal: Caller | WorkerPrincipal): boolean {
+  if (principal.kind === 'worker') return who === 'worker'
+  if (who === 'worker') return principal.kind === 'user' && principal.superuser
+  return principal.kind === 'panel' || mayDo(principal, who)
+}

@@ -5,17 +5,30 @@ import { limits } from '../../protocol/limits.ts'
 import type { SigningKey } from './signing-key.ts'
 
 /** Each kind of token has its own `typ` and `aud`, and is refused wherever another kind is wanted. */
-export type TokenKind = 'access' | 'reset' | 'worker'
+export type TokenKind = 'access' | 'reset' | 'worker' | 'client' | 'panel'
 
 export interface Claims {
   /** Of this token alone: sign-out revokes it. */
   readonly id: string
   readonly subject: string
-  /** Digest of the password hash that the token was minted against; it stops verifying when the password changes. Empty for a worker. */
-  readonly password_digest: string
+  /** What else has to be as it was when the token was minted, for it to stand: see `BINDINGS`. */
+  readonly binding: string
   /** Milliseconds since 1970. */
   readonly issued_ms: number
   readonly expires_ms: number
+}
+
+/**
+ * The claim of each kind that binds a token to something that can change. `access`, `reset`: digest of the password hash; both end when the
+ * password changes. `client`: the id of the client, once more. `panel`: the nonce of the panel, which unpairing changes; a token without
+ * one is refused. `worker`: empty.
+ */
+const BINDINGS: Readonly<Record<TokenKind, string>> = {
+  access: 'pwd',
+  reset: 'pwd',
+  worker: 'pwd',
+  client: 'client_id',
+  panel: 'nonce',
 }
 
 const ALGORITHM = 'EdDSA'
@@ -31,9 +44,9 @@ export class Tokens {
     this.#now = now
   }
 
-  mint(kind: TokenKind, subject: string, password_digest: string, lifetime_s: number): Promise<string> {
+  mint(kind: TokenKind, subject: string, binding: string, lifetime_s: number): Promise<string> {
     const now_ms = this.#now()
-    return new SignJWT({ pwd: password_digest })
+    return new SignJWT({ [BINDINGS[kind]]: binding })
       .setProtectedHeader({ alg: ALGORITHM, typ: typeOf(kind) })
       .setJti(randomBytes(16).toString('base64url'))
       .setSubject(subject)
@@ -51,16 +64,16 @@ export class Tokens {
         algorithms: [ALGORITHM],
         audience: kind,
         typ: typeOf(kind),
-        requiredClaims: ['jti', 'sub', 'exp', 'iat', 'pwd'],
+        requiredClaims: ['jti', 'sub', 'exp', 'iat', BINDINGS[kind]],
         currentDate: new Date(this.#now()),
       })
-      const { jti, sub, iat, exp, pwd } = payload
-      const isComplete = typeof jti === 'string' && typeof sub === 'string' && typeof pwd === 'string'
+      const { jti, sub, iat, exp, [BINDINGS[kind]]: binding } = payload
+      const isComplete = typeof jti === 'string' && typeof sub === 'string' && typeof binding === 'string'
       if (isComplete && typeof iat === 'number' && typeof exp === 'number')
         return {
           id: jti,
           subject: sub,
-          password_digest: pwd,
+          binding,
           issued_ms: Math.round(iat * 1000),
           expires_ms: exp * 1000,
         }

@@ -1,9 +1,16 @@
+import type { Role } from '../../protocol/words/scopes.ts'
+
 /** What is kept of a user. The password itself is kept nowhere. */
 export interface PutUser {
   readonly name: string
   /** PHC text of argon2id. */
   readonly password_hash: string
-  readonly superuser: boolean
+  readonly role: Role
+  /** Null: they show the name. */
+  readonly display_name: string | null
+  readonly mail: string | null
+  /** May not sign in; tokens do not stand. */
+  readonly disabled: boolean
 }
 
 export interface StoredUser extends PutUser {

@@ -2,6 +2,7 @@ import { KIND } from '../../core/memory/encoded.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { EngineEvent } from '../../protocol/nouns/event.ts'
+import { mayDo } from '../auth/principal.ts'
 import type { Publisher, Socket } from '../http/socket.ts'
 import { CatchUp } from './catch-up.ts'
 import { EventFanout } from './event-fanout.ts'
@@ -100,7 +101,10 @@ export class Fanout {
   readonly #followers = new Map<Socket, Follower>()
   readonly #events = new EventFanout('events', () => true)
   /** Who signed in, and what was done to accounts: for superusers. */
-  readonly #audit = new EventFanout('audit', ({ socket: { user } }) => user.kind === 'user' && user.superuser)
+  readonly #audit = new EventFanout(
+    'audit',
+    ({ socket: { caller } }) => caller.kind !== 'worker' && mayDo(caller, 'admin'),
+  )
 
   #batch = 0
   #skipped = 0

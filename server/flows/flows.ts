@@ -32,10 +32,10 @@ import { Show, type ShowParts } from './show.ts'
 export interface Flows {
   list(page: Page): List<FlowSummary>
   get(name: string): Flow
-  /** 409 `flow_exists` when there is one. */
-  create(request: CreateFlow, author: string): Promise<SavedFlow>
-  /** Creates or replaces. */
-  save(name: string, request: SaveFlow, author: string): Promise<SavedFlow>
+  /** 409 `flow_exists` when there is one. `may`: as for `save`. */
+  create(request: CreateFlow, author: string, may?: 'edit' | 'code'): Promise<SavedFlow>
+  /** Creates or replaces. An author who may only `edit` is refused (`forbidden`) when a body is new or another; `code` when absent. */
+  save(name: string, request: SaveFlow, author: string, may?: 'edit' | 'code'): Promise<SavedFlow>
   remove(name: string, author: string): Promise<void>
   rename(name: string, to: string, author: string): Promise<SavedFlow>
   setEnabled(name: string, enabled: boolean, author: string): Promise<SavedFlow>
@@ -178,16 +178,16 @@ export class LiveFlows implements Flows {
 
   // ---- changing
 
-  create(request: CreateFlow, author: string): Promise<SavedFlow> {
+  create(request: CreateFlow, author: string, may: 'edit' | 'code' = 'code'): Promise<SavedFlow> {
     const { name, ...rest } = request
     return this.inTurn(() => {
       if (this.#catalog.find(name)) throw new ServiceError('flow_exists', `Flow "${name}" exists already.`)
-      return save(this.#parts, name, rest, author, 'save')
+      return save(this.#parts, name, rest, { author, may }, 'save')
     })
   }
 
-  save(name: string, request: SaveFlow, author: string): Promise<SavedFlow> {
-    return this.inTurn(() => save(this.#parts, name, request, author, 'save'))
+  save(name: string, request: SaveFlow, author: string, may: 'edit' | 'code' = 'code'): Promise<SavedFlow> {
+    return this.inTurn(() => save(this.#parts, name, request, { author, may }, 'save'))
   }
 
   restore(name: string, commit: string, author: string): Promise<SavedFlow> {
@@ -195,7 +195,7 @@ export class LiveFlows implements Flows {
       const { document, origin } = await this.#committed(name, commit)
       // Its own origin, whose digests are those of its bodies.
       const request = { document, origin, message: `restore ${commit.slice(0, 12)}` } as SaveFlow
-      return save(this.#parts, name, request, author, 'restore')
+      return save(this.#parts, name, request, { author, may: 'code' }, 'restore')
     })
   }
 

@@ -119,8 +119,8 @@ export class Exchange {
 
   #open(): void {
     const { served, token, has_body } = this.#opening
-    const { who } = served.route
-    if (who === 'nobody') this.#admit(null)
+    const { scope } = served.route
+    if (scope === 'open') this.#admit(null)
     else if (token === null) throw new ServiceError('unauthenticated')
     else {
       const known = this.#services.admissions.known(token)
@@ -141,7 +141,8 @@ export class Exchange {
 
   #admit(principal: Caller | null): void {
     const { served, params, query } = this.#opening
-    if (!mayCall(served.route.who, principal)) throw new ServiceError('forbidden', whyNot(served.route.who, principal))
+    const { scope, object } = served.route
+    if (!mayCall(scope, object !== null, principal)) throw new ServiceError('forbidden', whyNot(scope, principal))
     served.checkParams(params)
     this.#query = served.route.raw ? null : served.readQuery(query)
     if (this.#opening.chunked && served.route.body === null && !served.route.upload && !served.route.raw)
@@ -240,12 +241,14 @@ export class Exchange {
     const { route } = served
     this.#forgetBody()
     this.#body = NO_BODY
-    const user = this.#principal
+    const caller = this.#principal
+    if (caller?.kind === 'panel' && !route.object!(caller.reach, { params, query: this.#query, body } as never))
+      throw new ServiceError('forbidden', whyNot(route.scope, caller))
     const answer = route.handle({
       params,
       query: this.#query,
       body,
-      user,
+      caller,
       address,
       token: route.token ? (token ?? '') : '',
       path,

@@ -1,5 +1,5 @@
 import type { Admission } from '../auth/gatekeeper.ts'
-import type { Principal, WorkerPrincipal } from '../auth/principal.ts'
+import type { Caller, WorkerPrincipal } from '../auth/principal.ts'
 import type { Socket } from './socket.ts'
 
 /** What a socket needs of the socket library. */
@@ -18,13 +18,13 @@ const QUEUED = 0
 /** A websocket of the library behind the `Socket` interface: calls after its end do nothing, where the library would throw. */
 export class LiveSocket implements Socket {
   readonly id: number
-  readonly user: Principal | WorkerPrincipal
-  readonly #admission: Admission<Principal | WorkerPrincipal>
+  readonly caller: Caller | WorkerPrincipal
+  readonly #admission: Admission<Caller | WorkerPrincipal>
   #channel: SocketChannel | null = null
 
-  constructor(id: number, admission: Admission<Principal | WorkerPrincipal>) {
+  constructor(id: number, admission: Admission<Caller | WorkerPrincipal>) {
     this.id = id
-    this.user = admission.principal
+    this.caller = admission.principal
     this.#admission = admission
   }
 

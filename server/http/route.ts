@@ -1,11 +1,12 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import type { ErrorCode } from '../../protocol/errors.ts'
-import type { Caller, Principal, Who } from '../auth/principal.ts'
+import type { Caller, ObjectRule, RouteScope, UserPrincipal } from '../auth/principal.ts'
 import type { Upload } from './upload.ts'
 
 /**
  * What a route is: one declaration from which come the check of who may call it, the checks of path, query and body, and its
- * entry in OpenAPI. There is no default for `who`: a route that does not say who may call it does not compile.
+ * entry in OpenAPI. There is no default for `scope`, nor for `object` where the path names something: a route that does not say who may
+ * call it, or whether a panel may touch what it names, does not compile.
  */
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -48,11 +49,12 @@ export const nothing: Answer = { status: 204 }
 /** What a status answers with: JSON of a schema, another media type or one of several, or nothing (null). */
 export type AnswerShape = TSchema | { readonly media: string | readonly string[] } | null
 
-export interface RouteRequest<Params = Record<string, string>, Query = unknown, Body = unknown, User = Principal> {
+export interface RouteRequest<Params = Record<string, string>, Query = unknown, Body = unknown, Who = Caller> {
   readonly params: Params
   readonly query: Query
   readonly body: Body
-  readonly user: User
+  /** Who makes the request; null for a route that is open. */
+  readonly caller: Who
   /** The body as it comes, of a route with `upload: true`; else null. */
   readonly upload: Upload | null
   /** The header fields that the route declares and the request carries. */
@@ -71,11 +73,11 @@ export interface RouteRequest<Params = Record<string, string>, Query = unknown, 
   readonly path: string
 }
 
-interface Declaration<P extends Record<string, Parameter>, Q extends TObject, B extends TSchema, W extends Who> {
+interface Declaration<P extends Record<string, Parameter>, Q extends TObject, B extends TSchema, S extends RouteScope> {
   readonly method: Method
   /** `/flows/{name}`; a segment may hold two names, `{flow}.{node}`. */
   readonly path: string
-  readonly who: W
+  readonly scope: S
   /** One line for OpenAPI. */
   readonly summary: string
   /** The group in OpenAPI. */
@@ -115,20 +117,33 @@ interface Declaration<P extends Record<string, Parameter>, Q extends TObject, B 
   /** Error codes that this route adds to those that every route can answer. */
   readonly refuses?: readonly ErrorCode[]
   handle(
-    request: RouteRequest<
-      { readonly [Name in keyof P]: string },
-      Static<Q>,
-      Static<B>,
-      W extends 'nobody' ? null : W extends 'user' | 'superuser' ? Principal : Caller
-    >,
+    request: RouteRequest<{ readonly [Name in keyof P]: string }, Static<Q>, Static<B>, CallerOf<S>>,
   ): Answer | Promise<Answer>
 }
+
+/** Who gets past the scope of a route. */
+type CallerOf<S extends RouteScope> = S extends 'open' ? null : S extends 'self' ? UserPrincipal : Caller
+
+/**
+ * How the thing that a request names is checked. `any`: who has the scope may touch every one, and panels none. A rule: panels may call the
+ * route, and touch what their reach covers. Needed wherever the path names something; a route whose body does gives a rule, too.
+ */
+type Touches<P, Q extends TObject, B extends TSchema> = [keyof P] extends [never]
+  ? { readonly object?: PanelRule<P, Q, B> }
+  : { readonly object: 'any' | PanelRule<P, Q, B> }
+type PanelRule<P, Q extends TObject, B extends TSchema> = ObjectRule<{
+  readonly params: { readonly [Name in keyof P]: string }
+  readonly query: Static<Q>
+  readonly body: Static<B>
+}>
 
 /** A declared route with its types forgotten, as the front, OpenAPI and the security test see it. */
 export interface Route {
   readonly method: Method
   readonly path: string
-  readonly who: Who
+  readonly scope: RouteScope
+  /** Null: no panel may call it. */
+  readonly object: ObjectRule | null
   readonly summary: string
   readonly tag: string
   readonly params: Readonly<Record<string, Parameter>>
@@ -152,12 +167,13 @@ export function route<
   P extends Record<string, Parameter> = Record<never, Parameter>,
   Q extends TObject = TObject,
   B extends TSchema = TSchema,
-  const W extends Who = Who,
->(declaration: Declaration<P, Q, B, W>): Route {
+  const S extends RouteScope = RouteScope,
+>(declaration: Declaration<P, Q, B, S> & Touches<P, Q, B>): Route {
   return {
     method: declaration.method,
     path: declaration.path,
-    who: declaration.who,
+    scope: declaration.scope,
+    object: typeof declaration.object === 'function' ? declaration.object : null,
     summary: declaration.summary,
     tag: declaration.tag,
     params: declaration.params ?? {},

@@ -1,5 +1,5 @@
 import type { Admissions } from '../auth/gatekeeper.ts'
-import type { Caller, Principal, SocketWho, WorkerPrincipal } from '../auth/principal.ts'
+import type { Caller, SocketWho, WorkerPrincipal } from '../auth/principal.ts'
 
 /**
  * What the front hands to whoever serves a websocket path, so that only `front.ts` knows the socket library. All calls happen
@@ -9,7 +9,7 @@ export interface Socket {
   /** Counts up from 1 for each front; never reused. */
   readonly id: number
   /** Who signed in, as checked during the upgrade. */
-  readonly user: Principal | WorkerPrincipal
+  readonly caller: Caller | WorkerPrincipal
   /** False from the moment it closes, also inside the `close` handler. */
   readonly isOpen: boolean
   /**

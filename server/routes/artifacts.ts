@@ -19,7 +19,7 @@ export function artifactRoutes({ engine: { artifacts } }: { readonly engine: Eng
     route({
       method: 'PUT',
       path: '/artifacts',
-      who: 'user',
+      scope: 'publish',
       tag,
       summary:
         'Stores the body, of the media type in Content-Type; x-artifact-meta is a JSON object for its reference.',
@@ -39,7 +39,7 @@ export function artifactRoutes({ engine: { artifacts } }: { readonly engine: Eng
     route({
       method: 'GET',
       path: '/artifacts',
-      who: 'user',
+      scope: 'read',
       tag,
       summary: 'Lists the stored artifacts, newest first.',
       query: Type.Object(pageQuery, closed),
@@ -50,7 +50,8 @@ export function artifactRoutes({ engine: { artifacts } }: { readonly engine: Eng
     route({
       method: 'GET',
       path: '/artifacts/{digest}',
-      who: 'user',
+      scope: 'read',
+      object: (reach, { params }) => reach.mayFetch(params.digest),
       tag,
       summary: 'Returns the bytes of an artifact, or ranges of them, with the media type that the request names.',
       params: { digest: artifactDigest },
@@ -79,7 +80,7 @@ export function artifactRoutes({ engine: { artifacts } }: { readonly engine: Eng
     route({
       method: 'POST',
       path: '/artifacts/verify',
-      who: 'superuser',
+      scope: 'admin',
       tag,
       summary:
         'Reads every artifact and tells which no longer digest to their names: a line about every second, the last `done`.',
@@ -93,7 +94,7 @@ export function artifactRoutes({ engine: { artifacts } }: { readonly engine: Eng
     route({
       method: 'POST',
       path: '/artifacts/sweep',
-      who: 'superuser',
+      scope: 'admin',
       tag,
       summary: 'Removes artifacts that no run and no live message uses, and that are older than an hour.',
       answers: { 200: ArtifactSweep },

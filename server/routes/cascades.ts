@@ -14,7 +14,7 @@ export function cascadeRoutes({ engine }: { engine: Pick<Engine, 'observe' | 'ca
     route({
       method: 'GET',
       path: '/cascades',
-      who: 'user',
+      scope: 'read',
       tag,
       summary: 'Lists cascades, newest first.',
       query: Type.Object(
@@ -44,7 +44,8 @@ export function cascadeRoutes({ engine }: { engine: Pick<Engine, 'observe' | 'ca
     route({
       method: 'GET',
       path: '/cascades/{id}',
-      who: 'user',
+      scope: 'read',
+      object: 'any',
       tag,
       summary: 'Returns a cascade.',
       params: { id: cascadeId },
@@ -55,7 +56,8 @@ export function cascadeRoutes({ engine }: { engine: Pick<Engine, 'observe' | 'ca
     route({
       method: 'POST',
       path: '/cascades/{id}/rerun',
-      who: 'user',
+      scope: 'run',
+      object: 'any',
       tag,
       summary:
         'Runs an interrupted or failed cascade again, from the value that began it, as a new cascade of its flow.',

@@ -3,6 +3,7 @@ import { ServiceError } from '../../protocol/errors.ts'
 import { EngineEvent } from '../../protocol/nouns/event.ts'
 import { FlowName } from '../../protocol/nouns/flow.ts'
 import { EVENT_TYPES } from '../../protocol/words/event-types.ts'
+import { mayDo } from '../auth/principal.ts'
 import type { Engine } from '../engine.ts'
 import { type Route, route } from '../http/route.ts'
 import { closed, listOf, microseconds, okPage, pageQuery, sinceQuery, untilQuery } from './queries.ts'
@@ -12,7 +13,7 @@ export function eventRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): Ro
     route({
       method: 'GET',
       path: '/events',
-      who: 'user',
+      scope: 'read',
       tag: 'observability',
       summary: 'Lists engine events, newest first. Only superusers see events of type `audit`.',
       query: Type.Object(
@@ -27,8 +28,8 @@ export function eventRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): Ro
       ),
       answers: { 200: listOf(EngineEvent) },
       refuses: ['forbidden'],
-      handle: async ({ query, user }) => {
-        if (query.type === 'audit' && !user.superuser)
+      handle: async ({ query, caller }) => {
+        if (query.type === 'audit' && !mayDo(caller, 'admin'))
           throw new ServiceError('forbidden', 'Only a superuser may read events of type "audit".')
         return okPage(
           await engine.observe.events({
@@ -38,7 +39,7 @@ export function eventRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): Ro
             type: (query.type as string | undefined) ?? null,
             since_us: microseconds('since', query.since),
             until_us: microseconds('until', query.until),
-            audit: user.superuser,
+            audit: mayDo(caller, 'admin'),
           }),
           query.offset,
         )

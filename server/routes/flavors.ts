@@ -11,7 +11,7 @@ export function flavorRoutes({ flavors }: { flavors: Flavors }): Route[] {
     route({
       method: 'GET',
       path: '/flavors',
-      who: 'user',
+      scope: 'read',
       tag,
       summary: 'Lists the flavors by name.',
       query: Type.Object(pageQuery, closed),
@@ -21,26 +21,28 @@ export function flavorRoutes({ flavors }: { flavors: Flavors }): Route[] {
     route({
       method: 'PUT',
       path: '/flavors/{name}',
-      who: 'user',
+      scope: 'edit',
+      object: 'any',
       tag,
       summary: 'Creates or replaces a flavor. Nodes that use it get the new numbers from their next call.',
       params: { name: created(FlavorName) },
       body: PutFlavor,
       answers: { 200: Flavor },
       refuses: ['bad_resources', 'flavor_conflict', 'too_many_flavors', 'disk_full'],
-      handle: async ({ params, body, user }) => ok(await flavors.put(params.name, body, user.name)),
+      handle: async ({ params, body, caller }) => ok(await flavors.put(params.name, body, caller.actor)),
     }),
     route({
       method: 'DELETE',
       path: '/flavors/{name}',
-      who: 'user',
+      scope: 'edit',
+      object: 'any',
       tag,
       summary: 'Removes a flavor that no node uses.',
       params: { name: existing(FlavorName, 'flavor_not_found') },
       answers: { 204: null },
       refuses: ['flavor_in_use', 'disk_full'],
-      handle: async ({ params, user }) => {
-        await flavors.remove(params.name, user.name)
+      handle: async ({ params, caller }) => {
+        await flavors.remove(params.name, caller.actor)
         return nothing
       },
     }),

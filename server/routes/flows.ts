@@ -12,6 +12,7 @@ import {
   SavedFlow,
   SaveFlow,
 } from '../../protocol/nouns/flow.ts'
+import { type Caller, mayDo } from '../auth/principal.ts'
 import type { Engine } from '../engine.ts'
 import { jsonBytes } from '../http/long-answer.ts'
 import { created, existing, nothing, ok, okLong, type Route, route } from '../http/route.ts'
@@ -41,6 +42,8 @@ const document_refusals = [
   'check_late',
 ] as const
 
+const mayCode = (caller: Caller): 'edit' | 'code' => (mayDo(caller, 'code') ? 'code' : 'edit')
+
 /** The engine names places within the document (`nodes[2].type`); to the client they lie in the body. */
 async function inBody<Saved>(saving: Promise<Saved>): Promise<Saved> {
   try {
@@ -63,7 +66,7 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
     route({
       method: 'GET',
       path: '/flows',
-      who: 'user',
+      scope: 'read',
       tag,
       summary: 'Lists the flows by name, each with its issues.',
       query: page,
@@ -73,7 +76,7 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
     route({
       method: 'POST',
       path: '/flows',
-      who: 'user',
+      scope: 'edit',
       tag,
       summary: 'Stores a new flow and starts it.',
       body: CreateFlow,
@@ -81,16 +84,17 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
       unchecked: ['document'],
       answers: { 201: SavedFlow },
       refuses: ['flow_exists', 'too_many_flows', ...document_refusals],
-      handle: async ({ body, user }) => ({
+      handle: async ({ body, caller }) => ({
         status: 201,
-        body: await inBody(flows.create(body, user.name)),
+        body: await inBody(flows.create(body, caller.actor, mayCode(caller))),
         headers: { location: `/flows/${body.name}` },
       }),
     }),
     route({
       method: 'GET',
       path: '/flows/{name}',
-      who: 'user',
+      scope: 'read',
+      object: 'any',
       tag,
       summary: 'Returns a flow: its document, its backlog, and the status of its nodes.',
       params: { name },
@@ -100,7 +104,8 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
     route({
       method: 'PUT',
       path: '/flows/{name}',
-      who: 'user',
+      scope: 'edit',
+      object: 'any',
       tag,
       summary: 'Creates or replaces a flow. Nodes that did not change keep their state.',
       params: { name: created(FlowName) },
@@ -109,39 +114,43 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
       unchecked: ['document'],
       answers: { 200: SavedFlow },
       refuses: ['stale_version', 'too_many_flows', ...document_refusals],
-      handle: async ({ params, body, user }) => okLong(await inBody(flows.save(params.name, body, user.name))),
+      handle: async ({ params, body, caller }) =>
+        okLong(await inBody(flows.save(params.name, body, caller.actor, mayCode(caller)))),
     }),
     route({
       method: 'DELETE',
       path: '/flows/{name}',
-      who: 'user',
+      scope: 'edit',
+      object: 'any',
       tag,
       summary: 'Stops and removes a flow; its history is kept.',
       params: { name },
       answers: { 204: null },
       refuses: ['flow_has_live_run', 'disk_full'],
-      handle: async ({ params, user }) => {
-        await flows.remove(params.name, user.name)
+      handle: async ({ params, caller }) => {
+        await flows.remove(params.name, caller.actor)
         return nothing
       },
     }),
     route({
       method: 'POST',
       path: '/flows/{name}/rename',
-      who: 'user',
+      scope: 'edit',
+      object: 'any',
       tag,
       summary: 'Renames a flow, and updates the other flows that read its messages.',
       params: { name },
       body: Type.Object({ to: FlowName }, closed),
       answers: { 200: SavedFlow },
       refuses: ['flow_exists', 'flow_has_live_run', 'disk_full'],
-      handle: async ({ params, body, user }) => ok(await flows.rename(params.name, body.to, user.name)),
+      handle: async ({ params, body, caller }) => ok(await flows.rename(params.name, body.to, caller.actor)),
     }),
     ...([true, false] as const).map(enabled =>
       route({
         method: 'POST',
         path: enabled ? '/flows/{name}/enable' : '/flows/{name}/disable',
-        who: 'user',
+        scope: 'run',
+        object: 'any',
         tag,
         summary: enabled
           ? 'Lets a flow run.'
@@ -149,23 +158,25 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
         params: { name },
         answers: { 200: SavedFlow },
         refuses: ['disk_full'],
-        handle: async ({ params, user }) => ok(await flows.setEnabled(params.name, enabled, user.name)),
+        handle: async ({ params, caller }) => ok(await flows.setEnabled(params.name, enabled, caller.actor)),
       }),
     ),
     route({
       method: 'POST',
       path: '/flows/{name}/purge',
-      who: 'user',
+      scope: 'run',
+      object: 'any',
       tag,
       summary: 'Drops and counts all waiting items of a flow; running executions continue.',
       params: { name },
       answers: { 200: PurgedFlow },
-      handle: async ({ params, user }) => ok(await flows.purge(params.name, user.name)),
+      handle: async ({ params, caller }) => ok(await flows.purge(params.name, caller.actor)),
     }),
     route({
       method: 'GET',
       path: '/flows/{name}/history',
-      who: 'user',
+      scope: 'read',
+      object: 'any',
       tag,
       summary: 'Lists the commits of a flow, newest first.',
       params: { name },
@@ -176,7 +187,8 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
     route({
       method: 'GET',
       path: '/flows/{name}/history/{commit}',
-      who: 'user',
+      scope: 'read',
+      object: 'any',
       tag,
       summary: 'Returns a commit: its document, and what it changed.',
       params: { name, commit: existing(Commit, 'commit_not_found') },
@@ -186,19 +198,21 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
     route({
       method: 'POST',
       path: '/flows/{name}/restore',
-      who: 'user',
+      scope: 'code',
+      object: 'any',
       tag,
       summary: 'Saves the document of an earlier commit as the newest one.',
       params: { name },
       body: Type.Object({ commit: Commit }, closed),
       answers: { 200: SavedFlow },
       refuses: ['commit_not_found', ...document_refusals],
-      handle: async ({ params, body, user }) => ok(await flows.restore(params.name, body.commit, user.name)),
+      handle: async ({ params, body, caller }) => ok(await flows.restore(params.name, body.commit, caller.actor)),
     }),
     route({
       method: 'GET',
       path: '/flows/{name}/nodes/{id}/source',
-      who: 'user',
+      scope: 'read',
+      object: 'any',
       tag,
       summary: 'Returns the source of a node, or a template with `missing` when the node has no source.',
       params: { name, id: existing(FlowName, 'node_not_found') },

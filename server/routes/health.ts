@@ -8,7 +8,7 @@ export function healthRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): R
     route({
       method: 'GET',
       path: '/utils/health/',
-      who: 'nobody',
+      scope: 'open',
       tag: 'observability',
       summary: 'Checks whether the engine works. Fails when a thread that it needs does not answer.',
       answers: { 200: Health },

@@ -13,7 +13,8 @@ export function hookRoutes({ engine }: { engine: Pick<Engine, 'hooks'> }): Route
     route({
       method,
       path: '/hooks/{flow}/{node}',
-      who: 'nobody',
+      scope: 'open',
+      object: 'any',
       tag: 'hooks',
       summary: `Publishes the request through a webhook node (${method}).`,
       params: { flow: existing(FlowName, 'hook_not_found'), node: existing(FlowName, 'hook_not_found') },

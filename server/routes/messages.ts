@@ -54,7 +54,7 @@ export function messageRoutes({ engine }: { engine: Pick<Engine, 'messages'> }):
     route({
       method: 'GET',
       path: '/messages',
-      who: 'user',
+      scope: 'read',
       tag,
       summary: 'Lists the messages of all flows or of one flow, each with its latest value.',
       query: Type.Object({ ...pageQuery, flow: Type.Optional(FlowName) }, closed),
@@ -64,10 +64,12 @@ export function messageRoutes({ engine }: { engine: Pick<Engine, 'messages'> }):
     route({
       method: 'POST',
       path: '/messages/',
-      who: 'user',
+      scope: 'publish',
       tag,
       summary:
         'Publishes one value, or a list of them: all or nothing, then one cascade each. With `durable` it is answered when all of it is on disk.',
+      object: (reach, { body }) =>
+        (Array.isArray(body) ? body : [body as PublishNamed]).every(({ name }) => reach.mayPublish(name)),
       body: Type.Union([PublishNamed, PublishList]),
       answers: { 202: Type.Union([Published, Type.Array(Published)]) },
       refuses: ['message_not_found', ...publish_refusals],
@@ -79,7 +81,8 @@ export function messageRoutes({ engine }: { engine: Pick<Engine, 'messages'> }):
     route({
       method: 'GET',
       path: '/messages/{name}',
-      who: 'user',
+      scope: 'read',
+      object: (reach, { params }) => reach.mayRead(params.name),
       tag,
       summary: 'Returns a message with its latest value.',
       params: { name },
@@ -89,7 +92,8 @@ export function messageRoutes({ engine }: { engine: Pick<Engine, 'messages'> }):
     route({
       method: 'POST',
       path: '/messages/{name}',
-      who: 'user',
+      scope: 'publish',
+      object: (reach, { params }) => reach.mayPublish(params.name),
       tag,
       summary:
         'Publishes a value. 202 means accepted in memory; it is durable within 50 ms, and with `durable` before the answer.',
@@ -102,7 +106,8 @@ export function messageRoutes({ engine }: { engine: Pick<Engine, 'messages'> }):
     route({
       method: 'GET',
       path: '/messages/{name}/history',
-      who: 'user',
+      scope: 'read',
+      object: (reach, { params }) => reach.mayRead(params.name),
       tag,
       summary: 'Returns the newest values of the time range in order of time, or complete bins of `bucket_s` seconds.',
       params: { name },

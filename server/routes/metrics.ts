@@ -9,7 +9,7 @@ export function metricsRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): 
     route({
       method: 'GET',
       path: '/metrics',
-      who: 'metrics',
+      scope: 'metrics',
       tag: 'observability',
       summary:
         'The figures as Prometheus text; the scraper sends a bearer token, such as a lasting one with the right `metrics`.',

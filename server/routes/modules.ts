@@ -6,7 +6,7 @@ export function moduleRoutes({ engine }: { engine: Pick<Engine, 'refreshModules'
     route({
       method: 'POST',
       path: '/modules/refresh',
-      who: 'user',
+      scope: 'code',
       tag: 'modules',
       summary: 'Reloads every body and its imports. Installs nothing.',
       answers: { 204: null },

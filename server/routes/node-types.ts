@@ -12,7 +12,7 @@ export function nodeTypeRoutes(): Route[] {
     route({
       method: 'GET',
       path: '/node-types',
-      who: 'user',
+      scope: 'read',
       tag: 'nodes',
       summary: 'Lists the node types with their settings as JSON Schema and their ports.',
       query: Type.Object(pageQuery, closed),

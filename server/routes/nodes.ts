@@ -16,7 +16,8 @@ export function nodeRoutes({ engine }: { engine: Pick<Engine, 'nodes'> }): Route
     route({
       method: 'GET',
       path: '/nodes/{flow}.{node}',
-      who: 'user',
+      scope: 'read',
+      object: 'any',
       tag,
       summary: 'Returns a node: its counts, and the latencies of the node and its input wires.',
       params,
@@ -26,7 +27,8 @@ export function nodeRoutes({ engine }: { engine: Pick<Engine, 'nodes'> }): Route
     route({
       method: 'GET',
       path: '/nodes/{flow}.{node}/errors',
-      who: 'user',
+      scope: 'read',
+      object: 'any',
       tag,
       summary: 'Lists the last failed executions of a node with their inputs, newest first.',
       params,
@@ -40,7 +42,8 @@ export function nodeRoutes({ engine }: { engine: Pick<Engine, 'nodes'> }): Route
     route({
       method: 'GET',
       path: '/nodes/{flow}.{node}/fires',
-      who: 'user',
+      scope: 'read',
+      object: 'any',
       tag,
       summary: 'Lists what became of the scheduled occurrences of an inject node, newest first.',
       params,
@@ -52,14 +55,15 @@ export function nodeRoutes({ engine }: { engine: Pick<Engine, 'nodes'> }): Route
     route({
       method: 'POST',
       path: '/nodes/{flow}.{node}/acknowledge',
-      who: 'user',
+      scope: 'run',
+      object: 'any',
       tag,
       summary: "Clears a node's last error.",
       params,
       answers: { 204: null },
       refuses: ['disk_full'],
-      handle: async ({ params: { flow, node }, user }) => {
-        await nodes.acknowledge(`${flow}.${node}`, user.name)
+      handle: async ({ params: { flow, node }, caller }) => {
+        await nodes.acknowledge(`${flow}.${node}`, caller.actor)
         return nothing
       },
     }),

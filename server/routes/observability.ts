@@ -13,7 +13,7 @@ export function observabilityRoutes({ engine }: { engine: Pick<Engine, 'observe'
     route({
       method: 'GET',
       path: '/observability/summary',
-      who: 'user',
+      scope: 'read',
       tag,
       summary: 'Returns the state of the engine: version, backlog, nodes that are down, threads, disk.',
       answers: { 200: Summary },
@@ -22,7 +22,7 @@ export function observabilityRoutes({ engine }: { engine: Pick<Engine, 'observe'
     route({
       method: 'GET',
       path: '/observability/timeseries',
-      who: 'user',
+      scope: 'read',
       tag,
       summary: `Returns complete bins of the metrics of the engine, oldest first, at most ${limits.TIMESERIES_POINTS}.`,
       query: Type.Object(

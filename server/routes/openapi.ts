@@ -15,7 +15,7 @@ export function openapiRoutes(all: () => readonly Route[]): Route[] {
     route({
       method: 'GET',
       path: '/openapi.json',
-      who: 'nobody',
+      scope: 'open',
       tag,
       summary: 'Returns this description.',
       answers: { 200: Type.Object({ openapi: Type.String() }, { additionalProperties: true }) },
@@ -27,7 +27,7 @@ export function openapiRoutes(all: () => readonly Route[]): Route[] {
     route({
       method: 'GET',
       path: '/',
-      who: 'nobody',
+      scope: 'open',
       tag,
       summary: 'Redirects to the documentation page.',
       hidden: true,
@@ -37,7 +37,7 @@ export function openapiRoutes(all: () => readonly Route[]): Route[] {
     route({
       method: 'GET',
       path: '/docs',
-      who: 'nobody',
+      scope: 'open',
       tag,
       summary: 'Returns the documentation page.',
       answers: { 200: { media: PAGE } },
@@ -46,7 +46,7 @@ export function openapiRoutes(all: () => readonly Route[]): Route[] {
     route({
       method: 'GET',
       path: `/docs/${START_FILE.name}`,
-      who: 'nobody',
+      scope: 'open',
       tag,
       summary: 'Returns a file of the documentation page.',
       hidden: true,
@@ -57,7 +57,7 @@ export function openapiRoutes(all: () => readonly Route[]): Route[] {
       route({
         method: 'GET',
         path: `/docs/${name}`,
-        who: 'nobody',
+        scope: 'open',
         tag,
         summary: 'Returns a file of the documentation page.',
         hidden: true,

@@ -12,7 +12,8 @@ export function runLogRoutes({ engine }: { engine: Pick<Engine, 'run_logs' | 'ru
     route({
       method: 'GET',
       path: '/runs/{id}/logs',
-      who: 'user',
+      scope: 'read',
+      object: 'any',
       tag: 'runs',
       summary: 'Lists the log lines of a run after a given line.',
       params: { id: runId },

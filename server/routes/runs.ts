@@ -174,7 +174,8 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
     route({
       method: 'POST',
       path: '/runs/flows/{name}',
-      who: 'user',
+      scope: 'run',
+      object: 'any',
       tag,
       summary: 'Creates a batch run. A second request with the same idempotency key returns the existing run.',
       params: { name: existing(FlowName, 'flow_not_found') },
@@ -182,9 +183,9 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       headers: ['idempotency-key'],
       answers: { 200: Run, 201: Run },
       refuses: ['flow_not_found', 'bad_input', 'too_many_runs'],
-      handle: async ({ params, body, user, headers }) => {
+      handle: async ({ params, body, caller, headers }) => {
         const request = withKey(body, headers['idempotency-key'] ?? '')
-        const { run, replayed, mismatch } = await runs.createShown(params.name, request, user.name)
+        const { run, replayed, mismatch } = await runs.createShown(params.name, request, caller.actor)
         const told: Record<string, string> = replayed ? { 'idempotency-replayed': 'true' } : {}
         if (!replayed && 'id' in run) told['location'] = `/runs/${run.id}`
         if (mismatch) told['idempotency-mismatch'] = 'inputs'
@@ -194,7 +195,8 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
     route({
       method: 'GET',
       path: '/runs/flows/{name}',
-      who: 'user',
+      scope: 'read',
+      object: 'any',
       tag,
       summary:
         'Returns what a run of the flow would execute now: the digests of the flow and of the code around the installation.',
@@ -205,7 +207,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
     route({
       method: 'GET',
       path: '/runs',
-      who: 'user',
+      scope: 'read',
       tag,
       summary: 'Lists summaries of runs, newest first, and the number of runs of each flow.',
       query: Type.Object({ ...pageQuery, ...selectionQuery, ...searchQuery }, closed),
@@ -221,7 +223,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
     route({
       method: 'GET',
       path: '/runs/metrics/names',
-      who: 'user',
+      scope: 'read',
       tag,
       summary: 'Lists the names of the metrics of the selected runs.',
       query: Type.Object({ ...pageQuery, ...selectionQuery }, closed),
@@ -235,7 +237,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
     route({
       method: 'GET',
       path: '/runs/metrics/series',
-      who: 'user',
+      scope: 'read',
       tag,
       summary:
         'Returns the curves of the selected runs or of one run. Curves of cached nodes come from the run that executed them.',
@@ -270,7 +272,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
     route({
       method: 'GET',
       path: '/runs/metrics/export',
-      who: 'user',
+      scope: 'read',
       tag,
       summary: 'Streams one row per run, metric and step.',
       query: Type.Object({ ...selectionQuery, ...formQuery, name: Type.Optional(MetricName), stride }, closed),
@@ -291,7 +293,7 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
     route({
       method: 'GET',
       path: '/runs/export',
-      who: 'user',
+      scope: 'read',
       tag,
       summary: 'Streams one row per run, with the inputs that vary and the numbers of the result.',
       query: Type.Object(
@@ -327,7 +329,8 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
     route({
       method: 'GET',
       path: '/runs/{id}',
-      who: 'user',
+      scope: 'read',
+      object: 'any',
       tag,
       summary: 'Returns a whole run.',
       params: { id: runId },
@@ -338,7 +341,8 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
     route({
       method: 'GET',
       path: '/runs/{id}/nodes',
-      who: 'user',
+      scope: 'read',
+      object: 'any',
       tag,
       summary: 'Lists the nodes of a run in the order of execution.',
       params: { id: runId },
@@ -352,7 +356,8 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
     route({
       method: 'GET',
       path: '/runs/{id}/nodes/{node}/why',
-      who: 'user',
+      scope: 'read',
+      object: 'any',
       tag,
       summary: 'Explains whether the stage cache had the node, and if not, what changed since the most similar run.',
       params: { id: runId, node: existing(Type.String({ pattern: NAME_PATTERN }), 'node_not_found') },
@@ -363,7 +368,8 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
     route({
       method: 'GET',
       path: '/runs/{id}/events',
-      who: 'user',
+      scope: 'read',
+      object: 'any',
       tag,
       summary: 'Lists the events of a run, newest first.',
       params: { id: runId },
@@ -380,39 +386,42 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
     route({
       method: 'POST',
       path: '/runs/{id}/cancel',
-      who: 'user',
+      scope: 'run',
+      object: 'any',
       tag,
       summary:
         'A queued run is cancelled at once; a running one is told to end, and is cancelled when its bodies have.',
       params: { id: runId },
       answers: { 200: Run },
       refuses: ['ambiguous_id', 'run_ended'],
-      handle: async ({ params, user }) => runAnswer(await runs.cancelShown(await whole(params.id), user.name)),
+      handle: async ({ params, caller }) => runAnswer(await runs.cancelShown(await whole(params.id), caller.actor)),
     }),
     route({
       method: 'PATCH',
       path: '/runs/{id}',
-      who: 'user',
+      scope: 'run',
+      object: 'any',
       tag,
       summary: 'Changes the tags or the note of a run. Members that are absent stay unchanged.',
       params: { id: runId },
       body: ChangeRun,
       answers: { 200: Run },
       refuses: ['ambiguous_id', 'too_many_tags', 'disk_full'],
-      handle: async ({ params, body, user }) =>
-        runAnswer(await runs.changeShown(await whole(params.id), body, user.name)),
+      handle: async ({ params, body, caller }) =>
+        runAnswer(await runs.changeShown(await whole(params.id), body, caller.actor)),
     }),
     route({
       method: 'DELETE',
       path: '/runs/{id}',
-      who: 'user',
+      scope: 'run',
+      object: 'any',
       tag,
       summary: 'Deletes a run that has ended, with its nodes, metrics and logs; its events are kept.',
       params: { id: runId },
       address: true,
       answers: { 204: null },
       refuses: ['ambiguous_id', 'run_not_ended', 'run_in_use', 'disk_full'],
-      handle: async ({ params, user: { name }, address }) => {
+      handle: async ({ params, caller: { actor: name }, address }) => {
         await runs.delete(await whole(params.id), { name, address })
         return nothing
       },
@@ -420,14 +429,15 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
     route({
       method: 'POST',
       path: '/runs/{id}/retry',
-      who: 'user',
+      scope: 'run',
+      object: 'any',
       tag,
       summary: 'Creates a new run with the same inputs and the current version of the flow.',
       params: { id: runId },
       answers: { 201: Run },
       refuses: ['ambiguous_id', 'run_not_ended', 'flow_not_found', 'bad_input', 'too_many_runs'],
-      handle: async ({ params, user }) => {
-        const run = await runs.retry(await whole(params.id), user.name)
+      handle: async ({ params, caller }) => {
+        const run = await runs.retry(await whole(params.id), caller.actor)
         return { status: 201, body: run, long: true, headers: { location: `/runs/${run.id}` } }
       },
     }),

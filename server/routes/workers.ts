@@ -10,7 +10,7 @@ export function workerRoutes({ workers, engine }: { workers: Workers; engine: Pi
     route({
       method: 'GET',
       path: '/workers/resources',
-      who: 'user',
+      scope: 'read',
       tag: 'workers',
       summary: 'Returns the resources of each machine, which nodes hold them since when, and which nodes wait.',
       query: Type.Object({ run: Type.Optional(runId.schema as TString) }, { additionalProperties: false }),

@@ -1,3 +1,4 @@
+import { SCOPES_OF } from '../../protocol/words/scopes.ts'
 import { TrustedProxies } from '../../server/auth/client-address.ts'
 import type { Admission } from '../../server/auth/gatekeeper.ts'
 import { createFront, type Front } from '../../server/http/front.ts'
@@ -7,7 +8,7 @@ import type { Log } from '../../server/observe/serve-log.ts'
 
 export const TOKEN = 'token-of-ada'
 const ADMISSION: Admission = {
-  principal: { kind: 'user', name: 'ada', superuser: false },
+  principal: { kind: 'user', name: 'ada', actor: 'ada', role: 'editor', superuser: false, scopes: SCOPES_OF.editor },
   expires_ms: 1e15,
   holds: () => true,
 }

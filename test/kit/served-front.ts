@@ -4,13 +4,15 @@ import { Accounts } from '../../server/auth/accounts.ts'
 import { Attempts } from '../../server/auth/attempts.ts'
 import { Audit } from '../../server/auth/audit.ts'
 import { TrustedProxies } from '../../server/auth/client-address.ts'
+import { EveryToken } from '../../server/auth/every-token.ts'
 import { Gatekeeper } from '../../server/auth/gatekeeper.ts'
 import { KnownAddresses } from '../../server/auth/known-addresses.ts'
-import { EveryToken, LastingTokens } from '../../server/auth/lasting-tokens.ts'
+import { LastingTokens } from '../../server/auth/lasting-tokens.ts'
 import { Passwords } from '../../server/auth/passwords.ts'
 import { Revocations } from '../../server/auth/revocations.ts'
 import { byAddress, SignIn } from '../../server/auth/sign-in.ts'
 import { type SigningKey, signingKeyOf } from '../../server/auth/signing-key.ts'
+import { StandingUsers } from '../../server/auth/standing-users.ts'
 import { Tokens } from '../../server/auth/tokens.ts'
 import { WorkerDoor } from '../../server/calls/processes/worker-door.ts'
 import { WorkerHub, WorkersSocket } from '../../server/calls/processes/worker-hub.ts'
@@ -103,8 +105,8 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
   const log = new LogDouble()
   const resets: { name: string; token: string }[] = []
   const accounts = await Accounts.open(users, quickPasswords())
-  await accounts.create(ADA.name, ADA.password, false)
-  await accounts.create(ROOT.name, ROOT.password, true)
+  await accounts.create(ADA.name, ADA.password, 'editor')
+  await accounts.create(ROOT.name, ROOT.password, 'superuser')
   const { privateKey } = generateKeyPairSync('ed25519')
   const key = await signingKeyOf(privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
   const tokens = new Tokens(key, clock.now)
@@ -131,8 +133,8 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     log,
   }
   const routes = (setup.routes ?? allRoutes)(services)
-  const gatekeeper = new Gatekeeper(tokens, accounts, revocations, clock.now)
-  const callers = new EveryToken(gatekeeper, lasting)
+  const gatekeeper = new Gatekeeper(tokens, new StandingUsers(accounts, revocations), clock.now)
+  const callers = new EveryToken({ access: gatekeeper }, lasting)
   const door = new WorkerDoor(tokens, callers, clock.now)
   const hub = new WorkerHub({
     welcome: {

@@ -1,5 +1,6 @@
 import { ServiceError } from '../../protocol/errors.ts'
-import type { Principal } from '../../server/auth/principal.ts'
+import { SCOPES_OF } from '../../protocol/words/scopes.ts'
+import type { UserPrincipal } from '../../server/auth/principal.ts'
 import { LogFollowers } from '../../server/fanout/log-followers.ts'
 import type { Publisher, Socket } from '../../server/http/socket.ts'
 import { mediaFrameOf } from './flows-client.ts'
@@ -42,7 +43,7 @@ export class FrontDouble implements Publisher {
 
 export class SocketDouble implements Socket {
   readonly id: number
-  readonly user: Principal
+  readonly caller: UserPrincipal
   readonly topics = new Set<string>()
   /** Frames that the client has read. */
   readonly received: Record<string, unknown>[] = []
@@ -55,7 +56,8 @@ export class SocketDouble implements Socket {
 
   constructor(id: number, left: () => void, superuser: boolean) {
     this.id = id
-    this.user = { kind: 'user', name: 'ada', superuser }
+    const role = superuser ? 'superuser' : 'editor'
+    this.caller = { kind: 'user', name: 'ada', actor: 'ada', role, superuser, scopes: SCOPES_OF[role] }
     this.#left = left
   }
 

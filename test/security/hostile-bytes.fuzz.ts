@@ -14,7 +14,7 @@ before(async () => {
   const nothing = (): void => {}
   const sockets = {
     path: '/ws/flows',
-    who: 'user',
+    who: 'read',
     frames: 'text',
     open: nothing,
     message: nothing,

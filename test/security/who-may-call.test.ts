@@ -6,9 +6,10 @@ import { SignJWT } from 'jose'
 import { WebSocket } from 'ws'
 import { type Problem, ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
+import { ROLES, SCOPES, SCOPES_OF } from '../../protocol/words/scopes.ts'
 import type { WelcomeFrame } from '../../protocol/worker/frames.ts'
 import { encodeFrame, readFrame, WORKER_PATH } from '../../protocol/worker/wire.ts'
-import type { Who } from '../../server/auth/principal.ts'
+import type { RouteScope } from '../../server/auth/principal.ts'
 import type { Route } from '../../server/http/route.ts'
 import { ADA, ROOT, type ServedFront, serveFront } from '../kit/served-front.ts'
 
@@ -17,12 +18,15 @@ import { ADA, ROOT, type ServedFront, serveFront } from '../kit/served-front.ts'
  * name nothing and the bodies are no JSON, so a route that let the wrong caller through would answer something else.
  */
 let served: ServedFront
-const credentials = new Map<string, { header: string | null; may: readonly Who[]; code?: string }>()
+/** Tokens whose users may sign out, with their users. */
+const signed_in: [token: string, user: string][] = []
+const credentials = new Map<string, { header: string | null; may: readonly RouteScope[]; code?: string }>()
 
 before(async () => {
   served = await serveFront()
-  await served.accounts.create('gone', 'a password that goes', true)
-  await served.accounts.create('changed', 'the first password', true)
+  signed_in.push([served.user, ADA.name], [served.superuser, ROOT.name])
+  await served.accounts.create('gone', 'a password that goes', 'superuser')
+  await served.accounts.create('changed', 'the first password', 'superuser')
   const gone = await served.mint('gone')
   const changed = await served.mint('changed')
   await served.accounts.remove('gone')
@@ -53,10 +57,10 @@ before(async () => {
   ) => new SignJWT({ ...claims, ...more }).setProtectedHeader(header).sign(key)
   const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   const [, payload, signature] = served.superuser.split('.')
-  const only_nobody = ['nobody'] as const
-  const bad = (header: string | null, code = 'unauthenticated') => ({ header, may: only_nobody, code })
+  const only_open = ['open'] as const
+  const bad = (header: string | null, code = 'unauthenticated') => ({ header, may: only_open, code })
 
-  const table: Record<string, { header: string | null; may: readonly Who[]; code?: string }> = {
+  const table: Record<string, { header: string | null; may: readonly RouteScope[]; code?: string }> = {
     'no credential': bad(null),
     'an empty header': bad(''),
     'a scheme without a token': bad('Bearer'),
@@ -104,10 +108,19 @@ before(async () => {
     ),
     'a lasting token with the id of another': bad(`Bearer ${lasting.token.replace(lasting.id, brief.id)}`),
     'a lasting token that has expired': bad(`Bearer ${brief.token}`, 'token_expired'),
-    'a lasting token for metrics': { header: `Bearer ${lasting.token}`, may: ['nobody', 'metrics'], code: 'forbidden' },
-    'a user': { header: `Bearer ${served.user}`, may: ['nobody', 'metrics', 'user'], code: 'forbidden' },
-    'a superuser': { header: `bearer  ${served.superuser}`, may: ['nobody', 'metrics', 'user', 'superuser'] },
+    'a lasting token for metrics': { header: `Bearer ${lasting.token}`, may: ['open', 'metrics'], code: 'forbidden' },
+    'a superuser': { header: `bearer  ${served.superuser}`, may: ['open', 'self', 'metrics', ...SCOPES] },
   }
+  for (const role of ROLES) {
+    if (role === 'superuser') continue
+    await accounts.create(role, 'a password of a role', role)
+    const token = await served.mint(role)
+    signed_in.push([token, role])
+    const header = `Bearer ${token}`
+    table[`a user who is ${role}`] = { header, may: ['open', 'self', 'metrics', ...SCOPES_OF[role]], code: 'forbidden' }
+  }
+  await accounts.create('disabled', 'a password that rests', 'superuser', { disabled: true })
+  table['a user who is disabled'] = bad(`Bearer ${await served.mint('disabled')}`)
   for (const [name, credential] of Object.entries(table)) credentials.set(name, credential)
 })
 after(() => served.close())
@@ -117,8 +130,8 @@ const pathOf = (route: Route): string => route.path.replaceAll(/\{[a-z_]+\}/g, '
 
 async function call(route: Route, given: string | null): Promise<{ status: number; code: string | null }> {
   // Whoever may sign out does so: with a token that nothing else here needs.
-  const own = route.path === '/logout' ? [served.user, served.superuser].findIndex(token => given?.endsWith(token)) : -1
-  const header = own < 0 ? given : `Bearer ${await served.mint([ADA.name, ROOT.name][own]!)}`
+  const own = route.path === '/logout' ? signed_in.find(([token]) => given?.endsWith(token)) : undefined
+  const header = own === undefined ? given : `Bearer ${await served.mint(own[1])}`
   const answer = await fetch(served.url + pathOf(route), {
     method: route.method,
     headers: header === null ? {} : { authorization: header },
@@ -157,11 +170,11 @@ describe('deny by default', () => {
   test('every route says who may call it', () => {
     assert.ok(served.routes.length > 30)
     for (const route of served.routes)
-      assert.ok(['nobody', 'metrics', 'user', 'superuser'].includes(route.who), route.path)
+      assert.ok(['open', 'self', 'metrics', ...SCOPES].includes(route.scope), route.path)
   })
 
   test('only these routes need no credential', () => {
-    const open = served.routes.filter(route => route.who === 'nobody').map(route => `${route.method} ${route.path}`)
+    const open = served.routes.filter(route => route.scope === 'open').map(route => `${route.method} ${route.path}`)
     assert.deepEqual(open.sort(), [
       'DELETE /hooks/{flow}/{node}',
       'GET /',
@@ -183,7 +196,7 @@ describe('deny by default', () => {
   })
 
   test('only these routes need a superuser', () => {
-    const high = served.routes.filter(route => route.who === 'superuser').map(route => `${route.method} ${route.path}`)
+    const high = served.routes.filter(route => route.scope === 'admin').map(route => `${route.method} ${route.path}`)
     assert.deepEqual(high.sort(), [
       'DELETE /tokens/{name}',
       'DELETE /users/{name}',
@@ -197,7 +210,7 @@ describe('deny by default', () => {
   })
 
   test('a lasting token for metrics reads the metrics and nothing else', () => {
-    const open = served.routes.filter(route => route.who === 'metrics').map(route => `${route.method} ${route.path}`)
+    const open = served.routes.filter(route => route.scope === 'metrics').map(route => `${route.method} ${route.path}`)
     assert.deepEqual(open, ['GET /metrics'])
   })
 
@@ -206,7 +219,7 @@ describe('deny by default', () => {
     const answer = await fetch(`${served.url}/flows`, { headers: { authorization: header! } })
     const { code, detail } = (await answer.json()) as Problem
     assert.deepEqual([answer.status, code], [403, 'forbidden'])
-    assert.match(detail, /The token "prometheus" has the rights metrics alone; this route is for a user/)
+    assert.match(detail, /This route needs the scope "read"; token "prometheus" has "metrics"/)
   })
 
   test('every route refuses every credential that is not enough, before it looks at anything else', async () => {
@@ -214,7 +227,7 @@ describe('deny by default', () => {
       for (const [name, { header, may, code }] of credentials) {
         const what = `${route.method} ${route.path} with ${name}`
         const got = await call(route, header)
-        if (may.includes(route.who)) assert.ok(got.status !== 401 && got.status !== 403, `${what}: ${got.status}`)
+        if (may.includes(route.scope)) assert.ok(got.status !== 401 && got.status !== 403, `${what}: ${got.status}`)
         else assert.equal(got.code, code, what)
       }
     assert.deepEqual(served.log.errors, [])
@@ -223,7 +236,7 @@ describe('deny by default', () => {
   test('a worker attaches with a superuser, or with a token of its own that was not used before', async () => {
     for (const [name, { header, may, code }] of credentials) {
       const isToken = name === 'a worker token'
-      const welcome = isToken || may.includes('superuser')
+      const welcome = isToken || may.includes('admin')
       assert.equal(await attach(header), welcome ? 'welcome' : code, name)
       if (isToken) assert.equal(await attach(header), 'unauthenticated')
     }
@@ -265,7 +278,7 @@ describe('deny by default', () => {
   })
 
   test('a user who becomes no user is refused on the next request', async () => {
-    await served.accounts.create('brief', 'a short stay here', false)
+    await served.accounts.create('brief', 'a short stay here', 'editor')
     const headers = { authorization: `Bearer ${await served.mint('brief')}` }
     assert.equal((await fetch(`${served.url}/users/me`, { headers })).status, 200)
     await served.accounts.remove('brief')

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { limits } from '../../limits.ts'
+import { ROLES } from '../../words/scopes.ts'
 import { Timestamp } from '../timestamp.ts'
 
 /** A user's name: letters, digits and `_ . @ + -`, so that an e-mail address is one. `me` is taken by the route. */
@@ -14,13 +15,22 @@ export const Password = Type.String({
 
 export const User = Type.Object({
   name: Type.String(),
-  superuser: Type.Boolean(),
+  role: Type.Enum([...ROLES]),
+  superuser: Type.Boolean({ description: 'Is the role `superuser`?' }),
+  display_name: Type.Union([Type.String(), Type.Null()]),
+  mail: Type.Union([Type.String(), Type.Null()]),
+  disabled: Type.Boolean({ description: 'Cannot sign in, and has no token that stands.' }),
   created_at: Timestamp,
 })
 export type User = Static<typeof User>
 
 export const CreateUser = Type.Object(
-  { name: UserName, password: Password, superuser: Type.Optional(Type.Boolean()) },
+  {
+    name: UserName,
+    password: Password,
+    role: Type.Optional(Type.Enum([...ROLES])),
+    superuser: Type.Optional(Type.Boolean({ description: 'true: the role `superuser`. Without either, `editor`.' })),
+  },
   { additionalProperties: false },
 )
 export type CreateUser = Static<typeof CreateUser>

@@ -62,8 +62,8 @@ export class AttachedWorker {
 
   constructor(parts: AttachedWorkerParts) {
     this.#parts = parts
-    const { user } = parts.socket
-    this.id = user.kind === 'worker' ? user.id : null
+    const { caller } = parts.socket
+    this.id = caller.kind === 'worker' ? caller.id : null
     this.#since_ms = parts.now_ms()
   }
 

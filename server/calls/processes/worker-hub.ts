@@ -29,7 +29,7 @@ export class WorkerHub {
     if (this.#workers.size >= limits.WORKERS) return socket.end(TRY_LATER, `${limits.WORKERS} workers are attached`)
     const { welcome, now_ms, welcomed } = this.#parts
     // Paths are for whoever runs on this machine because the engine started it.
-    const place = socket.user.kind === 'worker' ? welcome.place : null
+    const place = socket.caller.kind === 'worker' ? welcome.place : null
     this.#workers.set(socket, new AttachedWorker({ socket, welcome: { ...welcome, place }, now_ms, welcomed }))
   }
 

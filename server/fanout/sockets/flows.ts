@@ -7,6 +7,7 @@ import type { Follower } from '../follower.ts'
 import type { LogFollowers } from '../log-followers.ts'
 import type { MessageDirectory } from '../topics.ts'
 import { type Frame, idOf, readFrame } from './frames.ts'
+import { permitted } from './permitted.ts'
 
 export interface FlowsSocketServices {
   fanout: Fanout
@@ -39,7 +40,7 @@ interface Connection {
 /** `/ws/flows`: frames in, answers out. The values that a client follows come from the fan-out. `docs/sockets.md` is its user's page. */
 export class FlowsSocket implements TextSocketHandlers {
   readonly path = '/ws/flows'
-  readonly who = 'user'
+  readonly who = 'read'
   readonly frames = 'text'
   readonly #services: FlowsSocketServices
   readonly #now: () => number
@@ -59,7 +60,7 @@ export class FlowsSocket implements TextSocketHandlers {
     const connection = this.#connections.get(socket)
     if (connection === undefined) return
     try {
-      const frame = readFrame(text)
+      const frame = permitted(socket.caller, readFrame(text))
       if (frame.type === 'publish' && frame.durable === true) this.#publishDurably(connection, frame, text)
       else this.#handle(connection, frame)
     } catch (error) {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { checkSteps, type Rules } from '../../../core/flow/check.ts'
+import { nodesWithNewCode } from '../../../core/flow/code-change.ts'
 import { changeKeys, type Difference, difference } from '../../../core/flow/difference.ts'
 import { documentTextSteps } from '../../../core/flow/document-text.ts'
 import { PLACEMENT } from '../../../core/memory/counters.ts'
@@ -41,6 +42,12 @@ export interface SaveParts {
   announce(type: EventType, flow: string, more?: Record<string, unknown>): void
 }
 
+/** Who saves, and whether with bodies. */
+export interface SavedBy {
+  author: string
+  may: 'edit' | 'code'
+}
+
 /**
  * Saves a document as the newest version of a flow. It is durable before it is deployed, and deployed before it is answered.
  *
@@ -54,7 +61,7 @@ export async function save(
   parts: SaveParts,
   name: string,
   request: SaveFlow,
-  author: string,
+  { author, may }: SavedBy,
   action: 'save' | 'restore',
 ): Promise<SavedFlow> {
   const { catalog, store, names, bodies, rules } = parts
@@ -70,6 +77,7 @@ export async function save(
     throw new ServiceError('too_many_flows', `There are ${catalog.size} flows; no more are allowed.`)
   const checked = await inSlices(checkSteps(name, request.document, catalog.wiring, rules))
   const { document } = checked
+  if (may === 'edit') refuseCode(name, nodesWithNewCode(before?.document ?? null, document))
   if (before !== undefined && (await isSame(before, document, origin))) {
     assertBase(before, request.base_version ?? null)
     return saved(parts, before, { restarted: [], removed: [], kept: document.nodes.map(node => node.id) })
@@ -113,6 +121,16 @@ export async function save(
   if (buried) await store.flush().catch(() => null)
   parts.announce('flow_saved', name, { version: flow.version, commit: flow.commit, by: author })
   return saved(parts, flow, change)
+}
+
+function refuseCode(flow: string, nodes: readonly string[]): void {
+  if (nodes.length === 0) return
+  const named = nodes.slice(0, 5).join(', ')
+  const more = nodes.length > 5 ? ` and ${nodes.length - 5} more` : ''
+  throw new ServiceError(
+    'forbidden',
+    `The code of ${named}${more} in flow "${flow}" changed; that needs the scope "code".`,
+  )
 }
 
 /** Would the save change nothing? Node by node: comparing 2,000 of them takes 40 ms. */

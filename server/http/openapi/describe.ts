@@ -99,8 +99,8 @@ function operationOf(route: Route, nouns: Nouns): Json {
     operationId: operationIdOf(route),
     summary: route.summary,
     tags: [route.tag],
-    'x-who': route.who,
-    ...(route.who === 'nobody' ? { security: [] } : {}),
+    'x-scope': route.scope,
+    ...(route.scope === 'open' ? { security: [] } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(takesBody(route) ? { requestBody: { required: !route.raw, content: bodyOf(route, nouns) } } : {}),
     responses: responsesOf(route, nouns),
@@ -146,8 +146,8 @@ function responsesOf(route: Route, nouns: Nouns): Json {
 /** Every code that a route can answer with: its own, and those that come from how it is declared. */
 export function refusalsOf(route: Route): ErrorCode[] {
   const codes = new Set<ErrorCode>(['internal', 'validation', 'url_too_long', ...route.refuses])
-  if (route.who !== 'nobody') for (const code of ['unauthenticated', 'token_expired'] as const) codes.add(code)
-  if (route.who !== 'nobody') codes.add('forbidden')
+  if (route.scope !== 'open') for (const code of ['unauthenticated', 'token_expired'] as const) codes.add(code)
+  if (route.scope !== 'open') codes.add('forbidden')
   for (const { missing } of Object.values(route.params)) if (missing !== null) codes.add(missing)
   if (route.form) codes.add('unsupported_media_type')
   if (route.body !== null) for (const code of ['malformed_json', 'too_deep', 'too_large'] as const) codes.add(code)

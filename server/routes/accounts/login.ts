@@ -18,7 +18,7 @@ export function loginRoutes({ sign_in, tokens, revocations, audit }: LoginServic
     route({
       method: 'POST',
       path: '/login/access-token',
-      who: 'nobody',
+      scope: 'open',
       tag: 'users',
       summary: 'Signs in with a form or with JSON.',
       body: Credentials,
@@ -37,16 +37,16 @@ export function loginRoutes({ sign_in, tokens, revocations, audit }: LoginServic
     route({
       method: 'POST',
       path: '/logout',
-      who: 'user',
+      scope: 'self',
       tag: 'users',
       summary: 'Signs out: ends the token of this request and the websockets that use it.',
       token: true,
       address: true,
       answers: { 204: null },
       refuses: ['disk_full'],
-      handle: async ({ user, token, address }) => {
+      handle: async ({ caller, token, address }) => {
         await revocations.revoke(await tokens.verify('access', token))
-        audit.done({ action: 'sign_out', user: user.name, by: user.name, address, result: 'ok' })
+        audit.done({ action: 'sign_out', user: caller.name, by: caller.actor, address, result: 'ok' })
         return nothing
       },
     }),

@@ -24,7 +24,7 @@ export function tokenRoutes({ lasting, audit }: TokenServices): Route[] {
     route({
       method: 'GET',
       path: '/tokens',
-      who: 'superuser',
+      scope: 'admin',
       tag,
       summary: 'Lists the lasting tokens by name, without their secrets.',
       query: Type.Object(pageQuery, closed),
@@ -37,32 +37,33 @@ export function tokenRoutes({ lasting, audit }: TokenServices): Route[] {
     route({
       method: 'POST',
       path: '/tokens',
-      who: 'superuser',
+      scope: 'admin',
       tag,
       summary: 'Creates a token with few rights for a program. The token is shown only in this answer.',
       body: CreateLastingToken,
       address: true,
       answers: { 201: CreatedLastingToken },
       refuses: ['token_exists', 'too_many_tokens', 'disk_full'],
-      handle: async ({ body, user, address }) => {
-        const created = await lasting.create(body, user.name)
-        told('token_created', created.name, user.name, address)
+      handle: async ({ body, caller, address }) => {
+        const created = await lasting.create(body, caller.actor)
+        told('token_created', created.name, caller.actor, address)
         return { status: 201, body: created, headers: { 'cache-control': 'no-store' } }
       },
     }),
     route({
       method: 'DELETE',
       path: '/tokens/{name}',
-      who: 'superuser',
+      scope: 'admin',
+      object: 'any',
       tag,
       summary: 'Revokes a lasting token: it ends at once.',
       params: { name: existing(LastingTokenName, 'token_not_found') },
       address: true,
       answers: { 204: null },
       refuses: ['disk_full'],
-      handle: async ({ params, user, address }) => {
+      handle: async ({ params, caller, address }) => {
         await lasting.revoke(params.name)
-        told('token_revoked', params.name, user.name, address)
+        told('token_revoked', params.name, caller.actor, address)
         return nothing
       },
     }),

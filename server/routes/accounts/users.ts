@@ -45,12 +45,12 @@ export function userRoutes(services: UserServices): Route[] {
     route({
       method: 'GET',
       path: '/users/me',
-      who: 'user',
+      scope: 'self',
       tag,
       summary: 'Returns the user of this request.',
       answers: { 200: User },
-      handle: ({ user }) => {
-        const account = accounts.find(user.name)
+      handle: ({ caller }) => {
+        const account = accounts.find(caller.name)
         if (account === null) throw new ServiceError('unauthenticated')
         return ok(shown(account))
       },
@@ -58,7 +58,7 @@ export function userRoutes(services: UserServices): Route[] {
     route({
       method: 'GET',
       path: '/users',
-      who: 'superuser',
+      scope: 'admin',
       tag,
       summary: 'Lists the users by name.',
       query: Type.Object(pageQuery, closed),
@@ -71,23 +71,27 @@ export function userRoutes(services: UserServices): Route[] {
     route({
       method: 'POST',
       path: '/users',
-      who: 'superuser',
+      scope: 'admin',
       tag,
       summary: 'Adds a user.',
       body: CreateUser,
       address: true,
       answers: { 201: User },
       refuses: ['user_exists', 'too_many_users', 'disk_full'],
-      handle: async ({ body, user, address }) => {
-        const account = await accounts.create(body.name, body.password, body.superuser ?? false)
-        audit.done({ action: 'user_created', user: account.name, by: user.name, address, result: 'ok' })
+      handle: async ({ body, caller, address }) => {
+        const account = await accounts.create(
+          body.name,
+          body.password,
+          body.role ?? (body.superuser === true ? 'superuser' : 'editor'),
+        )
+        audit.done({ action: 'user_created', user: account.name, by: caller.actor, address, result: 'ok' })
         return { status: 201, body: shown(account) }
       },
     }),
     route({
       method: 'POST',
       path: '/users/me/password',
-      who: 'user',
+      scope: 'self',
       tag,
       summary: 'Changes your password. All your tokens end; the answer holds a new token.',
       body: ChangePassword,
@@ -95,8 +99,8 @@ export function userRoutes(services: UserServices): Route[] {
       address: true,
       answers: { 200: AccessToken },
       refuses: ['wrong_password', 'rate_limited', 'disk_full'],
-      handle: async ({ body, user, address }) => {
-        const { name } = user
+      handle: async ({ body, caller, address }) => {
+        const { name } = caller
         const told = { action: 'password_changed', user: name, by: name, address } as const
         changes.begin(name)
         const account = await accounts.changePassword(name, body.old, body.new).catch(error => {
@@ -116,24 +120,25 @@ export function userRoutes(services: UserServices): Route[] {
     route({
       method: 'DELETE',
       path: '/users/{name}',
-      who: 'superuser',
+      scope: 'admin',
+      object: 'any',
       tag,
       summary: 'Removes a user; all tokens of the user end at once.',
       params: { name: existing(UserName, 'user_not_found') },
       address: true,
       answers: { 204: null },
       refuses: ['last_superuser', 'disk_full'],
-      handle: async ({ params, user, address }) => {
+      handle: async ({ params, caller, address }) => {
         await accounts.remove(params.name)
         addresses.forget(params.name)
-        audit.done({ action: 'user_removed', user: params.name, by: user.name, address, result: 'ok' })
+        audit.done({ action: 'user_removed', user: params.name, by: caller.actor, address, result: 'ok' })
         return nothing
       },
     }),
     route({
       method: 'POST',
       path: '/password-recovery',
-      who: 'nobody',
+      scope: 'open',
       tag,
       summary: 'Requests a reset link for a password. The answer does not show whether the user exists.',
       body: RecoverPassword,
@@ -163,7 +168,7 @@ export function userRoutes(services: UserServices): Route[] {
     route({
       method: 'POST',
       path: '/password-reset',
-      who: 'nobody',
+      scope: 'open',
       tag,
       summary: 'Sets a new password with a reset token, which works once. All tokens of the user end.',
       body: ResetPassword,
@@ -179,7 +184,7 @@ export function userRoutes(services: UserServices): Route[] {
         try {
           const claims = await tokens.verify('reset', body.token)
           user = claims.subject
-          await accounts.setPassword(user, claims.password_digest, body.password)
+          await accounts.setPassword(user, claims.binding, body.password)
         } catch (error) {
           const isToken = error instanceof ServiceError && error.status === 401
           const refusal = isToken ? new ServiceError('reset_refused') : error

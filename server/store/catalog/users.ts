@@ -3,9 +3,11 @@ import { limits } from '../../../protocol/limits.ts'
 import type { Connection, Statement } from '../file/database.ts'
 import type { PutUser, StoredUser } from '../front/requests.ts'
 
-type UserRow = Omit<StoredUser, 'superuser'> & { superuser: number }
+type UserRow = Omit<StoredUser, 'disabled'> & { disabled: number }
 
-const userOf = (row: UserRow): StoredUser => ({ ...row, superuser: row.superuser === 1 })
+const userOf = (row: UserRow): StoredUser => ({ ...row, disabled: row.disabled === 1 })
+
+const COLUMNS = 'name, password_hash, role, display_name, mail, disabled, created_at'
 
 /** Who may sign in. Password hashes pass through; nothing here knows a password. */
 export class Users {
@@ -18,12 +20,14 @@ export class Users {
 
   constructor(db: Connection, clock: () => number) {
     this.#clock = clock
-    this.#get = db.prepare('SELECT * FROM users WHERE name = ?')
-    this.#all = db.prepare('SELECT * FROM users ORDER BY name')
+    this.#get = db.prepare(`SELECT ${COLUMNS} FROM users WHERE name = ?`)
+    this.#all = db.prepare(`SELECT ${COLUMNS} FROM users ORDER BY name`)
     this.#count = db.prepare('SELECT count(*) AS count FROM users')
     this.#put = db.prepare(
-      `INSERT INTO users (name, password_hash, superuser, created_at, updated_at) VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT (name) DO UPDATE SET password_hash = excluded.password_hash, superuser = excluded.superuser, updated_at = excluded.updated_at`,
+      `INSERT INTO users (name, password_hash, superuser, role, display_name, mail, disabled, created_at, updated_at)
+       VALUES (@name, @password_hash, @role = 'superuser', @role, @display_name, @mail, @disabled, @now, @now)
+       ON CONFLICT (name) DO UPDATE SET password_hash = excluded.password_hash, superuser = excluded.superuser, role = excluded.role,
+         display_name = excluded.display_name, mail = excluded.mail, disabled = excluded.disabled, updated_at = excluded.updated_at`,
     )
     this.#delete = db.prepare('DELETE FROM users WHERE name = ?')
   }
@@ -47,7 +51,8 @@ export class Users {
     if (!exists && this.count() >= limits.USERS)
       throw new ServiceError('too_many_users', `There are ${limits.USERS} users; no more are allowed.`)
     const now = this.#clock()
-    this.#put.run(user.name, user.password_hash, user.superuser ? 1 : 0, now, now)
+    const { name, password_hash, role, display_name, mail } = user
+    this.#put.run({ name, password_hash, role, display_name, mail, disabled: user.disabled ? 1 : 0, now })
     return this.get(user.name)!
   }
 

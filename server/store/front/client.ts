@@ -34,6 +34,9 @@ import type {
   PageQuery,
   PutUser,
   ReadRequest,
+  RecordKind,
+  RecordRange,
+  RecordWrite,
   Registration,
   RemoveFlow,
   RenameFlow,
@@ -41,6 +44,7 @@ import type {
   RevokedToken,
   Sample,
   SaveFlow,
+  StoredRecord,
   StoredUser,
   StoreRequest,
   StoreStart,
@@ -212,6 +216,18 @@ export class Store implements WatchedThread {
     /** Was there one? */
     delete: (name: string): Promise<boolean> => this.#control({ type: 'delete_user', name }),
     count: async (): Promise<number> => (await this.users.list()).length,
+  }
+
+  readonly records = {
+    /** By id. */
+    list: (kind: RecordKind, range: Partial<Omit<RecordRange, 'kind'>> = {}): Promise<StoredRecord[]> =>
+      this.#call(id => ({
+        type: 'records',
+        id,
+        range: { kind, from: '', to: null, limit: Number.MAX_SAFE_INTEGER, newest_first: false, ...range },
+      })),
+    /** All of them or none, on disk when it resolves. */
+    write: (records: readonly RecordWrite[]): Promise<null> => this.#control({ type: 'write_records', records }),
   }
 
   readonly sign_ins = {

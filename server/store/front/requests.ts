@@ -1,6 +1,7 @@
 import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type { Flavor } from '../../../protocol/nouns/flavor.ts'
+import type { Role } from '../../../protocol/words/scopes.ts'
 import type { StoreBounds } from '../file/bounds.ts'
 import type { UnreadablePlace } from '../file/unreadable.ts'
 import type { RetainedClass } from './retention.ts'
@@ -68,10 +69,12 @@ export interface StoredUser {
   name: string
   /** argon2id, as PHC text. */
   password_hash: string
-  superuser: boolean
+  role: Role
+  display_name: string | null
+  mail: string | null
+  disabled: boolean
   /** Microseconds since 1970. */
   created_at: number
-  updated_at: number
 }
 
 /** An address from which a user has signed in. */
@@ -99,9 +102,37 @@ export interface StoredSignIns {
 export interface PutUser {
   name: string
   password_hash: string
-  superuser: boolean
+  role: Role
+  display_name: string | null
+  mail: string | null
+  disabled: boolean
   /** `user_exists` when there is one. */
   create: boolean
+}
+
+/** The kinds of records. A record is JSON text that the service made; the store does not look into it. */
+export type RecordKind = 'client' | 'grant' | 'secret' | 'panel' | 'dashboard' | 'dashboard_version'
+
+/** Those of a kind with `from <= id < to`, by id. */
+export interface RecordRange {
+  kind: RecordKind
+  from: string
+  /** Null: to the last. */
+  to: string | null
+  limit: number
+  newest_first: boolean
+}
+
+export interface StoredRecord {
+  id: string
+  body: string
+}
+
+/** Sets a record, or removes it where `body` is null. */
+export interface RecordWrite {
+  kind: RecordKind
+  id: string
+  body: string | null
 }
 
 export interface Registration {
@@ -163,6 +194,7 @@ export type ControlRequest =
   | { type: 'know_address'; known: KnownAddress }
   | { type: 'revoke_tokens'; revoked: readonly RevokedToken[] }
   | { type: 'put_setting'; name: string; value: string }
+  | { type: 'write_records'; records: readonly RecordWrite[] }
   | { type: 'put_flavor'; flavor: Flavor }
   | { type: 'delete_flavor'; name: string }
   | { type: 'acknowledge'; node: string }
@@ -181,6 +213,7 @@ export type StoreRequest =
   | { type: 'control'; id: number; request: ControlRequest }
   | { type: 'run_write'; id: number; text: string }
   | { type: 'users'; id: number; name: string | null }
+  | { type: 'records'; id: number; range: RecordRange }
   /** Answered at once: the thread is alive. */
   | { type: 'ping'; id: number }
   | { type: 'register'; registration: Registration }

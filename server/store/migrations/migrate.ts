@@ -16,6 +16,7 @@ import { runShortIds } from './0013-run-short-ids.ts'
 import { unbegunRuns } from './0014-unbegun-runs.ts'
 import { scheduled } from './0015-scheduled.ts'
 import { fires } from './0016-fires.ts'
+import { access } from './0017-access.ts'
 
 export interface Migration {
   readonly number: number
@@ -41,6 +42,7 @@ export const migrations: readonly Migration[] = [
   unbegunRuns,
   scheduled,
   fires,
+  access,
 ]
 
 export const schemaVersion = (db: Connection): number => db.pragma('user_version', { simple: true }) as number

@@ -1,6 +1,7 @@
 import type { Flavors } from '../catalog/flavors.ts'
 import type { FlowStore } from '../catalog/flow-store.ts'
 import type { NodeErrors } from '../catalog/node-errors.ts'
+import type { Records } from '../catalog/records.ts'
 import type { SignIns } from '../catalog/sign-ins.ts'
 import type { Users } from '../catalog/users.ts'
 import type { Connection, Statement } from '../file/database.ts'
@@ -18,6 +19,7 @@ interface Parts {
   flows: FlowStore
   flavors: Flavors
   users: Users
+  records: Records
   sign_ins: SignIns
   errors: NodeErrors
   history: HistoryWriter
@@ -77,7 +79,7 @@ export class ControlWrites {
   }
 
   apply(request: ControlRequest, after: AfterCommit[]): unknown {
-    const { flows, flavors, users, sign_ins, errors, live, runs, removals } = this.#parts
+    const { flows, flavors, users, records, sign_ins, errors, live, runs, removals } = this.#parts
     switch (request.type) {
       case 'save_flow': {
         const written = flows.save(request.save)
@@ -109,6 +111,9 @@ export class ControlWrites {
         return sign_ins.know(request.known)
       case 'revoke_tokens':
         return sign_ins.revoke(request.revoked)
+      case 'write_records':
+        records.write(request.records)
+        return null
       case 'put_setting':
         this.#setting.run(request.name, request.value)
         return null

@@ -7,6 +7,7 @@ import { Fires } from '../catalog/fires.ts'
 import { Flavors } from '../catalog/flavors.ts'
 import { FlowStore } from '../catalog/flow-store.ts'
 import { NodeErrors } from '../catalog/node-errors.ts'
+import { Records } from '../catalog/records.ts'
 import { Samples } from '../catalog/samples.ts'
 import { SignIns } from '../catalog/sign-ins.ts'
 import { Users } from '../catalog/users.ts'
@@ -59,6 +60,7 @@ export class EngineStore {
   readonly commit: GroupCommit
   readonly history: HistoryWriter
   readonly users: Users
+  readonly records: Records
   readonly upkeep: Upkeep
   readonly redo: RedoLog
   readonly transaction: StoreTransaction
@@ -89,6 +91,7 @@ export class EngineStore {
       const flows = new FlowStore(db, blobs, clock)
       const flavors = new Flavors(db)
       const users = new Users(db, clock)
+      const records = new Records(db)
       const sign_ins = new SignIns(db, age_us)
       const registry = new Registry(db)
       const history = new HistoryWriter(db, registry, disk, bounds)
@@ -106,6 +109,7 @@ export class EngineStore {
         flows,
         flavors,
         users,
+        records,
         sign_ins,
         errors,
         history,
@@ -142,6 +146,7 @@ export class EngineStore {
       this.registry = registry
       this.history = history
       this.users = users
+      this.records = records
       this.intake = new Intake(registry, options.messages, options.readPort)
       this.commit = new GroupCommit(parts, options.onHealth)
       const { commit, intake } = this

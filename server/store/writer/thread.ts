@@ -73,6 +73,9 @@ function take(request: StoreRequest): void {
       answer([{ id: request.id, result }])
       return
     }
+    case 'records':
+      answer([{ id: request.id, result: store!.records.list(request.range) }])
+      return
     case 'ping':
       answer([{ id: request.id, result: null }])
       return

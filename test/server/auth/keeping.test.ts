@@ -7,7 +7,9 @@ import { Gatekeeper } from '../../../server/auth/gatekeeper.ts'
 import { Passwords } from '../../../server/auth/passwords.ts'
 import { Revocations } from '../../../server/auth/revocations.ts'
 import { signingKeyOf } from '../../../server/auth/signing-key.ts'
+import { StandingUsers } from '../../../server/auth/standing-users.ts'
 import { Tokens } from '../../../server/auth/tokens.ts'
+import { profile } from '../../../test/kit/profile.ts'
 import { Clock, quickPasswords } from '../../kit/served-front.ts'
 import { UsersDouble } from '../../kit/users-double.ts'
 
@@ -62,9 +64,9 @@ describe('accounts', () => {
   test('come back from their store', async () => {
     const users = new UsersDouble()
     const accounts = await Accounts.open(users, quickPasswords())
-    await accounts.create('ada', 'correct horse battery', true)
+    await accounts.create('ada', 'correct horse battery', 'superuser')
     const again = await Accounts.open(users, quickPasswords())
-    assert.equal((await again.signIn('ada', 'correct horse battery'))?.superuser, true)
+    assert.equal((await again.signIn('ada', 'correct horse battery'))?.role, 'superuser')
     assert.equal(await again.signIn('ada', 'something else'), null)
   })
 
@@ -72,8 +74,8 @@ describe('accounts', () => {
     const accounts = await Accounts.open(new UsersDouble(), quickPasswords())
     const heard: string[] = []
     accounts.onChange(name => heard.push(name))
-    await accounts.create('ada', 'correct horse battery', true)
-    await accounts.create('grace', 'correct horse battery', true)
+    await accounts.create('ada', 'correct horse battery', 'superuser')
+    await accounts.create('grace', 'correct horse battery', 'superuser')
     await accounts.setPassword('ada', accounts.find('ada')!.digest, 'another password')
     await accounts.remove('grace')
     assert.deepEqual(heard, ['ada', 'grace'])
@@ -85,8 +87,8 @@ describe('the gatekeeper', () => {
     const clock = new Clock()
     const tokens = new Tokens(await newKey(), clock.now)
     const accounts = await Accounts.open(new UsersDouble(), quickPasswords())
-    const { digest } = await accounts.create('ada', 'correct horse battery', false)
-    const gatekeeper = new Gatekeeper(tokens, accounts, nothingRevoked(), clock.now)
+    const { digest } = await accounts.create('ada', 'correct horse battery', 'editor')
+    const gatekeeper = new Gatekeeper(tokens, new StandingUsers(accounts, nothingRevoked()), clock.now)
     const minted: string[] = []
     for (let n = 0; n < limits.TOKENS_REMEMBERED + 10; n++) {
       const token = await tokens.mint('access', 'ada', digest, 1000 + n)
@@ -103,15 +105,14 @@ describe('the gatekeeper', () => {
     const users = new UsersDouble()
     const tokens = new Tokens(await newKey(), clock.now)
     const accounts = await Accounts.open(users, quickPasswords())
-    const { digest, name, password_hash } = await accounts.create('ada', 'correct horse battery', false)
+    const { digest, name, password_hash } = await accounts.create('ada', 'correct horse battery', 'editor')
     const token = await tokens.mint('access', 'ada', digest, 1000)
-    const before = new Gatekeeper(tokens, accounts, nothingRevoked(), clock.now)
+    const before = new Gatekeeper(tokens, new StandingUsers(accounts, nothingRevoked()), clock.now)
     assert.equal((await before.admit(token)).principal.superuser, false)
-    await users.put({ name, password_hash, superuser: true })
+    await users.put({ name, password_hash, ...profile('superuser') })
     const after_start = new Gatekeeper(
       tokens,
-      await Accounts.open(users, quickPasswords()),
-      nothingRevoked(),
+      new StandingUsers(await Accounts.open(users, quickPasswords()), nothingRevoked()),
       clock.now,
     )
     assert.equal((await after_start.admit(token)).principal.superuser, true)

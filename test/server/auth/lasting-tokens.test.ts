@@ -32,7 +32,12 @@ describe('lasting tokens', () => {
     const { clock, open } = setting()
     const { token } = await open().create(metrics('prometheus'), 'ada')
     const again = open()
-    assert.deepEqual(again.known(token).principal, { kind: 'token', name: 'prometheus', rights: ['metrics'] })
+    assert.deepEqual(again.known(token).principal, {
+      kind: 'token',
+      name: 'prometheus',
+      actor: 'token:prometheus',
+      scopes: ['metrics'],
+    })
     const admission = await again.admit(token)
     clock.ms += YEAR_S * 1000
     assert.equal(admission.holds(), false)

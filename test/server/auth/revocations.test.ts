@@ -18,7 +18,7 @@ function setting() {
   const claims = (id: string, subject = 'ada') => ({
     id,
     subject,
-    password_digest: '',
+    binding: '',
     issued_ms: clock.ms,
     expires_ms: clock.ms + LIFETIME_MS,
   })

@@ -33,14 +33,14 @@ class Odd {
     ['large', () => ok('é'.repeat(3_000_000))],
     ['page', () => ({ status: 200, content: { type: 'text/html; charset=utf-8', bytes: '<p>', page: true } })],
   ].map(([name, handle]) =>
-    route({ method: 'GET', path: `/odd/${name}`, who: 'nobody', tag: 'odd', summary: '', answers: { 200: null }, handle: handle as () => Answer }),
+    route({ method: 'GET', path: `/odd/${name}`, scope: 'open', tag: 'odd', summary: '', answers: { 200: null }, handle: handle as () => Answer }),
   ).concat([
     route({
-      method: 'POST', path: '/odd/body', who: 'user', tag: 'odd', summary: '', body: Type.Unknown(), answers: { 200: null },
+      method: 'POST', path: '/odd/body', scope: 'read', tag: 'odd', summary: '', body: Type.Unknown(), answers: { 200: null },
       handle: ({ body }) => ok({ body }),
     }),
     route({
-      method: 'POST', path: '/odd/no-body', who: 'nobody', tag: 'odd', summary: '', answers: { 200: null },
+      method: 'POST', path: '/odd/no-body', scope: 'open', tag: 'odd', summary: '', answers: { 200: null },
       handle: () => ok({}),
     }),
   ])

@@ -8,7 +8,7 @@ import { type ServedFront, serveFront } from '../../kit/served-front.ts'
 const raw: Route = route({
   method: 'POST',
   path: '/raw',
-  who: 'nobody',
+  scope: 'open',
   tag: 'raw',
   summary: '',
   raw: true,

@@ -17,7 +17,7 @@ before(async () => {
   served = await serveFront({
     routes: () => [
       route({
-        method: 'PUT', path: '/slow', who: 'nobody', tag: '', summary: '', upload: true, body_limit: BYTES, answers: { 200: null },
+        method: 'PUT', path: '/slow', scope: 'open', tag: '', summary: '', upload: true, body_limit: BYTES, answers: { 200: null },
         handle: async ({ upload }: Pick<RouteRequest, 'upload'>) => {
           await released
           let bytes = 0

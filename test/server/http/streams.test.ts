@@ -33,7 +33,7 @@ class Streams {
   readonly routes: Route[] = [
     ...(['upload', 'signed'] as const).map(name =>
       route({
-        method: 'PUT', path: `/streams/${name}`, who: name === 'signed' ? 'user' : 'nobody', tag: '', summary: '', upload: true,
+        method: 'PUT', path: `/streams/${name}`, scope: name === 'signed' ? 'read' : 'open', tag: '', summary: '', upload: true,
         body_limit: BOUND, answers: { 200: null },
         handle: async request => {
           this.entered++
@@ -47,7 +47,7 @@ class Streams {
       }),
     ),
     route({
-      method: 'GET', path: '/streams/down', who: 'nobody', tag: '', summary: '', headers: ['x-first', 'x-second'], answers: { 200: null },
+      method: 'GET', path: '/streams/down', scope: 'open', tag: '', summary: '', headers: ['x-first', 'x-second'], answers: { 200: null },
       handle: request => this.give(request as unknown as RouteRequest),
     }),
   ] // biome-ignore format: a table

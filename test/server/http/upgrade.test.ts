@@ -11,7 +11,7 @@ import { ADA, type ServedFront, serveFront } from '../../kit/served-front.ts'
 /** Answers each text with itself; some words have a meaning. */
 class Parrot implements TextSocketHandlers {
   readonly path = '/ws/flows'
-  readonly who = 'user'
+  readonly who = 'read'
   readonly frames = 'text'
   readonly open_sockets = new Set<Socket>()
   opened = 0
@@ -47,7 +47,7 @@ class Echo implements BinarySocketHandlers {
   readonly who = 'worker'
   readonly frames = 'binary'
   readonly frame_bytes = 1000
-  readonly users: Socket['user'][] = []
+  readonly users: Socket['caller'][] = []
   readonly #known = new Set<string>()
   readonly admissions = {
     known: () => null,
@@ -58,7 +58,7 @@ class Echo implements BinarySocketHandlers {
     },
   }
   open(socket: Socket): void {
-    this.users.push(socket.user)
+    this.users.push(socket.caller)
   }
   message(socket: Socket, bytes: Uint8Array): void {
     socket.sendBinary(bytes)
@@ -122,10 +122,10 @@ describe('letting sockets in', () => {
     const byProtocol = await dial(['svc.v1', `bearer.${served.superuser}`])
     assert.deepEqual([byProtocol.status, byProtocol.client.protocol], [101, 'svc.v1'])
     assert.deepEqual(
-      [...parrot.open_sockets].map(({ user, id }) => [user, id]),
+      [...parrot.open_sockets].map(({ caller, id }) => [caller.kind === 'user' && caller.name, id]),
       [
-        [{ kind: 'user', name: 'ada', superuser: false }, 1],
-        [{ kind: 'user', name: 'root', superuser: true }, 2],
+        ['ada', 1],
+        ['root', 2],
       ],
     )
   })
@@ -271,7 +271,7 @@ describe('sockets that are in', () => {
   })
 
   test('a socket ends with its token: when that runs out, and when its user goes', async () => {
-    await served.accounts.create('brief', 'a short stay here', false)
+    await served.accounts.create('brief', 'a short stay here', 'editor')
     const { client: brief } = await dial([], bearer(await served.mint('brief')))
     const { client: longer } = await dial([], bearer(served.user))
     await served.accounts.remove('brief')
@@ -308,7 +308,7 @@ describe('sockets that are in', () => {
   test('sockets end at once when their user goes, when the password changes and when their token is signed out', async () => {
     const own = new Parrot()
     const front = await serveFront({ sockets: [own], token_sweep_ms: 1e9 })
-    await front.accounts.create('brief', 'a short stay here', false)
+    await front.accounts.create('brief', 'a short stay here', 'editor')
     const open = async (token: string) => (await dial([], bearer(token), '/ws/flows', front.port)).client
     const other = await open(front.superuser)
     const cases: [token: string, end: (token: string) => Promise<unknown>][] = [

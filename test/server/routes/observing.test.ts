@@ -117,7 +117,7 @@ describe('every integer of a query is bounded on both sides', () => {
         const { type, minimum, maximum } = schema as { type?: string; minimum?: number; maximum?: number }
         if (type !== 'integer' && type !== 'number') continue
         assert.ok(minimum !== undefined && maximum !== undefined, `${route.path} ${name}`)
-        const as = route.who === 'superuser' ? 'superuser' : 'user'
+        const as = route.scope === 'admin' ? 'superuser' : 'user'
         // A version means nothing without its time.
         const beside = name === 'until_version' ? '&until=2026-01-01T00:00:00Z' : ''
         for (const value of [minimum, maximum])
@@ -142,8 +142,8 @@ describe('every integer of a query is bounded on both sides', () => {
           checked++
         }
       }
-      if (route.method !== 'GET' || route.path.includes('{') || route.who === 'nobody') continue
-      const as = route.who === 'superuser' ? 'superuser' : 'user'
+      if (route.method !== 'GET' || route.path.includes('{') || route.scope === 'open') continue
+      const as = route.scope === 'admin' ? 'superuser' : 'user'
       if (route.query === null) assert.match(await asking.text422(`${path}?x=1`, as), /query\.x/)
       else assert.match(await asking.text422(`${path}?unknown=1`, as), /query\.unknown/)
     }

@@ -294,7 +294,10 @@ describe('changing one’s own password', () => {
 
   test('twice at once: one wins', async () => {
     const both = await Promise.all([change(ADA.password, 'the first one'), change(ADA.password, 'the second one')])
-    assert.deepEqual(both.map(({ status }) => status).sort(), [200, 403])
+    const [won, lost] = both.map(({ status }) => status).sort()
+    assert.equal(won, 200)
+    // 401: the other had changed it, and ended this token, before this request was looked at.
+    assert.ok(lost === 403 || lost === 401, String(lost))
   })
 })
 

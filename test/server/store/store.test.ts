@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { documentOfPieces } from '../../../core/flow/document-text.ts'
 import { finish } from '../../../core/steps.ts'
 import type { ServiceError } from '../../../protocol/errors.ts'
+import { profile } from '../../../test/kit/profile.ts'
 import { emptyDocument, saving, startStore, temporaryDirectory } from '../../kit/stored.ts'
 
 const refusedWith = (code: string, words: RegExp) => (error: ServiceError) => {
@@ -157,13 +158,13 @@ test('a rename takes values, states, held values and history along, and rewrites
 
 test('users are kept, counted, and refused twice', async t => {
   const { store } = await startStore(t, temporaryDirectory(t))
-  const ada = await store.users.put({ name: 'ada', password_hash: 'x', superuser: true, create: true })
-  assert.equal(ada.superuser, true)
+  const ada = await store.users.put({ name: 'ada', password_hash: 'x', ...profile('superuser'), create: true })
+  assert.equal(ada.role, 'superuser')
   await assert.rejects(
-    store.users.put({ name: 'ada', password_hash: 'y', superuser: false, create: true }),
+    store.users.put({ name: 'ada', password_hash: 'y', ...profile('editor'), create: true }),
     refusedWith('user_exists', /ada/),
   )
-  await store.users.put({ name: 'ada', password_hash: 'z', superuser: true, create: false })
+  await store.users.put({ name: 'ada', password_hash: 'z', ...profile('superuser'), create: false })
   assert.equal((await store.users.get('ada'))!.password_hash, 'z')
   assert.equal(await store.users.count(), 1)
   assert.equal(await store.users.delete('ada'), true)

@@ -8,6 +8,7 @@ import Database from 'better-sqlite3'
 import { backup } from '../../../../server/installation/backup/backup.ts'
 import { restore } from '../../../../server/installation/backup/restore.ts'
 import { Installation } from '../../../../server/installation/installation.ts'
+import { profile } from '../../../../test/kit/profile.ts'
 import { artifactPath } from '../../../../threads/calls/artifact-files.ts'
 import { limitFiles, tmpfs } from '../../../kit/mounted.ts'
 import { body, flowOf, RealEngine } from '../../../kit/real-engine.ts'
@@ -28,7 +29,7 @@ async function running(t: TestContext) {
   const { store, journal, close } = await startStore(t, data_dir)
   const document = { nodes: [], inputs: [{ message: 'x', dtype: 'float' as const }] }
   await store.saveFlow(saving('boiler', { document }))
-  await store.users.put({ name: 'ada', password_hash: '$argon2id$secret', superuser: true, create: true })
+  await store.users.put({ name: 'ada', password_hash: '$argon2id$secret', ...profile('superuser'), create: true })
   journal.declare('boiler.x', 'float')
   const artifact = stored(data_dir, randomBytes(100_000))
   writeFileSync(join(data_dir, 'key.pem'), 'the key')

@@ -6,6 +6,7 @@ import Database from 'better-sqlite3'
 import { EXIT } from '../../../../protocol/settings.ts'
 import { Installation } from '../../../../server/installation/installation.ts'
 import { PAGE_BYTES } from '../../../../server/store/file/database.ts'
+import { profile } from '../../../../test/kit/profile.ts'
 import { directoryFor, Spawned } from '../../../kit/spawned.ts'
 import { saving, startStore } from '../../../kit/stored.ts'
 import { curve, newRun, nodeRow, ranRun } from '../../../kit/stored-runs.ts'
@@ -29,7 +30,7 @@ async function filled(t: TestContext): Promise<string> {
   await store.saveFlow(saving('boiler', { document }))
   await store.saveFlow(saving('boiler', { document: { nodes: [], inputs: [] }, message: 'nothing left' }))
   await store.saveFlow(saving('mixer', { document }))
-  await store.users.put({ name: 'ada', password_hash: '$argon2id$secret', superuser: true, create: true })
+  await store.users.put({ name: 'ada', password_hash: '$argon2id$secret', ...profile('superuser'), create: true })
   journal.declare('boiler.x', 'float')
   journal.declare('mixer.text', 'str')
   for (let i = 0; i < POINTS; i++) journal.put('boiler.x', i / 4, 1.7e15 + i)

@@ -34,8 +34,8 @@ class Attachment {
   readonly worker: AttachedWorker
 
   constructor() {
-    const socket: Pick<Socket, 'user' | 'sendBinary' | 'end'> = {
-      user: { kind: 'worker', id: 'w1' },
+    const socket: Pick<Socket, 'caller' | 'sendBinary' | 'end'> = {
+      caller: { kind: 'worker', id: 'w1' },
       sendBinary: bytes => {
         this.frames.push(readFrame(bytes) as EngineFrame)
         return 'sent'

@@ -16,7 +16,7 @@ interface Operation {
   summary: string
   tags: string[]
   security?: unknown[]
-  'x-who': string
+  'x-scope': string
   parameters?: {
     name: string
     in: string
@@ -176,14 +176,14 @@ describe('the description of the interface', () => {
     const rows = [...page.matchAll(/^\| (GET|POST|PUT|PATCH|DELETE) \| `(\S+)` \| (\w+) \|/gm)].map(row =>
       row.slice(1).join(' '),
     )
-    assert.deepEqual(rows.sort(), routes.map(({ method, path, who }) => `${method} ${path} ${who}`).sort())
+    assert.deepEqual(rows.sort(), routes.map(({ method, path, scope }) => `${method} ${path} ${scope}`).sort())
   })
 
   test('says who may call, and which problems come back', () => {
     for (const route of routes) {
       const operation = description.paths[route.path]![route.method.toLowerCase()]!
-      assert.equal(operation['x-who'], route.who)
-      assert.equal(operation.security === undefined, route.who !== 'nobody', route.path)
+      assert.equal(operation['x-scope'], route.scope)
+      assert.equal(operation.security === undefined, route.scope !== 'open', route.path)
       for (const code of refusalsOf(route))
         assert.ok(operation.responses[errorTable[code].status], `${route.path} ${code}`)
       assert.ok(route.summary.endsWith('.'), route.summary)

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { formatTime } from '../../../../protocol/time.ts'
 import { KIND } from '../../../../protocol/values/encoded.ts'
 import type { ControlRequest } from '../../../../server/store/front/requests.ts'
+import { profile } from '../../../../test/kit/profile.ts'
 import { valueRecord } from '../../../kit/journal-records.ts'
 import { opened } from '../../../kit/opened-store.ts'
 import { emptyDocument, saving, temporaryDirectory } from '../../../kit/stored.ts'
@@ -12,7 +13,7 @@ test('a control write that breaks costs itself: history, events and the other wr
   t.after(() => store.close())
   const document = { ...emptyDocument, inputs: [{ message: 'x', dtype: 'float' as const }] }
   const save = (name: string): ControlRequest => ({ type: 'save_flow', save: saving(name, { document }) })
-  const eve = { name: 'eve', password_hash: 'x', superuser: false, create: true }
+  const eve = { name: 'eve', password_hash: 'x', ...profile('editor'), create: true }
   store.commit.run(store.intake, [
     { id: 0, request: { type: 'put_user', user: eve } },
     { id: 1, request: save('boiler') },

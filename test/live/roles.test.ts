@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { type LiveEngine, liveEngine } from '../kit/live-engine.ts'
+import { boiler } from '../kit/served-front.ts'
+
+const PASSWORD = 'correct horse battery'
+
+async function as(
+  live: LiveEngine,
+  role: string,
+): Promise<(method: string, path: string, body?: object) => Promise<string | number>> {
+  const call = async (token: string | null, method: string, path: string, body?: object) => {
+    const headers = {
+      'content-type': 'application/json',
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+    }
+    const answer = await fetch(live.url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) })
+    const text = await answer.text()
+    return { status: answer.status, json: text === '' ? null : JSON.parse(text) }
+  }
+  const admin = readFileSync(join(live.data_dir, 'token'), 'utf8')
+  const made = await call(admin, 'POST', '/users', { name: role, password: PASSWORD, role })
+  assert.deepEqual([made.status, made.json.role], [201, role])
+  const { json } = await call(null, 'POST', '/login/access-token', { username: role, password: PASSWORD })
+  return async (method, path, body) => {
+    const { status, json: answered } = await call(json.access_token, method, path, body)
+    return status < 400 ? status : answered.code
+  }
+}
+
+test('a viewer reads, an operator publishes and runs as well, an editor saves flows as well', async t => {
+  const live = await liveEngine(t)
+  const editor = await as(live, 'editor')
+  const operator = await as(live, 'operator')
+  const viewer = await as(live, 'viewer')
+  const save = ['PUT', '/flows/boiler', { document: boiler }] as const
+  const publish = ['POST', '/messages/boiler.raw', { value: 1 }] as const
+  const run = ['POST', '/runs/flows/boiler', { inputs: { raw: 1 } }] as const
+  assert.equal(await viewer(...save), 'forbidden')
+  assert.equal(await operator(...save), 'forbidden')
+  assert.equal(await editor(...save), 200)
+  assert.equal(await viewer('GET', '/flows/boiler'), 200)
+  assert.equal(await viewer(...publish), 'forbidden')
+  assert.equal(await operator(...publish), 202)
+  assert.equal(await viewer(...run), 'forbidden')
+  assert.equal(await operator(...run), 201)
+  assert.equal(await operator('POST', '/flows/boiler/disable'), 200)
+  assert.equal(await operator('POST', '/modules/refresh'), 'forbidden')
+  assert.equal(await editor('GET', '/users'), 'forbidden')
+})
+
+test('an author without the scope for code changes wires and settings, and no body', async t => {
+  const { engine } = await liveEngine(t)
+  const { flows } = engine
+  await assert.rejects(
+    flows.create({ name: 'boiler', document: boiler as never }, 'agent', 'edit'),
+    /The code of smoother/,
+  )
+  await flows.create({ name: 'boiler', document: boiler as never }, 'ada')
+  const [smoother] = boiler.nodes
+  const slower = { ...boiler, nodes: [{ ...smoother, timeout: 5 }] }
+  assert.equal((await flows.save('boiler', { document: slower as never }, 'agent', 'edit')).version, 2)
+  const other = { ...boiler, nodes: [{ ...smoother, source: 'export default () => ({ smooth: 0 })' }] }
+  await assert.rejects(flows.save('boiler', { document: other as never }, 'agent', 'edit'), { code: 'forbidden' })
+  assert.equal(flows.get('boiler').version, 2)
+})
