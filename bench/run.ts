@@ -23,6 +23,7 @@ const NAMES = [
   'export',
   'artifacts',
   'lines',
+  'mqtt',
   'delays',
 ]
 const RESULTS = join(import.meta.dirname, 'results')
