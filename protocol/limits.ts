@@ -174,8 +174,7 @@ export const limits = {
   MQTT_CALL_MS: 30_000,
   /** What an mqtt-out node has to send and the broker has not; a power of two, and twice the longest message. */
   OUTBOX_BYTES: 4 * MIB,
-  /** A lane that finds it full looks again after so long. While the broker is away the oldest fall out beyond a half, looked at so often. */
-  OUTBOX_LOOK_MS: 1,
+  /** While the broker is away the oldest fall out beyond a half, looked at so often. */
   OUTBOX_TRIM_MS: 20,
   INJECT_EVERY_S_MIN: 0.001,
   INJECT_EVERY_S_MAX: 31_536_000,

@@ -233,5 +233,10 @@ export function notify(array: Int32Array, index: number, count = Number.POSITIVE
   return wakes ? 1 : 0
 }
 
-/** Promises do not go through the search. */
-export const waitAsync = Atomics.waitAsync
+/** The thread stands here until it is woken, as if it had nothing else to do; the promise holds then. */
+export function waitAsync(array: Int32Array, index: number, value: number, timeout?: number) {
+  if (seat.control === null) return Atomics.waitAsync(array, index, value, timeout)
+  const ended = wait(array, index, value, timeout)
+  if (ended === 'not-equal') return { async: false as const, value: ended }
+  return { async: true as const, value: Promise.resolve(ended) }
+}

@@ -1,5 +1,6 @@
 import type { FlowRun } from '../../core/cascade/flow-run.ts'
 import type { Body, Seat } from '../../core/cascade/seat.ts'
+import { OutboxWriter } from '../../core/memory/outbox.ts'
 import type { ArtifactPlace } from '../calls/artifact-files.ts'
 import { loadBody } from '../calls/node-call.ts'
 import { NodeContext, type NodeState } from '../calls/node-context.ts'
@@ -20,7 +21,7 @@ export class LaneBodies {
   readonly #prints: LanePrints
   readonly #stateOf: (seat: LaneSeat) => NodeState
   readonly #loaded = new Map<string, Body>()
-  readonly #outboxes = new Map<number, SharedArrayBuffer>()
+  readonly #outboxes = new Map<number, OutboxWriter>()
   #loading = 0
 
   constructor(
@@ -37,7 +38,7 @@ export class LaneBodies {
   }
 
   takeOutboxes(outboxes: ReadonlyMap<number, SharedArrayBuffer>): void {
-    for (const [node, sab] of outboxes) this.#outboxes.set(node, sab)
+    for (const [node, sab] of outboxes) this.#outboxes.set(node, new OutboxWriter(sab))
   }
 
   /** The event loop is served meanwhile. */

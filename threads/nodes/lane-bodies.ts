@@ -1,16 +1,16 @@
 import type { Body } from '../../core/cascade/seat.ts'
 import type { PlanNode } from '../../core/flow/plan.ts'
-import { OutboxWriter } from '../../core/memory/outbox.ts'
+import type { OutboxWriter } from '../../core/memory/outbox.ts'
 import { mqttOutBody } from './mqtt-out-body.ts'
 
-/** The outboxes of nodes, by their index, as the front has made them. */
-export type Outboxes = ReadonlyMap<number, SharedArrayBuffer>
+/** The outboxes of nodes, by their index. */
+export type Outboxes = ReadonlyMap<number, OutboxWriter>
 
 /** Types with a body of their own on a lane; null: the node has what it takes not yet. */
 const BODIES: Readonly<Record<string, (node: PlanNode, outboxes: Outboxes) => Body | null>> = {
   'mqtt-out'(node, outboxes) {
-    const sab = outboxes.get(node.index)
-    return sab === undefined ? null : mqttOutBody(node.settings, new OutboxWriter(sab))
+    const outbox = outboxes.get(node.index)
+    return outbox === undefined ? null : mqttOutBody(node.settings, outbox)
   },
 }
 

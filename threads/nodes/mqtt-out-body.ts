@@ -1,7 +1,6 @@
 import type { Body } from '../../core/cascade/seat.ts'
 import type { OutboxWriter } from '../../core/memory/outbox.ts'
 import { ServiceError } from '../../protocol/errors.ts'
-import { limits } from '../../protocol/limits.ts'
 import { TopicTemplate } from './topic-template.ts'
 
 /** As it goes out: a text as it is, anything else as JSON. */
@@ -19,25 +18,37 @@ export function mqttOutBody(settings: Readonly<Record<string, unknown>>, outbox:
     const rendered = template.render(inputs as Record<string, unknown>)
     if ('fault' in rendered) throw new ServiceError('bad_topic', `The topic cannot be made: ${rendered.fault}.`)
     const payload = writePayload((inputs as { value: unknown }).value)
-    if (outbox.push(rendered.topic, payload, flags)) return undefined
+    if (outbox.push(rendered.topic, payload, flags) === 'pushed') return undefined
     if (!outbox.fits(rendered.topic, payload))
       throw new ServiceError(
         'too_large',
         `The message of ${Buffer.byteLength(payload)} bytes does not fit the queue of the node.`,
       )
-    return pushed(outbox, rendered.topic, payload, flags, (context as { signal?: AbortSignal }).signal)
+    const { signal } = context as { signal: AbortSignal }
+    return pushed(outbox, rendered.topic, payload, flags, signal)
   }
 }
 
+/** Waits until there is room. The outbox of a node that is gone, or of an engine that stops, has none any more: then the execution is ended. */
 async function pushed(
   outbox: OutboxWriter,
   topic: string,
   payload: string,
   flags: number,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<void> {
-  do {
-    await new Promise(resolve => setTimeout(resolve, limits.OUTBOX_LOOK_MS))
-    if (signal?.aborted) throw signal.reason
-  } while (!outbox.push(topic, payload, flags))
+  const { promise: ended, reject } = Promise.withResolvers<never>()
+  // It may reject while nobody waits for room.
+  ended.catch(() => {})
+  const end = (): void => reject(signal.reason)
+  signal.addEventListener('abort', end)
+  try {
+    do {
+      signal.throwIfAborted()
+      const room = outbox.waitForRoom(topic, payload)
+      if (room !== null) await Promise.race([room, ended])
+    } while (outbox.push(topic, payload, flags) !== 'pushed')
+  } finally {
+    signal.removeEventListener('abort', end)
+  }
 }

@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isMainThread, workerData } from 'node:worker_threads'
-import { newOutbox, OutboxReader, OutboxWriter } from '../../../core/memory/outbox.ts'
-import { randomFrom, seed } from '../../kit/random.ts'
-import { inWorker } from '../../kit/workers.ts'
+import { newOutbox, OutboxReader, OutboxWriter } from '../../../../core/memory/outbox.ts'
+import { randomFrom, seed } from '../../../kit/random.ts'
+import { inWorker } from '../../../kit/workers.ts'
 
 const KILLS = process.env['LONG'] === undefined ? 10 : 300
 const payloadOf = (number: number): string => `${number} ${'x'.repeat(number % 300)}`
@@ -17,7 +17,7 @@ function write(sab: SharedArrayBuffer, words: Int32Array): void {
   // The number is counted before it shows: what was pushed is known by the reader alone.
   while (Atomics.load(words, 1) === 0) {
     const number = Atomics.load(words, 0)
-    if (writer.push('t', payloadOf(number), number & 7)) Atomics.store(words, 0, number + 1)
+    if (writer.push('t', payloadOf(number), number & 7) === 'pushed') Atomics.store(words, 0, number + 1)
   }
 }
 
