@@ -238,7 +238,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     swept: report => {
       announce('artifacts_swept', null, { ...report })
       const { removed: count, removed_bytes: bytes } = report
-      const audit = { action: 'artifacts_removed', user: null, by: null, address: '', result: 'ok' }
+      const audit = { action: 'artifacts_removed', actor: null, object: 'artifacts', address: '', result: 'ok' }
       if (count > 0) announce('audit', null, { ...audit, count, bytes })
     },
     failed: error => log.error('artifacts_not_swept', { error }),

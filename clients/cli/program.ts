@@ -5,6 +5,7 @@ import { ClientError } from '../client/client-error.ts'
 import { addArtifacts } from './commands/artifacts/artifacts.ts'
 import { addCascades } from './commands/cascades/cascades.ts'
 import { addCompletion } from './commands/completion.ts'
+import { addAudit } from './commands/engine/audit.ts'
 import { addEvents } from './commands/engine/events.ts'
 import { addLogin } from './commands/engine/login.ts'
 import { addLogout } from './commands/engine/logout.ts'
@@ -67,6 +68,7 @@ const COMMANDS = [
   addModules,
   addArtifacts,
   addUsers,
+  addAudit,
   addTokens,
   addBackup,
   addRestore,

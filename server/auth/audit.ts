@@ -1,32 +1,22 @@
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
+import type { AuditAction } from '../../protocol/words/audit-actions.ts'
 
-/** An event of type `audit`: who did what, from where, with what result. It never carries a password or a token. */
+/** An event of type `audit`: who did what to which thing, from where, with what result. It never carries a value, a password or a token. */
 export interface AuditEntry {
-  readonly action:
-    | 'sign_in'
-    | 'sign_out'
-    | 'password_changed'
-    | 'password_recovery'
-    | 'password_reset'
-    | 'user_created'
-    | 'user_removed'
-    | 'token_created'
-    | 'token_revoked'
-  /** About whom; null when there is no such user: what was typed there may be a password. */
-  readonly user: string | null
-  /** Who did it, signed in; null when nobody was. */
-  readonly by: string | null
+  readonly action: AuditAction
+  /** Who did it, signed in; null when nobody was, or the engine by itself. */
+  readonly actor: string | null
+  /** Kind and name, such as `flow:boiler`; null when there is no such thing: what was typed there may be a password. */
+  readonly object: string | null
   /** The client's address. */
   readonly address: string
   readonly result: 'ok' | ErrorCode
-  /** The name of a lasting token. */
-  readonly token?: string
 }
 
 const MINUTE_MS = 60_000
 
-/** Tells what happens to accounts, as engine events that only superusers see. */
+/** Tells who did what, as engine events that only superusers see. */
 export class Audit {
   readonly #tell: (entry: Record<string, unknown>) => void
   readonly #now: () => number
@@ -39,9 +29,9 @@ export class Audit {
     this.#now = now
   }
 
-  /** What somebody did who had the right to: each is told. */
-  done(entry: AuditEntry): void {
-    this.#out(entry)
+  /** What somebody did who had the right to: each is told. Routes say it in their declaration (`audit`) instead. */
+  done(entry: Omit<AuditEntry, 'result'>): void {
+    this.#out({ ...entry, result: 'ok' })
   }
 
   /**

@@ -66,7 +66,7 @@ export class SignIn {
         throw new ServiceError('wrong_credentials')
       }
       addresses.add(name, from)
-      audit.done({ action: 'sign_in', user: name, by: null, address, result: 'ok' })
+      audit.done({ action: 'sign_in', actor: null, object: `user:${name}`, address })
       return account
     } finally {
       for (const [attempts, key] of begun) {
@@ -78,7 +78,7 @@ export class SignIn {
 
   #tried(name: string | null, address: string, result: 'wrong_credentials' | 'rate_limited'): void {
     const { accounts, audit } = this.#parts
-    const user = name !== null && accounts.find(name) !== null ? name : null
-    audit.tried({ action: 'sign_in', user, by: null, address, result })
+    const object = name !== null && accounts.find(name) !== null ? `user:${name}` : null
+    audit.tried({ action: 'sign_in', actor: null, object, address, result })
   }
 }

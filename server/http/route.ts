@@ -1,5 +1,6 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import type { ErrorCode } from '../../protocol/errors.ts'
+import type { AuditAction } from '../../protocol/words/audit-actions.ts'
 import type { Caller, ObjectRule, RouteScope, UserPrincipal } from '../auth/principal.ts'
 import type { Upload } from './upload.ts'
 
@@ -111,6 +112,8 @@ interface Declaration<P extends Record<string, Parameter>, Q extends TObject, B 
   readonly address?: boolean
   /** Does the handler need the token itself? */
   readonly token?: boolean
+  /** What is told when it has been done, as an event of type `audit`: `server/routes/audited.ts`. */
+  readonly audit?: AuditRule<RouteRequest<{ readonly [Name in keyof P]: string }, Static<Q>, Static<B>, CallerOf<S>>>
   /** Left out of OpenAPI: files that belong to a page. */
   readonly hidden?: boolean
   readonly answers: Readonly<Record<number, AnswerShape>>
@@ -119,6 +122,12 @@ interface Declaration<P extends Record<string, Parameter>, Q extends TObject, B 
   handle(
     request: RouteRequest<{ readonly [Name in keyof P]: string }, Static<Q>, Static<B>, CallerOf<S>>,
   ): Answer | Promise<Answer>
+}
+
+/** The thing that it was done to: kind and name, such as `flow:boiler`. */
+export interface AuditRule<Request = never> {
+  readonly action: AuditAction
+  readonly object: string | ((request: Request, answer: Answer) => string)
 }
 
 /** Who gets past the scope of a route. */
@@ -157,6 +166,7 @@ export interface Route {
   readonly headers: readonly string[]
   readonly address: boolean
   readonly token: boolean
+  readonly audit: AuditRule | null
   readonly hidden: boolean
   readonly answers: Readonly<Record<number, AnswerShape>>
   readonly refuses: readonly ErrorCode[]
@@ -187,6 +197,7 @@ export function route<
     headers: declaration.headers ?? [],
     address: declaration.address ?? false,
     token: declaration.token ?? false,
+    audit: declaration.audit ?? null,
     hidden: declaration.hidden ?? false,
     answers: declaration.answers,
     refuses: declaration.refuses ?? [],

@@ -41,6 +41,8 @@ export interface Observe {
       type: string | null
       /** Those of type `audit`, too: for superusers. */
       audit?: boolean
+      actor?: string | null
+      action?: string | null
       since_us: number | null
       until_us: number | null
     },
@@ -202,8 +204,8 @@ export class LiveObserve implements Observe {
   }
 
   events(query: Parameters<Observe['events']>[0]): Promise<List<EngineEvent>> {
-    const { limit, offset, flow, run = null, type, audit = false, since_us, until_us } = query
-    return this.#parts.store.events({ limit, offset, flow, run, type, since: since_us, until: until_us, audit })
+    const { since_us, until_us, ...rest } = query
+    return this.#parts.store.events({ ...rest, since: since_us, until: until_us })
   }
 
   cascades(query: Parameters<Observe['cascades']>[0]): Promise<List<Cascade>> {

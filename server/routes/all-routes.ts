@@ -6,6 +6,7 @@ import { type LoginServices, loginRoutes } from './accounts/login.ts'
 import { type TokenServices, tokenRoutes } from './accounts/tokens.ts'
 import { type UserServices, userRoutes } from './accounts/users.ts'
 import { artifactRoutes } from './artifacts.ts'
+import { audited } from './audited.ts'
 import { cascadeRoutes } from './cascades.ts'
 import { eventRoutes } from './events.ts'
 import { flavorRoutes } from './flavors.ts'
@@ -53,5 +54,5 @@ export function allRoutes(services: Services): Route[] {
     ...tokenRoutes(services),
   ]
   routes.push(...openapiRoutes(() => routes))
-  return routes
+  return routes.map(route => audited(route, services.audit))
 }

@@ -84,6 +84,7 @@ export function artifactRoutes({ engine: { artifacts } }: { readonly engine: Eng
       tag,
       summary:
         'Reads every artifact and tells which no longer digest to their names: a line about every second, the last `done`.',
+      audit: { action: 'artifacts_verified', object: 'artifacts' },
       answers: { 200: { media: 'application/jsonl' } },
       refuses: ['store_failed'],
       handle: () => ({
@@ -97,6 +98,7 @@ export function artifactRoutes({ engine: { artifacts } }: { readonly engine: Eng
       scope: 'admin',
       tag,
       summary: 'Removes artifacts that no run and no live message uses, and that are older than an hour.',
+      audit: { action: 'artifacts_swept', object: 'artifacts' },
       answers: { 200: ArtifactSweep },
       refuses: ['store_failed'],
       handle: async () => ok(await artifacts.sweep()),

@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { ServiceError } from '../../protocol/errors.ts'
 import { EngineEvent } from '../../protocol/nouns/event.ts'
 import { FlowName } from '../../protocol/nouns/flow.ts'
+import { AUDIT_ACTIONS } from '../../protocol/words/audit-actions.ts'
 import { EVENT_TYPES } from '../../protocol/words/event-types.ts'
 import { mayDo } from '../auth/principal.ts'
 import type { Engine } from '../engine.ts'
@@ -23,6 +24,8 @@ export function eventRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): Ro
           type: Type.Optional(Type.Union(EVENT_TYPES.map(type => Type.Literal(type)))),
           since: sinceQuery,
           until: untilQuery,
+          actor: Type.Optional(Type.String({ maxLength: 256 })),
+          action: Type.Optional(Type.Enum([...AUDIT_ACTIONS])),
         },
         closed,
       ),
@@ -40,6 +43,8 @@ export function eventRoutes({ engine }: { engine: Pick<Engine, 'observe'> }): Ro
             since_us: microseconds('since', query.since),
             until_us: microseconds('until', query.until),
             audit: mayDo(caller, 'admin'),
+            actor: query.actor ?? null,
+            action: query.action ?? null,
           }),
           query.offset,
         )

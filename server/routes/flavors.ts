@@ -27,6 +27,7 @@ export function flavorRoutes({ flavors }: { flavors: Flavors }): Route[] {
       summary: 'Creates or replaces a flavor. Nodes that use it get the new numbers from their next call.',
       params: { name: created(FlavorName) },
       body: PutFlavor,
+      audit: { action: 'flavor_saved', object: ({ params }) => `flavor:${params.name}` },
       answers: { 200: Flavor },
       refuses: ['bad_resources', 'flavor_conflict', 'too_many_flavors', 'disk_full'],
       handle: async ({ params, body, caller }) => ok(await flavors.put(params.name, body, caller.actor)),
@@ -39,6 +40,7 @@ export function flavorRoutes({ flavors }: { flavors: Flavors }): Route[] {
       tag,
       summary: 'Removes a flavor that no node uses.',
       params: { name: existing(FlavorName, 'flavor_not_found') },
+      audit: { action: 'flavor_deleted', object: ({ params }) => `flavor:${params.name}` },
       answers: { 204: null },
       refuses: ['flavor_in_use', 'disk_full'],
       handle: async ({ params, caller }) => {

@@ -20,6 +20,7 @@ import { closed, listOf, okPage, pageQuery } from './queries.ts'
 
 const tag = 'flows'
 const name = existing(FlowName, 'flow_not_found')
+const named = ({ params }: { params: { name: string } }): string => `flow:${params.name}`
 const page = Type.Object(pageQuery, closed)
 const Commit = Type.String({ pattern: '^[0-9a-f]{4,64}$' })
 
@@ -82,6 +83,7 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
       body: CreateFlow,
       body_limit: limits.FLOW_BODY_BYTES,
       unchecked: ['document'],
+      audit: { action: 'flow_saved', object: ({ body }) => `flow:${body.name}` },
       answers: { 201: SavedFlow },
       refuses: ['flow_exists', 'too_many_flows', ...document_refusals],
       handle: async ({ body, caller }) => ({
@@ -112,6 +114,7 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
       body: SaveFlow,
       body_limit: limits.FLOW_BODY_BYTES,
       unchecked: ['document'],
+      audit: { action: 'flow_saved', object: named },
       answers: { 200: SavedFlow },
       refuses: ['stale_version', 'too_many_flows', ...document_refusals],
       handle: async ({ params, body, caller }) =>
@@ -125,6 +128,7 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
       tag,
       summary: 'Stops and removes a flow; its history is kept.',
       params: { name },
+      audit: { action: 'flow_deleted', object: named },
       answers: { 204: null },
       refuses: ['flow_has_live_run', 'disk_full'],
       handle: async ({ params, caller }) => {
@@ -141,6 +145,7 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
       summary: 'Renames a flow, and updates the other flows that read its messages.',
       params: { name },
       body: Type.Object({ to: FlowName }, closed),
+      audit: { action: 'flow_renamed', object: named },
       answers: { 200: SavedFlow },
       refuses: ['flow_exists', 'flow_has_live_run', 'disk_full'],
       handle: async ({ params, body, caller }) => ok(await flows.rename(params.name, body.to, caller.actor)),
@@ -156,6 +161,7 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
           ? 'Lets a flow run.'
           : 'Stops a flow and what runs in it; its values, its state and its queue stay.',
         params: { name },
+        audit: { action: enabled ? 'flow_enabled' : 'flow_disabled', object: named },
         answers: { 200: SavedFlow },
         refuses: ['disk_full'],
         handle: async ({ params, caller }) => ok(await flows.setEnabled(params.name, enabled, caller.actor)),
@@ -169,6 +175,7 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
       tag,
       summary: 'Drops and counts all waiting items of a flow; running executions continue.',
       params: { name },
+      audit: { action: 'flow_purged', object: named },
       answers: { 200: PurgedFlow },
       handle: async ({ params, caller }) => ok(await flows.purge(params.name, caller.actor)),
     }),
@@ -204,6 +211,7 @@ export function flowRoutes({ engine }: { engine: Pick<Engine, 'flows'> }): Route
       summary: 'Saves the document of an earlier commit as the newest one.',
       params: { name },
       body: Type.Object({ commit: Commit }, closed),
+      audit: { action: 'flow_restored', object: named },
       answers: { 200: SavedFlow },
       refuses: ['commit_not_found', ...document_refusals],
       handle: async ({ params, body, caller }) => ok(await flows.restore(params.name, body.commit, caller.actor)),

@@ -9,6 +9,7 @@ export function moduleRoutes({ engine }: { engine: Pick<Engine, 'refreshModules'
       scope: 'code',
       tag: 'modules',
       summary: 'Reloads every body and its imports. Installs nothing.',
+      audit: { action: 'modules_refreshed', object: 'modules' },
       answers: { 204: null },
       refuses: ['rebuilding'],
       handle: async () => {

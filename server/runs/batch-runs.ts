@@ -363,10 +363,10 @@ export class BatchRuns implements Runs {
   }
 
   /** Its `run` stays empty: what names a run that is gone leads nowhere. */
-  #deletion({ id, flow, created_by }: StoredRunHead, { name: by, address }: Deleter): EngineEvent {
-    const audit = { action: 'run_deleted', user: null, by, address, result: 'ok' }
+  #deletion({ id, flow, created_by }: StoredRunHead, { name: actor, address }: Deleter): EngineEvent {
+    const audit = { action: 'run_deleted', actor, object: `run:${id}`, address, result: 'ok' }
     const ts = formatTime(this.#parts.now_us())
-    return { type: 'audit', ts, flow, run: null, ...audit, deleted: id, created_by }
+    return { type: 'audit', ts, flow, run: null, ...audit, created_by }
   }
 
   /** A run that executes is ended also when the disk refuses the mark: it would not outlive a restart, marked or not. */

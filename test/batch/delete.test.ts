@@ -12,7 +12,7 @@ import { StoredFiles } from '../kit/stored-artifacts.ts'
 const live = sharedEngine({ FLOW_MAX_WORKERS: '2', FLOW_MAX_RUNS: '2' }, { call_grace_ms: 100 })
 
 const ada = { name: 'ada', address: '127.0.0.1' }
-const told = { by: 'ada', address: '127.0.0.1', result: 'ok' }
+const told = { actor: 'ada', address: '127.0.0.1', result: 'ok' }
 
 const fit = (source = 'export default ({ x }, ctx) => { ctx.metric("loss", x, 0); return { y: 2 * x } }') =>
   flow([code('fit', source, [input('x', 'json')], [output('y', 'json')])], { message: 'x', dtype: 'json' })
@@ -45,7 +45,7 @@ test('a run that has ended is deleted with all that belongs to it, and told of',
   assert.deepEqual(await count('goes'), [0, 0])
   const every = { limit: 10, offset: 0, flow: null, type: 'audit', audit: true, since_us: null, until_us: null }
   const [event] = (await observe.events(every)).items
-  assert.partialDeepStrictEqual(event, { action: 'run_deleted', flow: 'goes', deleted: id, ...told })
+  assert.partialDeepStrictEqual(event, { action: 'run_deleted', flow: 'goes', object: `run:${id}`, ...told })
   // Nothing holds its artifact, its key is free, and its nodes are no hits.
   new StoredFiles(live.data_dir).age(digest, 2 * limits.ARTIFACT_SPARED_S)
   assert.equal((await artifacts.sweep()).removed, 1)

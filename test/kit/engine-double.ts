@@ -431,12 +431,14 @@ export class EngineDouble implements Engine {
       const ts = formatTime(1_767_225_600_000_000)
       return [{ ts, published: 1, executions: 1, errors: 0, cascades: 1, waiting: 0, sockets: 0 }]
     },
-    events: async ({ flow, type, audit = false, ...page }) => {
+    events: async ({ flow, type, audit = false, actor = null, action = null, ...page }) => {
       this.#check()
       const matching = this.#events.filter(
         event =>
           (flow === null || event.flow === flow) &&
           (type === null || event.type === type) &&
+          (actor === null || event['actor'] === actor) &&
+          (action === null || event['action'] === action) &&
           (audit || event.type !== 'audit'),
       )
       return paged(matching, page)

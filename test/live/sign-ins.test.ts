@@ -35,13 +35,18 @@ test('a token that was signed out stays dead over a restart, another goes on, an
   const restarted = await live.restart()
   assert.equal((await ask(restarted, 'GET', '/users/me', one)).status, 401)
   assert.equal((await ask(restarted, 'GET', '/users/me', other)).status, 200)
-  const rows = (await audited(restarted)).map(event => [event['action'], event['user'], event['by'], event['result']])
+  const rows = (await audited(restarted)).map(event => [
+    event['action'],
+    event['object'],
+    event['actor'],
+    event['result'],
+  ])
   assert.deepEqual(rows, [
-    ['user_created', 'ada', 'admin', 'ok'],
-    ['sign_in', 'ada', null, 'ok'],
-    ['sign_in', 'ada', null, 'ok'],
-    ['sign_in', 'ada', null, 'wrong_credentials'],
-    ['sign_out', 'ada', 'ada', 'ok'],
+    ['user_created', 'user:ada', 'admin', 'ok'],
+    ['sign_in', 'user:ada', null, 'ok'],
+    ['sign_in', 'user:ada', null, 'ok'],
+    ['sign_in', 'user:ada', null, 'wrong_credentials'],
+    ['sign_out', 'user:ada', 'ada', 'ok'],
   ])
   const seen_by_ada = await ask(restarted, 'GET', '/events?limit=1000', other)
   assert.ok(seen_by_ada.json.items.every(({ type }: EngineEvent) => type !== 'audit'))
@@ -71,9 +76,24 @@ test('a lasting token reads the metrics of an engine over a restart, and nothing
   assert.deepEqual([listed.name, listed.id, listed.created_by, 'token' in listed], ['prometheus', id, 'admin', false])
   assert.equal((await ask(restarted, 'DELETE', '/tokens/prometheus', fileToken(restarted))).status, 204)
   assert.equal(await metrics(restarted, token), 401)
-  const rows = (await audited(restarted)).map(event => [event['action'], event['token'], event['by']])
+  const rows = (await audited(restarted)).map(event => [event['action'], event['object'], event['actor']])
   assert.deepEqual(rows, [
-    ['token_created', 'prometheus', 'admin'],
-    ['token_revoked', 'prometheus', 'admin'],
+    ['token_created', 'token:prometheus', 'admin'],
+    ['token_revoked', 'token:prometheus', 'admin'],
   ])
+})
+
+test('audit events are found by who did it and by what was done', async t => {
+  const live = await liveEngine(t)
+  const admin = fileToken(live)
+  await ask(live, 'POST', '/users', admin, { name: 'ada', password: PASSWORD })
+  const ada = (await signIn(live, 'ada', PASSWORD)).json.access_token
+  await ask(live, 'POST', '/logout', ada)
+  const found = async (query: string): Promise<unknown[]> =>
+    (await ask(live, 'GET', `/events?type=audit&${query}`, admin)).json.items.map(
+      (event: EngineEvent) => event['action'],
+    )
+  assert.deepEqual(await found('actor=ada'), ['sign_out'])
+  assert.deepEqual(await found('action=user_created'), ['user_created'])
+  assert.deepEqual(await found('actor=ada&action=user_created'), [])
 })

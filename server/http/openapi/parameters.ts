@@ -27,6 +27,8 @@ const EVERYWHERE: Readonly<Record<string, Told>> = {
   },
   bucket_s: { description: 'Answer bins of this many seconds instead of single points.', example: 60 },
   hours: { description: 'The time range up to now in hours, when `since` is absent; 0 means one hour.', example: 24 },
+  actor: { description: 'Only events of type `audit` of what this caller did.', example: 'ada' },
+  action: { description: 'Only events of type `audit` of this action.', example: 'flow_saved' },
   flow: FLOW,
   node: NODE,
   run: RUN,

@@ -1,6 +1,5 @@
 import { limits } from '../../../protocol/limits.ts'
 import { AccessToken, Credentials } from '../../../protocol/nouns/accounts/user.ts'
-import type { Audit } from '../../auth/audit.ts'
 import type { Revocations } from '../../auth/revocations.ts'
 import type { SignIn } from '../../auth/sign-in.ts'
 import type { Tokens } from '../../auth/tokens.ts'
@@ -10,10 +9,9 @@ export interface LoginServices {
   readonly sign_in: SignIn
   readonly tokens: Tokens
   readonly revocations: Revocations
-  readonly audit: Audit
 }
 
-export function loginRoutes({ sign_in, tokens, revocations, audit }: LoginServices): Route[] {
+export function loginRoutes({ sign_in, tokens, revocations }: LoginServices): Route[] {
   return [
     route({
       method: 'POST',
@@ -41,12 +39,11 @@ export function loginRoutes({ sign_in, tokens, revocations, audit }: LoginServic
       tag: 'users',
       summary: 'Signs out: ends the token of this request and the websockets that use it.',
       token: true,
-      address: true,
+      audit: { action: 'sign_out', object: ({ caller }) => `user:${caller.name}` },
       answers: { 204: null },
       refuses: ['disk_full'],
-      handle: async ({ caller, token, address }) => {
+      handle: async ({ token }) => {
         await revocations.revoke(await tokens.verify('access', token))
-        audit.done({ action: 'sign_out', user: caller.name, by: caller.actor, address, result: 'ok' })
         return nothing
       },
     }),

@@ -5,21 +5,17 @@ import {
   LastingToken,
   LastingTokenName,
 } from '../../../protocol/nouns/accounts/lasting-token.ts'
-import type { Audit } from '../../auth/audit.ts'
 import type { LastingTokens } from '../../auth/lasting-tokens.ts'
 import { existing, nothing, type Route, route } from '../../http/route.ts'
 import { closed, listOf, okPage, pageQuery } from '../queries.ts'
 
 export interface TokenServices {
   readonly lasting: LastingTokens
-  readonly audit: Audit
 }
 
 const tag = 'users'
 
-export function tokenRoutes({ lasting, audit }: TokenServices): Route[] {
-  const told = (action: 'token_created' | 'token_revoked', token: string, by: string, address: string): void =>
-    audit.done({ action, user: null, by, address, result: 'ok', token })
+export function tokenRoutes({ lasting }: TokenServices): Route[] {
   return [
     route({
       method: 'GET',
@@ -41,12 +37,11 @@ export function tokenRoutes({ lasting, audit }: TokenServices): Route[] {
       tag,
       summary: 'Creates a token with few rights for a program. The token is shown only in this answer.',
       body: CreateLastingToken,
-      address: true,
+      audit: { action: 'token_created', object: ({ body }) => `token:${body.name}` },
       answers: { 201: CreatedLastingToken },
       refuses: ['token_exists', 'too_many_tokens', 'disk_full'],
-      handle: async ({ body, caller, address }) => {
+      handle: async ({ body, caller }) => {
         const created = await lasting.create(body, caller.actor)
-        told('token_created', created.name, caller.actor, address)
         return { status: 201, body: created, headers: { 'cache-control': 'no-store' } }
       },
     }),
@@ -58,12 +53,11 @@ export function tokenRoutes({ lasting, audit }: TokenServices): Route[] {
       tag,
       summary: 'Revokes a lasting token: it ends at once.',
       params: { name: existing(LastingTokenName, 'token_not_found') },
-      address: true,
+      audit: { action: 'token_revoked', object: ({ params }) => `token:${params.name}` },
       answers: { 204: null },
       refuses: ['disk_full'],
-      handle: async ({ params, caller, address }) => {
+      handle: async ({ params }) => {
         await lasting.revoke(params.name)
-        told('token_revoked', params.name, caller.actor, address)
         return nothing
       },
     }),

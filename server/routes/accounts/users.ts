@@ -75,16 +75,15 @@ export function userRoutes(services: UserServices): Route[] {
       tag,
       summary: 'Adds a user.',
       body: CreateUser,
-      address: true,
+      audit: { action: 'user_created', object: ({ body }) => `user:${body.name}` },
       answers: { 201: User },
       refuses: ['user_exists', 'too_many_users', 'disk_full'],
-      handle: async ({ body, caller, address }) => {
+      handle: async ({ body }) => {
         const account = await accounts.create(
           body.name,
           body.password,
           body.role ?? (body.superuser === true ? 'superuser' : 'editor'),
         )
-        audit.done({ action: 'user_created', user: account.name, by: caller.actor, address, result: 'ok' })
         return { status: 201, body: shown(account) }
       },
     }),
@@ -96,12 +95,12 @@ export function userRoutes(services: UserServices): Route[] {
       summary: 'Changes your password. All your tokens end; the answer holds a new token.',
       body: ChangePassword,
       body_limit: 16 * 1024,
-      address: true,
+      audit: { action: 'password_changed', object: ({ caller }) => `user:${caller.name}` },
       answers: { 200: AccessToken },
       refuses: ['wrong_password', 'rate_limited', 'disk_full'],
       handle: async ({ body, caller, address }) => {
         const { name } = caller
-        const told = { action: 'password_changed', user: name, by: name, address } as const
+        const told = { action: 'password_changed', actor: name, object: `user:${name}`, address } as const
         changes.begin(name)
         const account = await accounts.changePassword(name, body.old, body.new).catch(error => {
           const isWrong = error instanceof ServiceError && error.code === 'wrong_password'
@@ -111,7 +110,6 @@ export function userRoutes(services: UserServices): Route[] {
           throw error
         })
         changes.succeeded(name)
-        audit.done({ ...told, result: 'ok' })
         const lifetime_s = limits.TOKEN_LIFETIME_S
         const access_token = await tokens.mint('access', name, account.digest, lifetime_s)
         return ok({ access_token, token_type: 'bearer', expires_in: lifetime_s })
@@ -125,13 +123,12 @@ export function userRoutes(services: UserServices): Route[] {
       tag,
       summary: 'Removes a user; all tokens of the user end at once.',
       params: { name: existing(UserName, 'user_not_found') },
-      address: true,
+      audit: { action: 'user_removed', object: ({ params }) => `user:${params.name}` },
       answers: { 204: null },
       refuses: ['last_superuser', 'disk_full'],
-      handle: async ({ params, caller, address }) => {
+      handle: async ({ params }) => {
         await accounts.remove(params.name)
         addresses.forget(params.name)
-        audit.done({ action: 'user_removed', user: params.name, by: caller.actor, address, result: 'ok' })
         return nothing
       },
     }),
@@ -154,8 +151,8 @@ export function userRoutes(services: UserServices): Route[] {
         // After the answer, so that its time tells nothing either.
         setImmediate(() => {
           const account = accounts.find(body.username)
-          const user = account?.name ?? null
-          audit.tried({ action: 'password_recovery', user, by: null, address, result: 'ok' })
+          const object = account === null ? null : `user:${account.name}`
+          audit.tried({ action: 'password_recovery', actor: null, object, address, result: 'ok' })
           if (account === null) return
           tokens.mint('reset', account.name, account.digest, limits.RESET_LIFETIME_S).then(
             token => deliverReset(account.name, token),
@@ -191,12 +188,14 @@ export function userRoutes(services: UserServices): Route[] {
           const isRefused = refusal instanceof ServiceError && refusal.code === 'reset_refused'
           if (isRefused) resets.failed(bucket)
           else resets.succeeded(bucket)
-          if (isRefused) audit.tried({ action: 'password_reset', user, by: null, address, result: 'reset_refused' })
+          const object = user === null ? null : `user:${user}`
+          const told = { action: 'password_reset', actor: null, object, address } as const
+          if (isRefused) audit.tried({ ...told, result: refusal.code })
           throw refusal
         }
         resets.succeeded(bucket)
         addresses.add(user, bucket)
-        audit.done({ action: 'password_reset', user, by: null, address, result: 'ok' })
+        audit.done({ action: 'password_reset', actor: null, object: `user:${user}`, address })
         return nothing
       },
     }),

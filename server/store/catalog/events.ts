@@ -57,6 +57,9 @@ interface EventRow {
   body: string
 }
 
+/** A member of the body; nothing where the body is damaged. */
+const told = (member: 'actor' | 'action'): string => `CASE WHEN json_valid(body) THEN body ->> '$.${member}' END`
+
 /** Newest first. */
 export function readEvents(db: Connection, query: EventsRequest): List<EngineEvent> {
   const conditions: string[] = []
@@ -69,6 +72,8 @@ export function readEvents(db: Connection, query: EventsRequest): List<EngineEve
   where('flow = ?', query.flow)
   where('run = ?', query.run ?? null)
   where('type = ?', query.type)
+  where(`${told('actor')} = ?`, query.actor ?? null)
+  where(`${told('action')} = ?`, query.action ?? null)
   if (query.audit !== true) where('type <> ?', 'audit')
   where('ts >= ?', query.since)
   where('ts < ?', query.until)

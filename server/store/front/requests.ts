@@ -261,6 +261,9 @@ export interface EventsRequest extends PageQuery {
   type: string | null
   /** Those of type `audit`, too; without it they are left out. */
   audit?: boolean
+  /** Of events of type `audit`; absent or null: whoever did whatever. */
+  actor?: string | null
+  action?: string | null
   since: number | null
   until: number | null
 }

@@ -10,15 +10,15 @@ test('a flood of attempts is counted and not told one by one; what a user did is
   const audit = new Audit(entry => told.push(entry), clock.now)
   const entry = {
     action: 'sign_in',
-    user: null,
-    by: null,
+    actor: null,
+    object: null,
     address: '203.0.113.1',
     result: 'wrong_credentials',
   } as const
   for (let n = 0; n < limits.AUDIT_OPEN_PER_MIN + 40; n++) audit.tried(entry)
   assert.equal(told.length, limits.AUDIT_OPEN_PER_MIN)
-  audit.done({ ...entry, user: 'ada', result: 'ok' })
-  assert.deepEqual(told.at(-1), { ...entry, user: 'ada', result: 'ok', left_out: 40 })
+  audit.done({ ...entry, object: 'user:ada' })
+  assert.deepEqual(told.at(-1), { ...entry, object: 'user:ada', result: 'ok', left_out: 40 })
   clock.ms += 60_000
   audit.tried(entry)
   assert.deepEqual(told.at(-1), entry)

@@ -217,17 +217,23 @@ describe('one account', () => {
       body: { token: 'none', password: 'another password' },
     })
     await each.asking.ask('POST', '/logout', { as: 'superuser' })
-    const rows = each.served.audited.map(({ action, user, by, address, result }) => [action, user, by, address, result])
+    const rows = each.served.audited.map(({ action, object, actor, address, result }) => [
+      action,
+      object,
+      actor,
+      address,
+      result,
+    ])
     assert.deepEqual(rows, [
-      ['sign_in', 'ada', null, '203.0.113.1', 'wrong_credentials'],
+      ['sign_in', 'user:ada', null, '203.0.113.1', 'wrong_credentials'],
       ['sign_in', null, null, '203.0.113.1', 'wrong_credentials'],
-      ['sign_in', 'ada', null, '203.0.113.1', 'ok'],
-      ['user_created', 'grace', 'root', '127.0.0.1', 'ok'],
-      ['password_changed', 'ada', 'ada', '127.0.0.1', 'wrong_password'],
-      ['password_changed', 'ada', 'ada', '127.0.0.1', 'ok'],
-      ['user_removed', 'grace', 'root', '127.0.0.1', 'ok'],
+      ['sign_in', 'user:ada', null, '203.0.113.1', 'ok'],
+      ['user_created', 'user:grace', 'root', '127.0.0.1', 'ok'],
+      ['password_changed', 'user:ada', 'ada', '127.0.0.1', 'wrong_password'],
+      ['password_changed', 'user:ada', 'ada', '127.0.0.1', 'ok'],
+      ['user_removed', 'user:grace', 'root', '127.0.0.1', 'ok'],
       ['password_reset', null, null, '127.0.0.1', 'reset_refused'],
-      ['sign_out', 'root', 'root', '127.0.0.1', 'ok'],
+      ['sign_out', 'user:root', 'root', '127.0.0.1', 'ok'],
     ])
     const secrets = ['a secret word', ADA.password, 'another password', 'long enough', 'mistake', each.served.superuser]
     for (const secret of secrets) assert.ok(!JSON.stringify(each.served.audited).includes(secret), secret)

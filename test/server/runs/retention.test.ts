@@ -104,7 +104,7 @@ test('runs that ended too long ago go with all that belongs to them, in small st
   const [event, ...others] = told
   assert.deepEqual(others, [])
   const range = { count: old.length, first: old[0], last: old.at(-1) }
-  assert.partialDeepStrictEqual(event, { type: 'audit', action: 'runs_removed', by: null, ...range })
+  assert.partialDeepStrictEqual(event, { type: 'audit', action: 'runs_removed', actor: null, object: 'runs', ...range })
   const query = { limit: 10, offset: 0, flow: null, type: 'audit', since: null, until: null, audit: true }
   assert.deepEqual((await store.events(query)).items, [event])
 })

@@ -43,7 +43,10 @@ export function addEvents(program: Command, context: Context): void {
         const { items } = await new Client(find()).events.list({ flow, type, since, limit })
         return items.reverse()
       }
-      if (options.follow) return follow(find, list, options, show, context.output)
+      const { flow, type } = options
+      const isMeant = (event: EngineEvent) =>
+        (flow === undefined || event.flow === flow) && (type === undefined || event.type === type)
+      if (options.follow) return followEvents(find, list, isMeant, show, context.output)
       const events = await list()
       if (events.length === 0) context.output.note('no events match')
       for (const event of events) show(event)
@@ -51,10 +54,10 @@ export function addEvents(program: Command, context: Context): void {
 }
 
 /** What was kept comes first. What happens while that is read waits behind it, and is shown once. */
-async function follow(
+export async function followEvents(
   find: () => { url: string; token: string | null },
   list: () => Promise<EngineEvent[]>,
-  { flow, type }: EventsOptions,
+  isMeant: (event: EngineEvent) => boolean,
   show: (event: EngineEvent) => void,
   output: Output,
 ): Promise<never> {
@@ -67,14 +70,15 @@ async function follow(
   await followLive({
     find,
     onEvent: event => {
-      if ((flow !== undefined && event.flow !== flow) || (type !== undefined && event.type !== type)) return
+      if (!isMeant(event)) return
       if (waiting !== null) waiting.push(event)
       else if (!shown.delete(JSON.stringify(event))) show(event)
     },
     onFollowing: following.resolve,
     onLink: url => {
       if (url === null) output.note('the connection was lost; reconnecting')
-      else if (wasLost) output.note(`connected again to ${url}; "svc events" lists the events in between`)
+      else if (wasLost)
+        output.note(`connected again to ${url}; the same command without --follow lists the events in between`)
       wasLost ||= url === null
     },
     onFailure: error => {

@@ -120,7 +120,7 @@ export class RunRemovals {
         created_from: formatTime(first.at),
         created_to: formatTime(last.at),
       }
-      const audit = { action: `${of}_removed`, user: null, by: null, address: '', result: 'ok' }
+      const audit = { action: `${of}_removed`, actor: null, object: of, address: '', result: 'ok' }
       const event = { type: 'audit', ts: formatTime(now_us), flow: null, run: null, ...audit, count, bytes, ...range }
       this.#events.write(event)
       this.#dropUntold.run(untoldName(of))
