@@ -332,6 +332,8 @@ const table = {
   token_exists: { status: 409, title: 'A token of this name exists', next: 'Revoke it first, or choose another name.' },
   token_not_found: { status: 404, title: 'No such token', next: 'GET /tokens lists the lasting tokens.' },
   too_many_tokens: { status: 409, title: 'Too many tokens', next: 'Revoke tokens that are not needed.' },
+  client_not_found: { status: 404, title: 'No such client', next: 'GET /clients lists the clients.' },
+  too_many_clients: { status: 409, title: 'Too many clients', next: 'Delete clients that are not needed.' },
   reset_refused: {
     status: 400,
     title: 'The reset link is not valid',

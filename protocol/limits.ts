@@ -461,6 +461,12 @@ export const limits = {
   LASTING_TOKENS: 100,
   /** Ten years. */
   LASTING_TOKEN_LIFETIME_S: 3_660 * 86_400,
+  /** Agents and programs, those that wait for an approval too. */
+  CLIENTS: 1_000,
+  CLIENT_NAME_CHARACTERS: 128,
+  /** Ten years. */
+  CLIENT_LIFETIME_S: 3_660 * 86_400,
+  CLIENT_USE_WRITTEN_MS: 60_000,
 
   // the store
   HISTORY_BYTES: 2 * GIB,

@@ -4,6 +4,7 @@ import { Accounts } from './auth/accounts.ts'
 import { Attempts } from './auth/attempts.ts'
 import { Audit } from './auth/audit.ts'
 import { TrustedProxies } from './auth/client-address.ts'
+import { Clients } from './auth/clients.ts'
 import { EveryToken } from './auth/every-token.ts'
 import { Gatekeeper } from './auth/gatekeeper.ts'
 import { KnownAddresses } from './auth/known-addresses.ts'
@@ -12,6 +13,7 @@ import { Passwords } from './auth/passwords.ts'
 import { Revocations } from './auth/revocations.ts'
 import { byAddress, SignIn } from './auth/sign-in.ts'
 import { signingKeyOf } from './auth/signing-key.ts'
+import { StandingClients } from './auth/standing-clients.ts'
 import { StandingUsers } from './auth/standing-users.ts'
 import { type Claims, Tokens } from './auth/tokens.ts'
 import type { Users } from './auth/users.ts'
@@ -69,6 +71,11 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   const audit = new Audit(entry => engine.announce('audit', null, entry), steadyMs)
   const keepTokens = (text: string): Promise<null> => engine.store.putSetting(LASTING_TOKENS, text)
   const lasting = new LastingTokens(engine.settings[LASTING_TOKENS], keepTokens, wallMs)
+  const clients = await Clients.open({
+    records: engine.store.records,
+    now: wallMs,
+    failed: error => log.warn('client_use_not_kept', { error }),
+  })
   const routes = allRoutes({
     engine,
     flavors: engine.flavors,
@@ -78,6 +85,8 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     sign_in: new SignIn({ accounts, addresses, audit, now: steadyMs }),
     revocations,
     lasting,
+    clients,
+    now: wallMs,
     addresses,
     audit,
     recoveries: new Attempts(byAddress, steadyMs),
@@ -91,7 +100,8 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   const logs = new LogFollowers(engine.run_logs, onDefect)
   engine.run_logs.onWritten(run => logs.written(run))
   const users = new Gatekeeper(tokens, new StandingUsers(accounts, revocations), wallMs)
-  const callers = new EveryToken({ access: users }, lasting)
+  const agents = new Gatekeeper(tokens, new StandingClients(clients, accounts, wallMs), wallMs)
+  const callers = new EveryToken({ access: users, client: agents }, lasting)
   const door = new WorkerDoor(tokens, callers, steadyMs)
   const front = await createFront({
     routes,
@@ -108,6 +118,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   engine.fanout.attach(front)
   accounts.onChange(() => front.endStale())
   revocations.onChange(() => front.endStale())
+  clients.onChange(() => front.endStale())
   const port = await front.listen(config.host, config.port).catch(async error => {
     front.close()
     await engine.close()

@@ -43,6 +43,7 @@ const HINTS: { readonly [Code in ErrorCode]?: string } = {
   artifact_not_found: '"svc artifacts list" lists what is stored; "svc artifacts put <file>" stores it.',
   artifact_damaged: 'Store it again with "svc artifacts put <file>"; "svc artifacts verify" lists all damaged ones.',
   token_not_found: '"svc tokens list" lists the lasting tokens.',
+  client_not_found: '"svc clients list" lists the clients.',
   reset_refused: 'Ask an administrator of the engine for a new link.',
   user_exists: 'Choose another name; "svc users list" lists the users.',
   user_not_found: '"svc users list" lists the users.',

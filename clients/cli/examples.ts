@@ -87,6 +87,9 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'tokens list': ['svc tokens'],
   'tokens create': ['svc tokens create prometheus --rights metrics --expires 1y'],
   'tokens revoke': ['svc tokens revoke prometheus'],
+  'clients list': ['svc clients'],
+  'clients add': ['svc clients add claude --scopes read publish run --expires 90d'],
+  'clients delete': ['svc clients delete 0190f3c2-0000-7bb2-87b3-cb0b0b96297e'],
   completion: [
     'svc completion bash > ~/.local/share/bash-completion/completions/svc',
     'svc completion zsh > ~/.zfunc/_svc',

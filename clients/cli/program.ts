@@ -4,6 +4,7 @@ import { VERSION } from '../../protocol/version.ts'
 import { ClientError } from '../client/client-error.ts'
 import { addArtifacts } from './commands/artifacts/artifacts.ts'
 import { addCascades } from './commands/cascades/cascades.ts'
+import { addClients } from './commands/clients.ts'
 import { addCompletion } from './commands/completion.ts'
 import { addAudit } from './commands/engine/audit.ts'
 import { addEvents } from './commands/engine/events.ts'
@@ -70,6 +71,7 @@ const COMMANDS = [
   addUsers,
   addAudit,
   addTokens,
+  addClients,
   addBackup,
   addRestore,
   addVerify,

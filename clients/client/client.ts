@@ -4,6 +4,7 @@ import type { WorkerResources } from '../../protocol/worker/resources.ts'
 import { Artifacts } from './artifacts.ts'
 import { Calls } from './calls.ts'
 import { Cascades } from './cascades.ts'
+import { Clients } from './clients.ts'
 import { Events } from './events.ts'
 import { Flavors } from './flavors.ts'
 import { Flows } from './flows.ts'
@@ -51,6 +52,7 @@ export class Client {
   readonly events: Events
   readonly users: Users
   readonly tokens: LastingTokens
+  readonly clients: Clients
   readonly #calls: Calls
   readonly #token: string | null
 
@@ -73,6 +75,7 @@ export class Client {
     this.events = new Events(this.#calls)
     this.users = new Users(this.#calls)
     this.tokens = new LastingTokens(this.#calls)
+    this.clients = new Clients(this.#calls)
   }
 
   /** How the engine is. */

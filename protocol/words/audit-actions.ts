@@ -10,6 +10,8 @@ export const AUDIT_ACTIONS = [
   'user_removed',
   'token_created',
   'token_revoked',
+  'client_created',
+  'client_removed',
   'flow_saved',
   'flow_deleted',
   'flow_renamed',

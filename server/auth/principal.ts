@@ -22,6 +22,12 @@ export interface ClientPrincipal extends Anybody {
   readonly owner: string
 }
 
+/** The user in whose name a caller acts; null for those that belong to nobody. */
+export function ownerOf(caller: Caller): string | null {
+  if (caller.kind === 'user') return caller.name
+  return caller.kind === 'client' ? caller.owner : null
+}
+
 /** A program with a lasting token, which has rights of its own and no scope of users. */
 export interface TokenPrincipal extends Anybody {
   readonly kind: 'token'

@@ -2,6 +2,7 @@ import type { Workers } from '../calls/resource-desk.ts'
 import type { Engine } from '../engine.ts'
 import type { Flavors } from '../flows/flavors.ts'
 import type { Route } from '../http/route.ts'
+import { type ClientServices, clientRoutes } from './accounts/clients.ts'
 import { type LoginServices, loginRoutes } from './accounts/login.ts'
 import { type TokenServices, tokenRoutes } from './accounts/tokens.ts'
 import { type UserServices, userRoutes } from './accounts/users.ts'
@@ -24,7 +25,7 @@ import { runLogRoutes } from './run-logs.ts'
 import { runRoutes } from './runs.ts'
 import { workerRoutes } from './workers.ts'
 
-export interface Services extends LoginServices, UserServices, TokenServices {
+export interface Services extends LoginServices, UserServices, TokenServices, ClientServices {
   readonly engine: Engine
   readonly flavors: Flavors
   readonly workers: Workers
@@ -52,6 +53,7 @@ export function allRoutes(services: Services): Route[] {
     ...loginRoutes(services),
     ...userRoutes(services),
     ...tokenRoutes(services),
+    ...clientRoutes(services),
   ]
   routes.push(...openapiRoutes(() => routes))
   return routes.map(route => audited(route, services.audit))

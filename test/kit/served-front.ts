@@ -4,6 +4,7 @@ import { Accounts } from '../../server/auth/accounts.ts'
 import { Attempts } from '../../server/auth/attempts.ts'
 import { Audit } from '../../server/auth/audit.ts'
 import { TrustedProxies } from '../../server/auth/client-address.ts'
+import { Clients } from '../../server/auth/clients.ts'
 import { EveryToken } from '../../server/auth/every-token.ts'
 import { Gatekeeper } from '../../server/auth/gatekeeper.ts'
 import { KnownAddresses } from '../../server/auth/known-addresses.ts'
@@ -12,6 +13,7 @@ import { Passwords } from '../../server/auth/passwords.ts'
 import { Revocations } from '../../server/auth/revocations.ts'
 import { byAddress, SignIn } from '../../server/auth/sign-in.ts'
 import { type SigningKey, signingKeyOf } from '../../server/auth/signing-key.ts'
+import { StandingClients } from '../../server/auth/standing-clients.ts'
 import { StandingUsers } from '../../server/auth/standing-users.ts'
 import { Tokens } from '../../server/auth/tokens.ts'
 import { WorkerDoor } from '../../server/calls/processes/worker-door.ts'
@@ -24,6 +26,7 @@ import type { SocketHandlers } from '../../server/http/socket.ts'
 import type { Log, LogFields } from '../../server/observe/serve-log.ts'
 import { allRoutes, type Services } from '../../server/routes/all-routes.ts'
 import { EngineDouble } from './engine-double.ts'
+import { RecordsDouble } from './records-double.ts'
 import { flavorsOver, ownMachine } from './resources-double.ts'
 import { UsersDouble } from './users-double.ts'
 
@@ -65,6 +68,8 @@ export interface ServedFront {
   readonly accounts: Accounts
   readonly tokens: Tokens
   readonly lasting: LastingTokens
+  readonly clients: Clients
+  readonly records: RecordsDouble
   readonly key: SigningKey
   readonly clock: Clock
   readonly log: LogDouble
@@ -115,6 +120,8 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
   const addresses = new KnownAddresses([], () => {}, clock.now)
   const revocations = new Revocations([], rows => users.revoke(rows), clock.now)
   const lasting = new LastingTokens(undefined, async () => {}, clock.now)
+  const records = new RecordsDouble()
+  const clients = await Clients.open({ records, now: clock.now, failed: error => log.warn('not_kept', { error }) })
   const services: Services = {
     engine,
     flavors: flavorsOver(engine),
@@ -124,6 +131,8 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     sign_in: new SignIn({ accounts, addresses, audit, now: clock.now }),
     revocations,
     lasting,
+    clients,
+    now: clock.now,
     addresses,
     audit,
     recoveries: new Attempts(byAddress, clock.now),
@@ -134,7 +143,8 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
   }
   const routes = (setup.routes ?? allRoutes)(services)
   const gatekeeper = new Gatekeeper(tokens, new StandingUsers(accounts, revocations), clock.now)
-  const callers = new EveryToken({ access: gatekeeper }, lasting)
+  const agents = new Gatekeeper(tokens, new StandingClients(clients, accounts, clock.now), clock.now)
+  const callers = new EveryToken({ access: gatekeeper, client: agents }, lasting)
   const door = new WorkerDoor(tokens, callers, clock.now)
   const hub = new WorkerHub({
     welcome: {
@@ -159,6 +169,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
   })
   accounts.onChange(() => front.endStale())
   revocations.onChange(() => front.endStale())
+  clients.onChange(() => front.endStale())
   const port = await front.listen('127.0.0.1', 0)
   const mint = (name: string): Promise<string> =>
     tokens.mint('access', name, accounts.find(name)!.digest, limits.TOKEN_LIFETIME_S)
@@ -172,6 +183,8 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     accounts,
     tokens,
     lasting,
+    clients,
+    records,
     key,
     clock,
     log,

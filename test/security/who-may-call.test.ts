@@ -6,11 +6,12 @@ import { SignJWT } from 'jose'
 import { WebSocket } from 'ws'
 import { type Problem, ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import { ROLES, SCOPES, SCOPES_OF } from '../../protocol/words/scopes.ts'
+import { ROLES, SCOPES, SCOPES_OF, type Scope } from '../../protocol/words/scopes.ts'
 import type { WelcomeFrame } from '../../protocol/worker/frames.ts'
 import { encodeFrame, readFrame, WORKER_PATH } from '../../protocol/worker/wire.ts'
 import type { RouteScope } from '../../server/auth/principal.ts'
 import type { Route } from '../../server/http/route.ts'
+import type { SocketHandlers } from '../../server/http/socket.ts'
 import { ADA, ROOT, type ServedFront, serveFront } from '../kit/served-front.ts'
 
 /**
@@ -22,8 +23,19 @@ let served: ServedFront
 const signed_in: [token: string, user: string][] = []
 const credentials = new Map<string, { header: string | null; may: readonly RouteScope[]; code?: string }>()
 
+/** A websocket whose frames nobody reads. */
+const quiet: SocketHandlers = {
+  path: '/ws/flows',
+  who: 'read',
+  frames: 'text',
+  open: () => {},
+  message: () => {},
+  drain: () => {},
+  close: () => {},
+}
+
 before(async () => {
-  served = await serveFront()
+  served = await serveFront({ sockets: [quiet] })
   signed_in.push([served.user, ADA.name], [served.superuser, ROOT.name])
   await served.accounts.create('gone', 'a password that goes', 'superuser')
   await served.accounts.create('changed', 'the first password', 'superuser')
@@ -119,6 +131,72 @@ before(async () => {
     const header = `Bearer ${token}`
     table[`a user who is ${role}`] = { header, may: ['open', 'self', 'metrics', ...SCOPES_OF[role]], code: 'forbidden' }
   }
+  const { clients } = served
+  const clientOf = async (owner: string, scopes: readonly Scope[], expires_ms: number | null = null) => {
+    const { created_at: since } = accounts.find(owner)!
+    const row = await clients.create({
+      name: 'agent',
+      scopes,
+      owner: { name: owner, since },
+      redirect_uris: [],
+      expires_ms,
+    })
+    return { ...row, token: await tokens.mint('client', row.id, row.id, 3600) }
+  }
+  for (const scope of SCOPES) {
+    const { token } = await clientOf(ROOT.name, [scope])
+    const may: RouteScope[] = scope === 'read' ? ['open', 'read', 'metrics'] : ['open', scope]
+    table[`a client that may ${scope}`] = { header: `Bearer ${token}`, may, code: 'forbidden' }
+  }
+  table['a client with more scopes than its owner'] = {
+    header: `Bearer ${(await clientOf('operator', SCOPES)).token}`,
+    may: ['open', 'metrics', ...SCOPES_OF.operator],
+    code: 'forbidden',
+  }
+  const asClient = (id: string, more: object = {}) => ({ sub: id, aud: 'client', client_id: id, ...more })
+  const { id: known } = await clientOf(ROOT.name, SCOPES)
+  const own = served.key.sign
+  const deleted = await clientOf(ROOT.name, SCOPES)
+  await clients.remove(deleted.id)
+  await accounts.create('former', 'a password of a former', 'superuser')
+  const orphan = await clientOf('former', SCOPES)
+  await accounts.remove('former')
+  await accounts.create('former', 'a password of another', 'superuser')
+  await accounts.create('resting', 'a password that rests', 'superuser', { disabled: true })
+  const pending = await clients.create({
+    name: 'pending',
+    scopes: SCOPES,
+    owner: null,
+    redirect_uris: [],
+    expires_ms: null,
+  })
+  Object.assign(table, {
+    'a client that was deleted': bad(`Bearer ${deleted.token}`),
+    'a client whose owner is gone, and another user has the name': bad(`Bearer ${orphan.token}`),
+    'a client whose owner is disabled': bad(`Bearer ${(await clientOf('resting', SCOPES)).token}`),
+    'a client that nobody has approved': bad(`Bearer ${await tokens.mint('client', pending.id, pending.id, 3600)}`),
+    'a client that has expired': bad(`Bearer ${(await clientOf(ROOT.name, SCOPES, clock.ms)).token}`),
+    'a token of a client that has expired': bad(
+      `Bearer ${await tokens.mint('client', known, known, -1)}`,
+      'token_expired',
+    ),
+    'a token of a client that names another': bad(`Bearer ${await tokens.mint('client', known, deleted.id, 3600)}`),
+    'a token of a client with the type of users': bad(
+      `Bearer ${await signed({ alg: 'EdDSA', typ: 'access+jwt' }, asClient(known), own)}`,
+    ),
+    'a token of a client with the audience of users': bad(
+      `Bearer ${await signed({ alg: 'EdDSA', typ: 'client+jwt' }, asClient(known, { aud: 'access' }), own)}`,
+    ),
+    'a token of a client without its id': bad(
+      `Bearer ${await signed({ alg: 'EdDSA', typ: 'client+jwt' }, asClient(known, { client_id: undefined }), own)}`,
+    ),
+    'a token of a client under another key': bad(
+      `Bearer ${await signed({ alg: 'EdDSA', typ: 'client+jwt' }, asClient(known))}`,
+    ),
+    'a token of a user with the type of clients': bad(
+      `Bearer ${await signed({ alg: 'EdDSA', typ: 'client+jwt' }, {}, own)}`,
+    ),
+  })
   await accounts.create('disabled', 'a password that rests', 'superuser', { disabled: true })
   table['a user who is disabled'] = bad(`Bearer ${await served.mint('disabled')}`)
   for (const [name, credential] of Object.entries(table)) credentials.set(name, credential)
@@ -149,6 +227,21 @@ async function attach(header: string | null): Promise<string> {
   } catch (error) {
     return (error as ServiceError).code
   }
+}
+
+/** What comes of an attempt to open the websocket of flows: `open`, or the code of the refusal. */
+async function opened(header: string | null): Promise<string> {
+  const headers = header === null ? {} : { authorization: header }
+  const socket = new WebSocket(`ws://127.0.0.1:${served.port}/ws/flows`, ['svc.v1'], { headers })
+  return new Promise(resolve => {
+    socket.on('open', () => {
+      socket.terminate()
+      resolve('open')
+    })
+    socket.on('unexpected-response', async (_request, answer) =>
+      resolve((JSON.parse(await text(answer)) as Problem).code),
+    )
+  })
 }
 
 function attached(header: string | null): Promise<WelcomeFrame> {
@@ -198,12 +291,15 @@ describe('deny by default', () => {
   test('only these routes need a superuser', () => {
     const high = served.routes.filter(route => route.scope === 'admin').map(route => `${route.method} ${route.path}`)
     assert.deepEqual(high.sort(), [
+      'DELETE /clients/{client_id}',
       'DELETE /tokens/{name}',
       'DELETE /users/{name}',
+      'GET /clients',
       'GET /tokens',
       'GET /users',
       'POST /artifacts/sweep',
       'POST /artifacts/verify',
+      'POST /clients',
       'POST /tokens',
       'POST /users',
     ])
@@ -236,7 +332,7 @@ describe('deny by default', () => {
   test('a worker attaches with a superuser, or with a token of its own that was not used before', async () => {
     for (const [name, { header, may, code }] of credentials) {
       const isToken = name === 'a worker token'
-      const welcome = isToken || may.includes('admin')
+      const welcome = isToken || (may.includes('admin') && may.includes('self'))
       assert.equal(await attach(header), welcome ? 'welcome' : code, name)
       if (isToken) assert.equal(await attach(header), 'unauthenticated')
     }
@@ -247,6 +343,11 @@ describe('deny by default', () => {
     served.door.forget('w3')
     assert.equal(await attach(gone), 'unauthenticated')
     served.clock.ms -= limits.WORKER_TOKEN_LIFETIME_S * 1000
+  })
+
+  test('a websocket takes whoever may read, and refuses everybody else before it opens', async () => {
+    for (const [name, { header, may, code }] of credentials)
+      assert.equal(await opened(header), may.includes('read') ? 'open' : code, name)
   })
 
   test('the paths of this machine are told to a process that the engine has started, and to nobody else', async () => {

@@ -1,16 +1,12 @@
 import { type Command, Option } from 'commander'
 import { limits } from '../../../protocol/limits.ts'
 import type { LastingToken } from '../../../protocol/nouns/accounts/lasting-token.ts'
-import { EXIT } from '../../../protocol/settings.ts'
 import { RIGHTS, type Right } from '../../../protocol/words/token-rights.ts'
 import { type Context, connect } from '../context.ts'
-import { Failure } from '../failure.ts'
+import { secondsOf } from '../given-times.ts'
 import { addGroup } from '../group.ts'
 import { shortTime } from '../output/figures.ts'
 import { table } from '../output/table.ts'
-
-const DAY_S = 86_400
-const UNITS: Readonly<Record<string, number>> = { h: 3_600, d: DAY_S, w: 7 * DAY_S, y: 365 * DAY_S }
 
 export function addTokens(program: Command, context: Context): void {
   addGroup(program, context, {
@@ -42,7 +38,7 @@ function addTokensCreate(tokens: Command, context: Context): void {
     .option('--expires <time>', 'how long it is valid: a number and h, d, w or y; at most 10y', '1y')
     .option('--json', 'print JSON')
     .action(async (name: string, options: { rights: Right[]; expires: string; json?: boolean }, command: Command) => {
-      const expires_s = secondsOf(options.expires)
+      const expires_s = secondsOf(options.expires, limits.LASTING_TOKEN_LIFETIME_S)
       const created = await connect(context, command).tokens.create({ name, rights: options.rights, expires_s })
       if (options.json) return context.output.json(created)
       context.output.note(`token ${name} may read ${created.rights.join(', ')} until ${shortTime(created.expires_at)}`)
@@ -59,17 +55,6 @@ function addTokensRevoke(tokens: Command, context: Context): void {
       await connect(context, command).tokens.revoke(name)
       context.output.note(`token ${name} is revoked`)
     })
-}
-
-function secondsOf(text: string): number {
-  const [, count, unit] = /^(\d{1,6})([hdwy])$/.exec(text) ?? []
-  const seconds = Number(count) * (UNITS[unit ?? ''] ?? Number.NaN)
-  if (!(seconds > 0 && seconds <= limits.LASTING_TOKEN_LIFETIME_S))
-    throw new Failure(
-      EXIT.usage,
-      `--expires is ${JSON.stringify(text)}: a time such as 12h, 90d, 8w or 1y is needed, at most 10y.`,
-    )
-  return seconds
 }
 
 const tokensTable = (tokens: readonly LastingToken[], width: number | undefined): string[] =>

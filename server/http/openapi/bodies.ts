@@ -28,6 +28,7 @@ export const BODIES: Readonly<Record<string, unknown>> = {
   putFlavor: { cpus: 4, ram: 8192 },
   signIn: { username: 'ada', password: 'a long pass phrase' },
   createUser: { name: 'ada', password: 'a long pass phrase' },
+  createClient: { name: 'claude', scopes: ['read', 'run'] },
   createLastingToken: { name: 'prometheus', rights: ['metrics'], expires_s: 31_536_000 },
   changePassword: { old: 'a long pass phrase', new: 'a longer pass phrase' },
   recoverPassword: { username: 'ada' },

@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox'
+import * as client from '../../../protocol/nouns/accounts/client.ts'
 import * as user from '../../../protocol/nouns/accounts/user.ts'
 import * as artifact from '../../../protocol/nouns/artifact.ts'
 import * as cascade from '../../../protocol/nouns/cascade.ts'
@@ -20,6 +21,7 @@ export type Json = Record<string, unknown>
 const MODULES = [
   ...[artifact, cascade, event, flavor, flow, document, issue, message, node, nodeError, run, summary, user, dtype],
   resources,
+  client,
 ]
 
 /** Schemas that are exported under a name and are more than a string with a pattern: objects, lists, records and words. */

@@ -47,6 +47,7 @@ const EVERYWHERE: Readonly<Record<string, Told>> = {
     description: 'The media type of the answer (default: application/octet-stream).',
     example: 'image/png',
   },
+  client_id: { description: 'Id of a client.', example: '0195a3c4-7b10-7cc2-9d54-2f1e6a9b0c12' },
   'idempotency-key': {
     description: 'A second request with the same key returns the existing run.',
     example: 'sweep-7-lr-0.01',

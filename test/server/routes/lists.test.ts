@@ -49,6 +49,7 @@ const reads = (run: string): Record<string, Read> => ({
   'GET /flavors': { path: '/flavors', keyOf: byName, isLong: false },
   'GET /events': { path: '/events?type=flow_saved', keyOf: whole, isLong: true },
   'GET /tokens': { path: '/tokens', keyOf: byName, isLong: false },
+  'GET /clients': { path: '/clients', keyOf: item => item['client_id'], isLong: false },
   'GET /users': { path: '/users', keyOf: byName, isLong: false },
 })
 /** The same route goes another way for it. */
@@ -163,6 +164,8 @@ async function fill({ engine, url, data_dir }: LiveEngine): Promise<string> {
     const body = JSON.stringify({ name: `token${at}`, rights: ['metrics'], expires_s: 600 })
     const type = { ...headers, 'content-type': 'application/json' }
     assert.equal((await fetch(`${url}/tokens`, { method: 'POST', headers: type, body })).status, 201)
+    const client = JSON.stringify({ name: `agent${at % 2}`, scopes: ['read'] })
+    assert.equal((await fetch(`${url}/clients`, { method: 'POST', headers: type, body: client })).status, 201)
   }
   const batch = new BatchStory(engine)
   const measures = `export default ({ x }, ctx) => {

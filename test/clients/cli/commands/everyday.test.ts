@@ -238,6 +238,31 @@ describe('svc tokens', () => {
   })
 })
 
+describe('svc clients', () => {
+  const ID = '0190f3c2-0000-7bb2-87b3-cb0b0b96297e'
+  const CLIENT = { client_id: ID, name: 'claude', scopes: ['read', 'run'], owner: 'ada', status: 'approved' }
+  const NEVER = { redirect_uris: [], created_at: AT, expires_at: null, last_used: null }
+
+  test('adds one with some scopes, and prints its token alone', async t => {
+    const script = { 'POST /clients': { answer: { ...CLIENT, ...NEVER, token: 'a.b.c' } } }
+    const added = await against(t, script, ['client', 'add', 'claude', '--scopes', 'read', 'run'])
+    assert.deepEqual(added.requests[0]!.body, { name: 'claude', scopes: ['read', 'run'] })
+    assert.equal(added.stdout, 'a.b.c\n')
+    assert.match(added.stderr, /client claude \(0190f3c2-.*\) may read, run/)
+    const brief = await against(t, script, ['clients', 'add', 'claude', '--scopes', 'read', '--expires', '12h'])
+    assert.match((brief.requests[0]!.body as { expires_at: string }).expires_at, /^20.*\+00:00$/)
+  })
+
+  test('lists them, and deletes one', async t => {
+    const listed = await against(t, { 'GET /clients': { answer: { items: [{ ...CLIENT, ...NEVER }], count: 1 } } }, [
+      'clients',
+    ])
+    assert.match(listed.stdout, /claude +0190f3c2-.*read, run +ada/)
+    const deleted = await against(t, { [`DELETE /clients/${ID}`]: { answer: null } }, ['clients', 'delete', ID])
+    assert.equal(deleted.code, 0)
+  })
+})
+
 describe('svc users', () => {
   const USER = { name: 'ada', superuser: false, created_at: AT }
 
