@@ -176,6 +176,8 @@ export const limits = {
   OUTBOX_BYTES: 4 * MIB,
   /** While the broker is away the oldest fall out beyond a half, looked at so often. */
   OUTBOX_TRIM_MS: 20,
+  /** The gauge waiting_bytes of a node with an outbox is set so often. */
+  OUTBOX_GAUGE_MS: 1_000,
   INJECT_EVERY_S_MIN: 0.001,
   INJECT_EVERY_S_MAX: 31_536_000,
   CRON_CHARACTERS: 256,

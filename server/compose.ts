@@ -464,6 +464,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     team,
     timer,
     connectors,
+    outboxes,
     watch,
     clock_watch,
     timers,

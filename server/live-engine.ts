@@ -148,6 +148,7 @@ export class LiveEngine implements Engine {
       ended,
       timer,
       connectors,
+      outboxes,
       workers,
       coordinator,
       retention,
@@ -165,6 +166,7 @@ export class LiveEngine implements Engine {
     overload.stop()
     ended.close()
     // What comes from outside ends first: nothing more is accepted, and what was is published.
+    outboxes.close()
     await connectors.stop()
     await timer.stop()
     // Runs first, so that they end with their own error before the books refuse waiting claims. No body is waited for: the call desk ends

@@ -53,6 +53,9 @@ export const NodeDetail = Type.Object({
   waiting_for_input: Type.Integer({
     description: 'How often the node was triggered but did not run, because an input had no value yet.',
   }),
+  dropped: Type.Integer({
+    description: 'Values and messages of the node that were given up; the events `values_dropped` of its flow say why.',
+  }),
   down: Type.Union([Type.String(), Type.Null()], { description: 'What the node reported, when it is down.' }),
   down_since: Type.Union([Timestamp, Type.Null()]),
   target: Type.Union([Type.String(), Type.Null()], {

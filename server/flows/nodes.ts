@@ -59,6 +59,7 @@ export class LiveNodes implements Nodes {
       executions: counters.get(index, 'executions'),
       errors: counters.get(index, 'errors'),
       waiting_for_input: counters.get(index, 'waiting_for_input'),
+      dropped: counters.get(index, 'dropped'),
       down: health.downText(node),
       down_since: health.downSince(node),
       target: targetOf(plan),

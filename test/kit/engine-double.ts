@@ -380,6 +380,7 @@ export class EngineDouble implements Engine {
           executions: 0,
           errors: 0,
           waiting_for_input: 0,
+          dropped: 0,
           down: null,
           gauges: {},
           place: 'lane',

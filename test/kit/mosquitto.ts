@@ -88,6 +88,15 @@ export class Mosquitto {
     await gone
   }
 
+  /** It holds its connections, and does nothing until `resume`. */
+  pause(): void {
+    this.#child?.kill('SIGSTOP')
+  }
+
+  resume(): void {
+    this.#child?.kill('SIGCONT')
+  }
+
   /** A client of the test; it ends with the test. */
   async client(t: Ending, options: IClientOptions = {}): Promise<MqttClient> {
     const client = await mqtt.connectAsync(this.url, { protocolVersion: 5, reconnectPeriod: 100, ...options })

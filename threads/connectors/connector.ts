@@ -27,7 +27,7 @@ export type Published =
   /** A value does not fit its port: the node has an error, and the rest was not published. Trying again is of no use. */
   | 'refused'
 
-/** What a runner may ask of the thread for one node. Everything after `close` of the node is without effect. */
+/** What a runner may ask of the thread for one node. From `close` of the node on everything but `dropped` is without effect, and that when it resolves. */
 export interface ConnectorHost {
   /**
    * Publishes values by output port, in one cascade. A port that is not declared is passed over; nothing at all to publish is `published`.

@@ -86,7 +86,7 @@ class Connectors {
   }
 
   #open(plan: ConnectorPlan, live: boolean): ServedNode {
-    const closed = this.#ending.get(plan.qualified) ?? Promise.resolve()
+    const closed = this.#ending.get(plan.node) ?? Promise.resolve()
     return new ServedNode(plan, live, closed, {
       memory: this.#memory,
       sharing: this.#sharing,
@@ -95,16 +95,19 @@ class Connectors {
     })
   }
 
-  /** Of nodes that are being closed: their successor opens when they have let go. */
-  readonly #ending = new Map<string, Promise<void>>()
+  /** Of nodes that are being closed: their successor opens when they have let go. By index, which a node keeps when its flow is renamed. */
+  readonly #ending = new Map<number, Promise<void>>()
 
   #close(node: ServedNode): void {
-    const { qualified } = node.plan
+    const index = node.plan.node
     const late = new Promise<void>(resolve => setTimeout(resolve, limits.CONNECTOR_CLOSE_MS).unref())
-    const ending: Promise<void> = Promise.race([node.close().catch(error => this.#defect(error)), late]).then(() => {
-      if (this.#ending.get(qualified) === ending) this.#ending.delete(qualified)
+    // One that waits for its predecessor holds nothing yet, and closes before that.
+    const before = this.#ending.get(index)
+    const closed = Promise.race([node.close().catch(error => this.#defect(error)), late])
+    const ending: Promise<void> = Promise.all([before, closed]).then(() => {
+      if (this.#ending.get(index) === ending) this.#ending.delete(index)
     })
-    this.#ending.set(qualified, ending)
+    this.#ending.set(index, ending)
   }
 
   async #call({ call, plan, inputs }: Extract<ToConnectors, { type: 'call' }>): Promise<void> {

@@ -42,6 +42,8 @@ export class ServedNode implements ConnectorHost {
   #opened: OpenConnector | null = null
   #down: string | null = null
   #closed = false
+  /** It holds nothing any more. What it drops on the way there is counted. */
+  #over = false
   /** Calls that it has not answered. */
   calls = 0
   /** False: opened for calls of batch runs alone; it publishes nothing. */
@@ -108,6 +110,7 @@ export class ServedNode implements ConnectorHost {
     try {
       await this.#opened?.close()
     } finally {
+      this.#over = true
       for (const lease of this.#leases) lease.release()
       this.#report('ok', '')
     }
@@ -182,7 +185,7 @@ export class ServedNode implements ConnectorHost {
 
   dropped(reason: string, count: number): void {
     const { counters, notes } = this.#parts.memory
-    if (this.#closed) return
+    if (this.#over) return
     counters.dropped(this.plan.node, count)
     notes.dropped(this.#flow, reason, count)
   }

@@ -33,8 +33,8 @@ export interface DeployParts {
   bodies: Bodies
   rules: Rules
   isolation: 'process' | null
-  /** Null: the node has none. */
-  outboxes: { of(node: PlanNode): SharedArrayBuffer | null }
+  /** `of`: null, the node has none. */
+  outboxes: { of(node: PlanNode): SharedArrayBuffer | null; end(node: number): void }
   toLanes(message: ToLane): void
   toTimer(message: ToTimer): void
   /** The connectors of a flow, none while it is disabled. */
@@ -128,6 +128,8 @@ export class Deploy {
 
   #replace(flow: LiveFlow, plan: Plan, parts: Buffer, fire: boolean): void {
     const { front, map, catalog } = this.#parts
+    // A flow that is new has none.
+    const before = (flow.plan as Plan | null)?.nodes ?? []
     flow.plan = plan
     catalog.add(flow)
     const removed = map.set(flow)
@@ -137,6 +139,7 @@ export class Deploy {
     flow.plan_bytes = planBytes(flow.plan, parts)
     // Before the plan: bodies that the lanes make for it look there.
     const outboxes = this.#outboxesOf(flow.plan)
+    this.endOutboxes(before, outboxes)
     if (outboxes.size > 0) this.#parts.toLanes({ type: 'outboxes', outboxes })
     this.#parts.toLanes({ type: 'plan', plan: flow.plan_bytes })
     this.#postTimers(flow, fire)
@@ -159,6 +162,11 @@ export class Deploy {
       }
     }
     front.journal.mark()
+  }
+
+  /** Of nodes that are gone, or have none any more. */
+  endOutboxes(nodes: readonly PlanNode[], kept: ReadonlyMap<number, SharedArrayBuffer> = new Map()): void {
+    for (const { index } of nodes) if (!kept.has(index)) this.#parts.outboxes.end(index)
   }
 
   #outboxesOf({ nodes }: Plan): Map<number, SharedArrayBuffer> {

@@ -38,6 +38,7 @@ export async function remove(parts: RemoveParts, name: string, author: string): 
   const nodes = flow.plan.nodes.map(node => node.index)
   const removed = map.remove(name)
   parts.toTimer({ type: 'drop', flow: flow.index })
+  deploy.endOutboxes(flow.plan.nodes)
   parts.toConnectors({ type: 'flow', flow: flow.index, name, nodes: [] })
   parts.toLanes({ type: 'drop', flow: flow.index })
   ended.add({ name, index: flow.index, messages: removed, nodes, version: flow.version })

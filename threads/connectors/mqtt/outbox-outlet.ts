@@ -22,19 +22,24 @@ export class OutboxOutlet implements Outlet {
   /** Handed out and not in order acknowledged yet. */
   #under_way: Sent[] = []
   #trimming: NodeJS.Timeout | null = null
+  readonly #gauging: NodeJS.Timeout
+  #gauged = 0
   #listening = false
+  /** Nothing more is handed out. */
+  #ending = false
   #closed = false
-  #emptied: (() => void) | null = null
+  #changed: (() => void) | null = null
 
   constructor(sab: SharedArrayBuffer, host: ConnectorHost, publications: Publications) {
     this.#reader = new OutboxReader(sab)
     this.#host = host
     this.#publications = publications
     this.#away()
+    this.#gauging = setInterval(() => this.#gauge(), limits.OUTBOX_GAUGE_MS)
   }
 
   next(): Outgoing | null {
-    const record = this.#reader.next()
+    const record = this.#ending ? null : this.#reader.next()
     if (record === null) {
       this.#listen()
       return null
@@ -68,16 +73,36 @@ export class OutboxOutlet implements Outlet {
 
   down(): void {
     this.#away()
+    this.#changed?.()
   }
 
-  /** What waits goes out first, as long as the broker is there and it does not take long. */
+  /**
+   * What waits goes out first, as long as the broker is there and it does not take long; then what the broker has got is acknowledged. What
+   * is left is its successor's, or is counted when there will be none: then the outbox is closed.
+   */
   async close(): Promise<void> {
-    const late = new Promise<void>(resolve => setTimeout(resolve, limits.MQTT_END_MS).unref())
-    if (this.#publications.isUp && !this.#reader.isEmpty)
-      await Promise.race([new Promise<void>(resolve => (this.#emptied = resolve)), late])
+    await this.#until(() => this.#reader.isEmpty)
+    this.#ending = true
+    await this.#until(() => this.#under_way.length === 0)
     this.#closed = true
+    clearInterval(this.#gauging)
     this.up()
     this.#reader.wake()
+    const lost = this.#reader.isClosed ? this.#reader.trim(0) : 0
+    if (lost > 0) this.#host.dropped('not_sent', lost)
+  }
+
+  /** Or the broker is away, or it takes long. */
+  async #until(isSo: () => boolean): Promise<void> {
+    let isLate = false
+    const late = new Promise<void>(resolve =>
+      setTimeout(() => {
+        isLate = true
+        resolve()
+      }, limits.MQTT_END_MS).unref(),
+    )
+    while (this.#publications.isUp && !isSo() && !isLate)
+      await Promise.race([late, new Promise<void>(resolve => (this.#changed = resolve))])
   }
 
   #atOnce(end: number): void {
@@ -87,7 +112,7 @@ export class OutboxOutlet implements Outlet {
       return
     }
     this.#reader.sent(end)
-    this.#look()
+    this.#changed?.()
   }
 
   #acknowledge(): void {
@@ -96,15 +121,11 @@ export class OutboxOutlet implements Outlet {
     if (count === 0) return
     this.#reader.sent(this.#under_way[count - 1]!.end)
     this.#under_way.splice(0, count)
-    this.#look()
-  }
-
-  #look(): void {
-    if (this.#emptied !== null && this.#reader.isEmpty) this.#emptied()
+    this.#changed?.()
   }
 
   #listen(): void {
-    if (this.#listening || this.#closed) return
+    if (this.#listening || this.#ending) return
     const more = this.#reader.waitForMore()
     if (more === null) {
       setImmediate(() => this.#publications.pump())
@@ -115,6 +136,13 @@ export class OutboxOutlet implements Outlet {
       this.#listening = false
       if (!this.#closed) this.#publications.pump()
     })
+  }
+
+  /** Only what changes is told. */
+  #gauge(): void {
+    const bytes = this.#reader.usedBytes
+    if (bytes !== this.#gauged) this.#host.gauge('waiting_bytes', bytes)
+    this.#gauged = bytes
   }
 
   #away(): void {

@@ -45,7 +45,20 @@ const PLACES: Partial<Record<NodeDetail['place'], string>> = {
 }
 
 function figures(node: NodeDetail): string[] {
-  const { name, type, place, placement, executions, errors, waiting_for_input, down, down_since, target, minute } = node
+  const {
+    name,
+    type,
+    place,
+    placement,
+    executions,
+    errors,
+    waiting_for_input,
+    dropped,
+    down,
+    down_since,
+    target,
+    minute,
+  } = node
   const runs = PLACES[place] ?? (placement === 'inline' ? 'on its lane' : 'in a call slot')
   const lines: [string, string][] = [
     ['node', name],
@@ -53,6 +66,8 @@ function figures(node: NodeDetail): string[] {
     ['executions', `${executions}, ${errors} failed; ${waiting_for_input} not run: an input had no value`],
     ['minute', minute === null ? 'not complete yet' : `${shortTime(minute.since)} to ${shortTime(minute.until)}`],
   ]
+  if (dropped > 0) lines.push(['dropped', `${dropped} values or messages`])
+  for (const [gauge, value] of Object.entries(node.gauges)) lines.push(['gauge', `${gauge} ${value}`])
   if (target !== null) lines.push(['target', target])
   if (down !== null) lines.push(['down', `${down_since === null ? '' : `since ${shortTime(down_since)}: `}${down}`])
   else if (place === 'connectors') lines.push(['state', 'ok'])

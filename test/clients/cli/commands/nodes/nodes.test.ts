@@ -30,6 +30,7 @@ const NODE: NodeDetail = {
   executions: 1_234_567,
   errors: 3,
   waiting_for_input: 2,
+  dropped: 0,
   down: null,
   down_since: null,
   target: null,
@@ -107,6 +108,13 @@ describe('svc nodes show', () => {
     assert.match(stdout, /^total +all +1\.23M +1\.50 s +4\.50 s +30\.0 s +temperature$/m)
     assert.match(stdout, /^wait +all +0 +- +- +- +pressure$/m)
     assert.match(stdout, /^2026-01-02 03:04:05 +node_error +RangeError: \\x1b\[31mtoo hot/m)
+    assert.doesNotMatch(stdout, /dropped|gauge/)
+  })
+
+  test('says what the node has dropped, and its gauges', async t => {
+    const stdout = await show(t, { ...NODE, dropped: 17, gauges: { waiting_bytes: 4096 } }, [])
+    assert.match(stdout, /^dropped {5}17 values or messages$/m)
+    assert.match(stdout, /^gauge {7}waiting_bytes 4096$/m)
   })
 
   test('prints the node with its errors as JSON', async t => {
