@@ -4,6 +4,8 @@
  */
 export const NAME_PATTERN = '^(?!__proto__$)[A-Za-z_][A-Za-z0-9_-]{0,63}$'
 export const QUALIFIED_PATTERN = '^[A-Za-z_][A-Za-z0-9_-]{0,63}\\.[A-Za-z_][A-Za-z0-9_-]{0,63}$'
+/** One mail address, and nothing that begins another one in the header of a mail. */
+export const MAIL_PATTERN = "^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,188}[A-Za-z0-9])?$"
 /** A message as an input port may write it: its own flow's (`m`) or another flow's (`f.m`). */
 export const MESSAGE_REFERENCE_PATTERN = '^[A-Za-z_][A-Za-z0-9_-]{0,63}(\\.[A-Za-z_][A-Za-z0-9_-]{0,63})?$'
 

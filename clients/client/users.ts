@@ -1,8 +1,15 @@
-import type { AccessToken, CreateUser, User } from '../../protocol/nouns/accounts/user.ts'
+import type {
+  AccessToken,
+  ChangeOwnUser,
+  ChangeUser,
+  CreateUser,
+  OwnUser,
+  User,
+} from '../../protocol/nouns/accounts/user.ts'
 import type { Calls } from './calls.ts'
 import { type List, readPages } from './pages.ts'
 
-/** Who may sign in; all but `me` and `changePassword` are for superusers. */
+/** Who may sign in; all but `me`, `changeMe` and `changePassword` are for superusers. */
 export class Users {
   readonly #calls: Calls
 
@@ -10,8 +17,14 @@ export class Users {
     this.#calls = calls
   }
 
-  me(): Promise<User> {
+  /** The user that this client is signed in as, with the scopes of the role. */
+  me(): Promise<OwnUser> {
     return this.#calls.get('/users/me')
+  }
+
+  /** Your own display name, or, with your password, your mail address. */
+  async changeMe(change: ChangeOwnUser): Promise<OwnUser> {
+    return (await this.#calls.json<OwnUser>({ method: 'PATCH', path: '/users/me', json: change })).body
   }
 
   /** By name. */
@@ -21,6 +34,12 @@ export class Users {
 
   async add(user: CreateUser): Promise<User> {
     return (await this.#calls.json<User>({ method: 'POST', path: '/users', json: user })).body
+  }
+
+  /** What is absent stays. Every token of a user who is disabled ends at once. */
+  async change(name: string, change: ChangeUser): Promise<User> {
+    const path = `/users/${encodeURIComponent(name)}`
+    return (await this.#calls.json<User>({ method: 'PATCH', path, json: change })).body
   }
 
   /** Every token of theirs ends at once. */

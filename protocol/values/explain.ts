@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import type { ErrorPlace } from '../errors.ts'
 import { limits } from '../limits.ts'
-import { MESSAGE_REFERENCE_PATTERN, NAME_PATTERN, QUALIFIED_PATTERN } from '../names.ts'
+import { MAIL_PATTERN, MESSAGE_REFERENCE_PATTERN, NAME_PATTERN, QUALIFIED_PATTERN } from '../names.ts'
 import { describe, place } from './describe.ts'
 
 /**
@@ -167,6 +167,7 @@ function explainString(schema: Schema, value: string, at: string, places: Places
 
 const NAME = 'letters, digits, _ and -, at most 64, no digit or - first'
 const MEANINGS: Readonly<Record<string, string>> = {
+  [MAIL_PATTERN]: 'one mail address',
   [NAME_PATTERN]: `a name (${NAME})`,
   [QUALIFIED_PATTERN]: `a name with its flow, "flow.name" (each ${NAME})`,
   [MESSAGE_REFERENCE_PATTERN]: `a message, "name" or "flow.name" (each ${NAME})`,

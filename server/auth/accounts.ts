@@ -83,7 +83,7 @@ export class Accounts {
     return this.#held.size
   }
 
-  /** Called with the name after a password changed or a user went: whoever keeps a token for that user mints a new one. */
+  /** Called with the name after a password, a role or `disabled` changed, or a user went: whoever keeps a token for that user mints a new one. */
   onChange(handler: (name: string) => void): void {
     this.#handlers.push(handler)
   }
@@ -93,14 +93,14 @@ export class Accounts {
   }
 
   /**
-   * The user whose name and password these are, or null, after the same time for unknown names. `is_known`: who asks is no stranger, and goes
+   * The user whose name and password these are, or null, after the same time for unknown names and disabled users. `is_known`: who asks is no stranger, and goes
    * before a flood of them.
    */
   async signIn(name: string, password: string, is_known = false): Promise<Account | null> {
     const found = this.find(name)
     const right = await this.#passwords.verify(found?.password_hash ?? null, password, is_known)
     // The account may have changed while the check was away: only the one that was checked counts.
-    return right && this.find(name) === found ? found : null
+    return right && !found?.disabled && this.find(name) === found ? found : null
   }
 
   async create(name: string, password: string, role: Role, more: Partial<Profile> = {}): Promise<Account> {
@@ -122,6 +122,11 @@ export class Accounts {
     })
   }
 
+  /** Throws `wrong_password` when it is another. */
+  async checkPassword(name: string, password: string): Promise<void> {
+    if ((await this.signIn(name, password, true)) === null) throw new ServiceError('wrong_password')
+  }
+
   /** Throws `wrong_password` when the old one is another, or another by now. */
   async changePassword(name: string, old: string, password: string): Promise<Account> {
     const found = await this.signIn(name, old, true)
@@ -132,6 +137,20 @@ export class Accounts {
       if (now?.digest !== found.digest) throw new ServiceError('wrong_password')
       const changed = await this.#put({ ...now, password_hash })
       this.#changed(name)
+      return changed
+    })
+  }
+
+  /** `end` ends the tokens that were minted before a user was disabled; it is called before the user is let in again. */
+  async change(name: string, change: Partial<Profile>, end: (name: string) => Promise<void>): Promise<Account> {
+    return this.#write(async () => {
+      const found = this.find(name)
+      if (!found) throw new ServiceError('user_not_found', `There is no user ${name}.`)
+      const wanted = { ...found, ...change }
+      if (wanted.role !== 'superuser' || wanted.disabled) this.#mayLose(found)
+      if (found.disabled && !wanted.disabled) await end(name)
+      const changed = await this.#put(wanted)
+      if (changed.role !== found.role || changed.disabled !== found.disabled) this.#changed(name)
       return changed
     })
   }
@@ -171,7 +190,7 @@ export class Accounts {
 
   #mustBe(name: string, digest: string): Account {
     const found = this.find(name)
-    if (found?.digest !== digest)
+    if (found?.digest !== digest || found.disabled)
       throw new ServiceError('reset_refused', 'The link was used already, or the password has changed since.')
     return found
   }

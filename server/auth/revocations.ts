@@ -49,8 +49,17 @@ export class Revocations {
 
   /** Resolves when the token is dead for good. One after another, so that the bound holds. */
   revoke(claims: Claims): Promise<void> {
+    return this.#write(() => this.#rowsFor(claims))
+  }
+
+  /** Resolves when every token of the user that was issued so far is dead for good. */
+  revokeAll(user: string): Promise<void> {
+    return this.#write(() => [this.#all(user)])
+  }
+
+  #write(rowsFor: () => RevokedToken[]): Promise<void> {
     const result = this.#last_write.then(async () => {
-      const rows = this.#rowsFor(claims)
+      const rows = rowsFor()
       await this.#keep(rows)
       this.#hold(rows)
       for (const handler of this.#handlers) handler()
@@ -64,9 +73,14 @@ export class Revocations {
     const row = { user, token, issued_at, expires_at }
     const tokens = this.#held.get(user)?.tokens
     if (tokens === undefined || tokens.size < limits.REVOKED_TOKENS) return [row]
+    return [this.#all(user), row]
+  }
+
+  #all(user: string): RevokedToken {
     const now = this.#now()
-    const before = Math.max(now, ...[...tokens.values()].map(held => held.issued_at + 1))
-    return [{ user, token: '', issued_at: before, expires_at: now + limits.TOKEN_LIFETIME_S * 1000 }, row]
+    const { tokens, issued_before = 0 } = this.#held.get(user) ?? {}
+    const before = Math.max(now, issued_before, ...[...(tokens?.values() ?? [])].map(held => held.issued_at + 1))
+    return { user, token: '', issued_at: before, expires_at: now + limits.TOKEN_LIFETIME_S * 1000 }
   }
 
   #hold(rows: readonly RevokedToken[]): void {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { WebSocket } from 'ws'
 import { type LiveEngine, liveEngine } from '../kit/live-engine.ts'
 import { boiler } from '../kit/served-front.ts'
 
@@ -65,4 +67,27 @@ test('an author without the scope for code changes wires and settings, and no bo
   const other = { ...boiler, nodes: [{ ...smoother, source: 'export default () => ({ smooth: 0 })' }] }
   await assert.rejects(flows.save('boiler', { document: other as never }, 'agent', 'edit'), { code: 'forbidden' })
   assert.equal(flows.get('boiler').version, 2)
+})
+
+test('the websocket of a user ends when the user is disabled, and when the role becomes another', async t => {
+  const live = await liveEngine(t)
+  const headers = {
+    authorization: `Bearer ${readFileSync(join(live.data_dir, 'token'), 'utf8')}`,
+    'content-type': 'application/json',
+  }
+  const ask = async (method: string, path: string, body: object): Promise<{ access_token: string }> =>
+    (await (await fetch(live.url + path, { method, headers, body: JSON.stringify(body) })).json()) as {
+      access_token: string
+    }
+  await ask('POST', '/users', { name: 'ada', password: PASSWORD })
+  for (const change of [{ role: 'viewer' }, { disabled: true }]) {
+    const { access_token } = await ask('POST', '/login/access-token', { username: 'ada', password: PASSWORD })
+    const socket = new WebSocket(`${live.url.replace('http', 'ws')}/ws/flows`, {
+      headers: { authorization: `Bearer ${access_token}` },
+    })
+    await once(socket, 'open')
+    const closed = once(socket, 'close')
+    await ask('PATCH', '/users/ada', change)
+    assert.equal((await closed)[0], 4401, JSON.stringify(change))
+  }
 })

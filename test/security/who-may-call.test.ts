@@ -297,6 +297,7 @@ describe('deny by default', () => {
       'GET /clients',
       'GET /tokens',
       'GET /users',
+      'PATCH /users/{name}',
       'POST /artifacts/sweep',
       'POST /artifacts/verify',
       'POST /clients',

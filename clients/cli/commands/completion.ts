@@ -95,7 +95,8 @@ async function namesOf(client: Client, path: readonly string[], argument: string
   if (argument === 'digest') return (await client.artifacts.list(MOST)).items.map(({ digest }) => digest)
   if (group === 'tokens' && verb === 'revoke') return (await client.tokens.list()).items.map(({ name }) => name)
   if (argument === 'client_id') return (await client.clients.list()).items.map(({ client_id }) => client_id)
-  if (group === 'users' && verb === 'remove') return (await client.users.list()).items.map(({ name }) => name)
+  if (group === 'users' && argument === 'name' && verb !== 'add')
+    return (await client.users.list()).items.map(({ name }) => name)
   return []
 }
 

@@ -1,7 +1,9 @@
-import type { Command } from 'commander'
-import type { User } from '../../../protocol/nouns/accounts/user.ts'
+import { type Command, Option } from 'commander'
+import type { ChangeUser, User } from '../../../protocol/nouns/accounts/user.ts'
+import { ROLES, type Role } from '../../../protocol/words/scopes.ts'
 import { Client } from '../../client/client.ts'
 import { type Context, connect, engineOf } from '../context.ts'
+import { usage } from '../failure.ts'
 import { addGroup } from '../group.ts'
 import { KeptLogins } from '../kept-logins.ts'
 import { shortTime } from '../output/figures.ts'
@@ -11,11 +13,31 @@ import { newPasswordOf, passwordOf } from '../passwords.ts'
 const PASSWORD_FILE = '--password-file <path>'
 const ASKED = 'the file that holds the password, - for standard input; asked for on a terminal'
 
+const DISPLAY_NAME = 'how screens show the user'
+const MAIL = 'where links for a new password go'
+
+interface SetOptions {
+  readonly role?: Role
+  readonly displayName?: string
+  readonly mail?: string
+  readonly json?: boolean
+}
+interface AddOptions extends SetOptions {
+  readonly passwordFile?: string
+  readonly superuser?: boolean
+}
+
+/** Those that were given; an empty one takes it away. */
+const namesOf = ({ displayName, mail }: SetOptions): Pick<ChangeUser, 'display_name' | 'mail'> => ({
+  ...(displayName !== undefined && { display_name: displayName || null }),
+  ...(mail !== undefined && { mail: mail || null }),
+})
+
 export function addUsers(program: Command, context: Context): void {
   addGroup(program, context, {
     name: 'users',
     description: 'who may sign in at the engine',
-    commands: [addUsersList, addUsersAdd, addUsersRemove, addUsersPasswd],
+    commands: [addUsersList, addUsersAdd, addUsersSet, addUsersDisable, addUsersEnable, addUsersRemove, addUsersPasswd],
   })
 }
 
@@ -37,21 +59,61 @@ function addUsersAdd(users: Command, context: Context): void {
     .description('add a user')
     .argument('<name>', 'letters, digits and _ . @ + -, such as an e-mail address')
     .option(PASSWORD_FILE, ASKED)
-    .option('--superuser', 'may also manage users')
+    .addOption(new Option('--role <role>', 'what the user may do (default: editor)').choices(ROLES))
+    .option('--superuser', 'the same as --role superuser')
+    .option('--display-name <text>', DISPLAY_NAME)
+    .option('--mail <address>', MAIL)
     .option('--json', 'print JSON')
-    .action(
-      async (
-        name: string,
-        options: { passwordFile?: string; superuser?: boolean; json?: boolean },
-        command: Command,
-      ) => {
-        const client = connect(context, command)
-        const password = await newPasswordOf(context, '--password-file', options.passwordFile)
-        const user = await client.users.add({ name, password, superuser: options.superuser ?? false })
-        if (options.json) return context.output.json(user)
-        context.output.note(`${user.superuser ? 'superuser' : 'user'} ${user.name} is added`)
-      },
-    )
+    .action(async (name: string, options: AddOptions, command: Command) => {
+      if (options.superuser && options.role !== undefined && options.role !== 'superuser')
+        throw usage(`--superuser and --role ${options.role} contradict each other; give one of the two.`)
+      const client = connect(context, command)
+      const password = await newPasswordOf(context, '--password-file', options.passwordFile)
+      const role = options.role ?? (options.superuser ? 'superuser' : 'editor')
+      const user = await client.users.add({ name, password, role, ...namesOf(options) })
+      if (options.json) return context.output.json(user)
+      context.output.note(`user ${user.name} is added as ${user.role}`)
+    })
+}
+
+function addUsersSet(users: Command, context: Context): void {
+  users
+    .command('set')
+    .description('change role, display name or mail address of a user; what is not given stays')
+    .argument('<name>', 'the user')
+    .addOption(new Option('--role <role>', 'what the user may do').choices(ROLES))
+    .option('--display-name <text>', `${DISPLAY_NAME}; empty for none`)
+    .option('--mail <address>', `${MAIL}; empty for none`)
+    .option('--json', 'print JSON')
+    .action(async (name: string, options: SetOptions, command: Command) => {
+      const change: ChangeUser = { ...(options.role && { role: options.role }), ...namesOf(options) }
+      if (Object.keys(change).length === 0) throw usage('Give what to change: --role, --display-name or --mail.')
+      const user = await connect(context, command).users.change(name, change)
+      if (options.json) return context.output.json(user)
+      context.output.table(usersTable([user], context.output.width))
+    })
+}
+
+function addUsersDisable(users: Command, context: Context): void {
+  users
+    .command('disable')
+    .description('let a user sign in no more; all tokens of the user end at once')
+    .argument('<name>', 'the user')
+    .action(async (name: string, _options: object, command: Command) => {
+      await connect(context, command).users.change(name, { disabled: true })
+      context.output.note(`user ${name} is disabled`)
+    })
+}
+
+function addUsersEnable(users: Command, context: Context): void {
+  users
+    .command('enable')
+    .description('let a user sign in again who was disabled')
+    .argument('<name>', 'the user')
+    .action(async (name: string, _options: object, command: Command) => {
+      await connect(context, command).users.change(name, { disabled: false })
+      context.output.note(`user ${name} may sign in again`)
+    })
 }
 
 function addUsersRemove(users: Command, context: Context): void {
@@ -93,7 +155,9 @@ const usersTable = (users: readonly User[], width: number | undefined): string[]
     users,
     [
       { title: 'user', cell: ({ name }) => name },
-      { title: 'superuser', cell: ({ superuser }) => (superuser ? 'yes' : 'no') },
+      { title: 'role', cell: ({ role, disabled }) => (disabled ? `${role}, disabled` : role) },
+      { title: 'display name', cell: ({ display_name }) => display_name ?? '-' },
+      { title: 'mail', cell: ({ mail }) => mail ?? '-' },
       { title: 'since', cell: ({ created_at }) => shortTime(created_at) },
     ],
     width,

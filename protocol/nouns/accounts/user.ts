@@ -1,6 +1,7 @@
-import Type, { type Static } from 'typebox'
+import Type, { type Static, type TSchema } from 'typebox'
 import { limits } from '../../limits.ts'
-import { ROLES } from '../../words/scopes.ts'
+import { MAIL_PATTERN } from '../../names.ts'
+import { ROLES, SCOPES } from '../../words/scopes.ts'
 import { Timestamp } from '../timestamp.ts'
 
 /** A user's name: letters, digits and `_ . @ + -`, so that an e-mail address is one. `me` is taken by the route. */
@@ -13,6 +14,19 @@ export const Password = Type.String({
   description: 'Stored only as an argon2id hash.',
 })
 
+/** One line without characters that control a terminal, or turn the direction of what stands behind it. */
+export const DisplayName = Type.String({
+  pattern: '^[^\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069]{1,128}$',
+  description: 'How screens show the user.',
+})
+/** One address, and nothing that ends or begins another one in the header of a mail. */
+export const MailAddress = Type.String({
+  maxLength: 254,
+  pattern: MAIL_PATTERN,
+  description: 'Where links for a new password go.',
+})
+const orNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
+
 export const User = Type.Object({
   name: Type.String(),
   role: Type.Enum([...ROLES]),
@@ -24,16 +38,56 @@ export const User = Type.Object({
 })
 export type User = Static<typeof User>
 
+/** The user of a request. */
+export const OwnUser = Type.Object({
+  ...User.properties,
+  scopes: Type.Array(Type.Enum([...SCOPES]), { description: 'What the role allows.' }),
+})
+export type OwnUser = Static<typeof OwnUser>
+
 export const CreateUser = Type.Object(
   {
     name: UserName,
     password: Password,
     role: Type.Optional(Type.Enum([...ROLES])),
     superuser: Type.Optional(Type.Boolean({ description: 'true: the role `superuser`. Without either, `editor`.' })),
+    display_name: Type.Optional(orNull(DisplayName)),
+    mail: Type.Optional(orNull(MailAddress)),
   },
   { additionalProperties: false },
 )
 export type CreateUser = Static<typeof CreateUser>
+
+/** What is absent stays as it is. */
+export const ChangeUser = Type.Object(
+  {
+    role: Type.Optional(Type.Enum([...ROLES])),
+    superuser: Type.Optional(
+      Type.Boolean({ description: 'true: the role `superuser`; false: the role `editor` in place of it.' }),
+    ),
+    display_name: Type.Optional(orNull(DisplayName)),
+    mail: Type.Optional(orNull(MailAddress)),
+    disabled: Type.Optional(Type.Boolean({ description: 'true: all tokens end, and the user cannot sign in.' })),
+  },
+  { additionalProperties: false },
+)
+export type ChangeUser = Static<typeof ChangeUser>
+
+export const ChangeOwnUser = Type.Object(
+  {
+    display_name: Type.Optional(orNull(DisplayName)),
+    mail: Type.Optional(orNull(MailAddress)),
+    password: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: limits.PASSWORD_CHARACTERS,
+        description: 'Needed to change `mail`: who has that address can set a new password.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type ChangeOwnUser = Static<typeof ChangeOwnUser>
 
 /** What signing in takes; the fields after `password` are what OAuth 2 password forms send along, and mean nothing here. */
 export const Credentials = Type.Object(

@@ -29,6 +29,8 @@ export const BODIES: Readonly<Record<string, unknown>> = {
   signIn: { username: 'ada', password: 'a long pass phrase' },
   createUser: { name: 'ada', password: 'a long pass phrase' },
   createClient: { name: 'claude', scopes: ['read', 'run'] },
+  changeUser: { role: 'operator', mail: 'ada@example.org' },
+  changeOwnUser: { display_name: 'Ada' },
   createLastingToken: { name: 'prometheus', rights: ['metrics'], expires_s: 31_536_000 },
   changePassword: { old: 'a long pass phrase', new: 'a longer pass phrase' },
   recoverPassword: { username: 'ada' },

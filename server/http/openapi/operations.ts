@@ -34,6 +34,7 @@ export const OPERATIONS: Readonly<Record<string, string>> = {
   'POST /clients': 'createClient',
   'DELETE /clients/{client_id}': 'deleteClient',
   'GET /users/me': 'getOwnUser',
+  'PATCH /users/me': 'changeOwnUser',
   'POST /users/me/password': 'changePassword',
   'GET /observability/summary': 'getSummary',
   'GET /observability/timeseries': 'getTimeseries',

@@ -3,18 +3,23 @@ import { ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
 import {
   AccessToken,
+  ChangeOwnUser,
   ChangePassword,
+  ChangeUser,
   CreateUser,
+  OwnUser,
   RecoverPassword,
   ResetPassword,
   User,
   UserName,
 } from '../../../protocol/nouns/accounts/user.ts'
-import { type Accounts, shown } from '../../auth/accounts.ts'
+import { type Role, SCOPES_OF } from '../../../protocol/words/scopes.ts'
+import { type Account, type Accounts, type Profile, shown } from '../../auth/accounts.ts'
 import type { Attempts } from '../../auth/attempts.ts'
 import type { Audit } from '../../auth/audit.ts'
 import { bucketOf } from '../../auth/client-address.ts'
 import type { KnownAddresses } from '../../auth/known-addresses.ts'
+import type { Revocations } from '../../auth/revocations.ts'
 import type { Tokens } from '../../auth/tokens.ts'
 import { accepted, existing, nothing, ok, type Route, route } from '../../http/route.ts'
 import type { Log } from '../../observe/serve-log.ts'
@@ -30,6 +35,7 @@ export interface UserServices {
   /** Counts wrong old passwords, by user. */
   readonly changes: Attempts
   readonly addresses: KnownAddresses
+  readonly revocations: Revocations
   readonly audit: Audit
   /** Brings a reset token to whoever may have it; runs after the answer and reports its own failures. */
   readonly deliverReset: (name: string, token: string) => void
@@ -39,20 +45,63 @@ export interface UserServices {
 const tag = 'users'
 const SAME_ANSWER = accepted({ detail: 'If there is such a user, the way to a new password is on its way.' })
 
+const shownOwn = (account: Account): OwnUser => ({ ...shown(account), scopes: [...SCOPES_OF[account.role]] })
+const isWrongPassword = (error: unknown): boolean => error instanceof ServiceError && error.code === 'wrong_password'
+
+/** Throws `validation` when the two contradict each other. Undefined: neither names a role. */
+function roleOf({ role, superuser }: { role?: Role; superuser?: boolean }): Role | undefined {
+  if (role === undefined) return superuser === true ? 'superuser' : undefined
+  if (superuser !== undefined && superuser !== (role === 'superuser')) {
+    const errors = [{ loc: 'body.superuser', msg: `contradicts the role "${role}"; give one of the two` }]
+    throw new ServiceError('validation', 'The body was refused.', { errors })
+  }
+  return role
+}
+
 export function userRoutes(services: UserServices): Route[] {
-  const { accounts, tokens, recoveries, resets, changes, addresses, audit, deliverReset, log } = services
+  const { accounts, tokens, recoveries, resets, changes, addresses, revocations, audit, deliverReset, log } = services
+  const endTokens = (name: string): Promise<void> => revocations.revokeAll(name)
+  /** Work that a wrong password ends: so many of a user in a while. */
+  const counted = async <Result>(name: string, work: () => Promise<Result>): Promise<Result> => {
+    changes.begin(name)
+    try {
+      const result = await work()
+      changes.succeeded(name)
+      return result
+    } catch (error) {
+      if (isWrongPassword(error)) changes.failed(name)
+      else changes.succeeded(name)
+      throw error
+    }
+  }
   return [
     route({
       method: 'GET',
       path: '/users/me',
       scope: 'self',
       tag,
-      summary: 'Returns the user of this request.',
-      answers: { 200: User },
+      summary: 'Returns the user of this request, with the scopes of the role.',
+      answers: { 200: OwnUser },
       handle: ({ caller }) => {
         const account = accounts.find(caller.name)
         if (account === null) throw new ServiceError('unauthenticated')
-        return ok(shown(account))
+        return ok(shownOwn(account))
+      },
+    }),
+    route({
+      method: 'PATCH',
+      path: '/users/me',
+      scope: 'self',
+      tag,
+      summary: 'Changes your display name or, with your password, your mail address.',
+      body: ChangeOwnUser,
+      audit: { action: 'user_changed', object: ({ caller }) => `user:${caller.name}` },
+      answers: { 200: OwnUser },
+      refuses: ['wrong_password', 'rate_limited', 'disk_full'],
+      handle: async ({ body: { password, ...change }, caller: { name } }) => {
+        if (change.mail !== undefined && change.mail !== accounts.find(name)?.mail)
+          await counted(name, () => accounts.checkPassword(name, password ?? ''))
+        return ok(shownOwn(await accounts.change(name, change, endTokens)))
       },
     }),
     route({
@@ -79,11 +128,9 @@ export function userRoutes(services: UserServices): Route[] {
       answers: { 201: User },
       refuses: ['user_exists', 'too_many_users', 'disk_full'],
       handle: async ({ body }) => {
-        const account = await accounts.create(
-          body.name,
-          body.password,
-          body.role ?? (body.superuser === true ? 'superuser' : 'editor'),
-        )
+        const { name, password, display_name = null, mail = null } = body
+        const role = roleOf(body) ?? 'editor'
+        const account = await accounts.create(name, password, role, { display_name, mail })
         return { status: 201, body: shown(account) }
       },
     }),
@@ -101,18 +148,34 @@ export function userRoutes(services: UserServices): Route[] {
       handle: async ({ body, caller, address }) => {
         const { name } = caller
         const told = { action: 'password_changed', actor: name, object: `user:${name}`, address } as const
-        changes.begin(name)
-        const account = await accounts.changePassword(name, body.old, body.new).catch(error => {
-          const isWrong = error instanceof ServiceError && error.code === 'wrong_password'
-          if (isWrong) changes.failed(name)
-          else changes.succeeded(name)
-          if (isWrong) audit.tried({ ...told, result: 'wrong_password' })
+        const account = await counted(name, () => accounts.changePassword(name, body.old, body.new)).catch(error => {
+          if (isWrongPassword(error)) audit.tried({ ...told, result: 'wrong_password' })
           throw error
         })
-        changes.succeeded(name)
         const lifetime_s = limits.TOKEN_LIFETIME_S
         const access_token = await tokens.mint('access', name, account.digest, lifetime_s)
         return ok({ access_token, token_type: 'bearer', expires_in: lifetime_s })
+      },
+    }),
+    route({
+      method: 'PATCH',
+      path: '/users/{name}',
+      scope: 'admin',
+      object: 'any',
+      tag,
+      summary: 'Changes a user. With another role, or disabled, the websockets of the user end at once.',
+      params: { name: existing(UserName, 'user_not_found') },
+      body: ChangeUser,
+      audit: { action: 'user_changed', object: ({ params }) => `user:${params.name}` },
+      answers: { 200: User },
+      refuses: ['last_superuser', 'disk_full'],
+      handle: async ({ params: { name }, body }) => {
+        const { superuser: _, ...rest } = body
+        const was = accounts.find(name)?.role
+        // "No superuser" changes nothing of a user who is none.
+        const role = roleOf(body) ?? (body.superuser === false && was === 'superuser' ? 'editor' : undefined)
+        const change: Partial<Profile> = role === undefined ? rest : { ...rest, role }
+        return ok(shown(await accounts.change(name, change, endTokens)))
       },
     }),
     route({
@@ -153,7 +216,7 @@ export function userRoutes(services: UserServices): Route[] {
           const account = accounts.find(body.username)
           const object = account === null ? null : `user:${account.name}`
           audit.tried({ action: 'password_recovery', actor: null, object, address, result: 'ok' })
-          if (account === null) return
+          if (account === null || account.disabled) return
           tokens.mint('reset', account.name, account.digest, limits.RESET_LIFETIME_S).then(
             token => deliverReset(account.name, token),
             error => log.error('reset_not_minted', { error }),

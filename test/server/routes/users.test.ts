@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import { ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
+import { SCOPES_OF } from '../../../protocol/words/scopes.ts'
 import { Asking } from '../../kit/asking.ts'
 import { ADA, ROOT, type ServedFront, serveFront } from '../../kit/served-front.ts'
 
@@ -345,6 +346,103 @@ describe('users', () => {
     assert.equal(await all.asking.status('DELETE', '/users/second', { as: 'superuser' }), 204)
   })
 
+  const change = (name: string, body: object) => all.asking.ask('PATCH', `/users/${name}`, { as: 'superuser', body })
+  const signs_in = (username: string, password = 'long enough') =>
+    all.asking.status('POST', login, { as: 'nobody', body: { username, password } })
+  const as = (token: string) => ({ as: 'nobody', headers: { authorization: `Bearer ${token}` } }) as const
+
+  test('a superuser changes role, names and mail of a user, and what is absent stays', async () => {
+    await add('lin', { role: 'viewer', display_name: 'Lin', mail: 'lin@example.org' })
+    const changed = await change('lin', { role: 'operator', display_name: null })
+    assert.partialDeepStrictEqual(changed.json, { role: 'operator', display_name: null, mail: 'lin@example.org' })
+    assert.equal((await change('lin', { superuser: false })).json.role, 'operator')
+    assert.equal((await change('lin', { superuser: true })).json.role, 'superuser')
+    assert.equal((await change('lin', { superuser: false })).json.role, 'editor')
+    assert.equal((await change('lin', { role: 'viewer', superuser: true })).json.errors[0].loc, 'body.superuser')
+    assert.equal((await change('nobody-of-that-name', {})).json.code, 'user_not_found')
+    assert.equal(await all.asking.code('PATCH', '/users/lin', { body: { role: 'superuser' } }), 'forbidden')
+  })
+
+  test('a mail address is one address, and a display name is one line', async () => {
+    for (const mail of [
+      '',
+      'lin',
+      'lin@',
+      '@example.org',
+      'a@b, c@d',
+      'a@b\r\nBcc: c@d',
+      '"a b"@c',
+      'a@b>',
+      `${'x'.repeat(65)}@b`,
+    ])
+      assert.equal((await change('lin', { mail })).json.errors[0].loc, 'body.mail', mail)
+    for (const display_name of ['', 'a\nb', '\u001b[31m', '\u202eadmin', 'x'.repeat(129)])
+      assert.equal((await change('lin', { display_name })).json.errors[0].loc, 'body.display_name', display_name)
+    assert.equal((await change('lin', { display_name: 'Lín Ångström 林' })).status, 200)
+  })
+
+  test('a user who is disabled has no token that stands and cannot sign in; tokens from before stay dead', async () => {
+    const { served } = all
+    await add('kim')
+    const before = await served.mint('kim')
+    assert.equal(await all.asking.status('GET', '/users/me', as(before)), 200)
+    served.clock.ms += 1000
+    assert.equal((await change('kim', { disabled: true })).json.disabled, true)
+    assert.equal(await all.asking.code('GET', '/users/me', as(before)), 'unauthenticated')
+    assert.equal(await signs_in('kim'), 401)
+    assert.equal((await change('kim', { disabled: false })).json.disabled, false)
+    assert.equal(await all.asking.code('GET', '/users/me', as(before)), 'unauthenticated')
+    assert.equal(await signs_in('kim'), 200)
+    assert.equal(await all.asking.status('GET', '/users/me', as(await served.mint('kim'))), 200)
+  })
+
+  test('a role takes effect with the next request', async () => {
+    await add('max', { role: 'viewer' })
+    const token = as(await all.served.mint('max'))
+    assert.deepEqual((await all.asking.ask('GET', '/users/me', token)).json.scopes, ['read'])
+    assert.equal(await all.asking.code('PUT', '/flows/boiler', { ...token, body: {} }), 'forbidden')
+    await change('max', { role: 'editor' })
+    assert.equal(await all.asking.code('PUT', '/flows/boiler', { ...token, body: {} }), 'validation')
+    assert.deepEqual((await all.asking.ask('GET', '/users/me', token)).json.scopes, SCOPES_OF.editor)
+  })
+
+  test('the last superuser is neither demoted nor disabled; of two that demote each other at once one stays', async () => {
+    assert.equal((await change(ROOT.name, { role: 'editor' })).json.code, 'last_superuser')
+    assert.equal((await change(ROOT.name, { disabled: true })).json.code, 'last_superuser')
+    await add('other', { superuser: true })
+    const token = as(await all.served.mint('other'))
+    const answers = await Promise.all([
+      change('other', { superuser: false }),
+      all.asking.ask('PATCH', `/users/${ROOT.name}`, { ...token, body: { disabled: true } }),
+    ])
+    const [won, lost] = answers.map(({ status }) => status).sort()
+    assert.equal(won, 200)
+    // 403 or 401: the other was first, and its change counts before this request is looked at.
+    assert.ok([401, 403, 409].includes(lost!), String(lost))
+    const [root, other] = [ROOT.name, 'other'].map(name => all.served.accounts.find(name)!)
+    assert.equal([root, other].filter(user => user!.role === 'superuser' && !user!.disabled).length, 1)
+    if (root!.disabled) await all.served.accounts.change(ROOT.name, { disabled: false }, async () => {})
+    await all.served.accounts.remove('other')
+    // A superuser who is disabled keeps nobody in.
+    await add('asleep', { superuser: true })
+    await change('asleep', { disabled: true })
+    assert.equal((await change(ROOT.name, { role: 'viewer' })).json.code, 'last_superuser')
+  })
+
+  test('everybody changes the own display name, and the mail address with the password', async () => {
+    await add('eve', { role: 'viewer' })
+    const token = as(await all.served.mint('eve'))
+    const own = (body: object) => all.asking.ask('PATCH', '/users/me', { ...token, body })
+    assert.equal((await own({ display_name: 'Eve' })).json.display_name, 'Eve')
+    assert.equal((await own({ mail: 'eve@example.org' })).json.code, 'wrong_password')
+    assert.equal((await own({ mail: 'eve@example.org', password: 'wrong' })).json.code, 'wrong_password')
+    assert.equal((await own({ mail: 'eve@example.org', password: 'long enough' })).json.mail, 'eve@example.org')
+    assert.equal((await own({ mail: 'eve@example.org', display_name: null })).json.display_name, null)
+    assert.equal((await own({ role: 'superuser' })).json.errors[0].loc, 'body.role')
+    for (let round = 0; round < limits.LOGIN_FAILURES; round++) await own({ mail: null, password: 'wrong' })
+    assert.equal((await own({ mail: null, password: 'long enough' })).json.code, 'rate_limited')
+  })
+
   test('two that create the same name at once: one wins', async () => {
     const statuses = (await Promise.all([add('twin'), add('twin'), add('twin')])).map(({ status }) => status)
     assert.deepEqual(statuses.sort(), [201, 409, 409])
@@ -415,6 +513,16 @@ describe('a lost password', () => {
     assert.equal((await reset(token)).json.code, 'reset_refused')
     each.served.clock.ms -= 1000
     assert.equal((await reset(token)).status, 204)
+  })
+
+  test('a user who is disabled gets no way to a new password, and one that was on its way is refused', async () => {
+    await recover(ADA.name)
+    const token = await delivered()
+    await each.served.accounts.change(ADA.name, { disabled: true }, async () => {})
+    assert.equal((await reset(token)).json.code, 'reset_refused')
+    assert.equal((await recover(ADA.name)).status, 202)
+    for (let turn = 0; turn < 50; turn++) await new Promise(resolve => setImmediate(resolve))
+    assert.equal(each.served.resets.length, 1)
   })
 
   test('an access token resets nothing, and a weak password is refused before the token is used', async () => {

@@ -153,6 +153,8 @@ const DRIVES: Record<string, Drive> = {
   'GET /users': { paths: ['/users?limit=1000'] },
   'POST /users': { bodies: ['$'] },
   'GET /users/me': {},
+  'PATCH /users/me': { bodies: ['$'] },
+  'PATCH /users/{name}': { paths: ['/users/none'], bodies: ['$'] },
   'GET /tokens': {},
   'POST /tokens': { bodies: ['$'] },
   'DELETE /tokens/{name}': { paths: ['/tokens/none'] },

@@ -33,3 +33,43 @@ describe('svc audit', () => {
     assert.match(stderr, /flow_eaten.*flow_saved/s)
   })
 })
+
+describe('svc users', () => {
+  const ada = { name: 'ada', role: 'operator', superuser: false, display_name: null, mail: 'a@b', disabled: true }
+  const answer = { ...ada, created_at: AT }
+  const bodyOf = async (t: TestContext, argv: string[]): Promise<unknown> => {
+    const { code, stderr, requests } = await against(t, { 'PATCH /users/ada': { answer } }, ['users', ...argv])
+    assert.equal(code, 0, stderr)
+    return requests[0]!.body
+  }
+
+  test('set changes what is given, and an empty name or address takes it away', async t => {
+    assert.deepEqual(await bodyOf(t, ['set', 'ada', '--role', 'operator']), { role: 'operator' })
+    assert.deepEqual(await bodyOf(t, ['set', 'ada', '--display-name', 'Ada L', '--mail', '']), {
+      display_name: 'Ada L',
+      mail: null,
+    })
+    const { code, stderr } = await against(t, {}, ['users', 'set', 'ada'])
+    assert.equal(code, 2)
+    assert.match(stderr, /--role, --display-name or --mail/)
+  })
+
+  test('disable and enable', async t => {
+    assert.deepEqual(await bodyOf(t, ['disable', 'ada']), { disabled: true })
+    assert.deepEqual(await bodyOf(t, ['enable', 'ada']), { disabled: false })
+  })
+
+  test('list shows the role, and who is disabled', async t => {
+    const { stdout } = await against(t, { 'GET /users': { answer: { items: [answer], count: 1 } } }, ['users'])
+    assert.match(stdout, /ada +operator, disabled +- +a@b/)
+  })
+
+  test('add gives a role, and refuses two that contradict each other', async t => {
+    const script = { 'POST /users': { answer } }
+    const argv = ['users', 'add', 'ada', '--role', 'viewer', '--password-file', '-']
+    const { requests } = await against(t, script, argv, { stdin: 'long enough\n' })
+    assert.partialDeepStrictEqual(requests[0]!.body, { name: 'ada', role: 'viewer' })
+    const { code } = await against(t, script, [...argv, '--superuser'], { stdin: 'long enough\n' })
+    assert.equal(code, 2)
+  })
+})

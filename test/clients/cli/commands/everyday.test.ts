@@ -264,7 +264,7 @@ describe('svc clients', () => {
 })
 
 describe('svc users', () => {
-  const USER = { name: 'ada', superuser: false, created_at: AT }
+  const USER = { name: 'ada', role: 'editor', superuser: false, created_at: AT }
 
   test('adds one with the password of a file, and removes one', async t => {
     const added = await against(
@@ -275,7 +275,7 @@ describe('svc users', () => {
         stdin: 'long enough a secret\n',
       },
     )
-    assert.deepEqual(added.requests[0]!.body, { name: 'ada', password: 'long enough a secret', superuser: false })
+    assert.deepEqual(added.requests[0]!.body, { name: 'ada', password: 'long enough a secret', role: 'editor' })
     assert.match(added.stderr, /user ada is added/)
     const removed = await against(t, { 'DELETE /users/ada': { answer: null } }, ['users', 'remove', 'ada'])
     assert.equal(removed.code, 0)
