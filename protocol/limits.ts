@@ -170,6 +170,11 @@ export const limits = {
   /** Messages of QoS 1 and 2 on one connection that are not acknowledged; and those that one node sends before the next has its turn. */
   MQTT_IN_FLIGHT: 100,
   MQTT_OUT_TURN: 128,
+  /** Messages of QoS 1 and 2 that a broker may send on one connection before they are acknowledged (MQTT 5). */
+  MQTT_RECEIVE: 1_000,
+  /** What an mqtt-in node keeps of them while its flow is full, before nothing more is read from the connection. */
+  MQTT_HELD: 1_000,
+  MQTT_HELD_BYTES: 16 * MIB,
   /** A call of an mqtt-out node whose message nobody takes fails after so long. */
   MQTT_CALL_MS: 30_000,
   /** What an mqtt-out node has to send and the broker has not; a power of two, and twice the longest message. */

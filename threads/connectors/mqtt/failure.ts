@@ -29,6 +29,16 @@ const REFUSALS: Readonly<Record<number, string>> = {
   138: 'has banned this client',
 }
 
+/** By the reason code of an acknowledgement (MQTT 5). */
+const MESSAGE_REFUSALS: Readonly<Record<number, string>> = {
+  128: 'it does not say why',
+  131: 'it does not say why',
+  135: 'it is not allowed',
+  144: 'it does not take the topic',
+  151: 'a quota is exceeded',
+  153: 'the payload is not what it says',
+}
+
 const of = (url: string): string => `the broker ${brokerKey(url) ?? url}`
 
 /** A sentence without its full stop; it names the broker, without credentials. */
@@ -45,5 +55,8 @@ function reason(url: string, error: Error): string {
   if (error.message === 'connack timeout') return `${of(url)} does not answer`
   return `the connection to ${brokerKey(url) ?? url} failed: ${error.message}`
 }
+
+/** Why a broker does not take a message, after "The broker refuses it: ". */
+export const messageRefusal = (reason_code: number): string => MESSAGE_REFUSALS[reason_code] ?? `reason ${reason_code}`
 
 export const brokerReason = Object.assign(reason, { of })

@@ -1,11 +1,12 @@
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { type IClientOptions, type IConnackPacket, type IPublishPacket, MqttClient } from 'mqtt'
+import { type IClientOptions, type IConnackPacket, MqttClient } from 'mqtt'
 import { limits } from '../../../protocol/limits.ts'
 import type { BrokerSettings } from '../../nodes/mqtt-settings.ts'
 import { BackOff } from '../back-off.ts'
 import type { ConnectorHost } from '../connector.ts'
 import { brokerReason } from './failure.ts'
+import { Wire, type WireUser } from './wire.ts'
 
 /** Settings as they are where the node runs: secrets are texts. */
 export type Broker = BrokerSettings & { readonly password?: string; readonly key?: string }
@@ -27,18 +28,18 @@ export const linkKey = ({
   `mqtt ${JSON.stringify([url, protocol, username, password, client_id, session_s, will, ca, cert, key, server_name])}`
 
 export interface LinkUser {
+  /** A connection is being made; what it brings is told to the answer. */
+  opening(wire: Wire): WireUser
   /** The broker has taken the connection. */
-  up(client: MqttClient, connack: IConnackPacket): void
+  up(client: MqttClient, connack: IConnackPacket, wire: Wire): void
   /** Once after each `up`, and after each failed attempt. A sentence without its full stop. */
   down(reason: string): void
-  /** The packets behind it, and its acknowledgement, wait until `done` is called. */
-  message(packet: IPublishPacket, done: () => void): void
 }
 
 export interface LinkParts {
   readonly broker: Broker
   readonly client_id: string
-  /** 0: never asks; the system's own keepalive finds a peer that is gone. For a connection whose packets may be held. */
+  /** 0: never asks; the system's own keepalive finds a peer that is gone. For a connection that may be held. */
   readonly keepalive_s: number
   readonly user: LinkUser
   readonly host: Pick<ConnectorHost, 'reach' | 'random' | 'steadyMs'>
@@ -69,20 +70,18 @@ export class Link {
     let reason: string | null = null
     let up_at: number | null = null
     let over = false
-    const client = new MqttClient(
-      () => this.#socket(error => (reason ??= brokerReason(broker.url, error))),
-      this.#options(),
-    )
-    this.#client = client
-    client.handleMessage = (packet, done) => {
-      if (over || this.#closed) return
-      user.message(packet, done)
+    const failed = (error: Error): void => {
+      reason ??= brokerReason(broker.url, error)
     }
+    const options = this.#options()
+    const wire = new Wire(this.#socket(failed), options.protocolVersion === 5, wire => user.opening(wire), failed)
+    const client = new MqttClient(() => wire, options)
+    this.#client = client
     client.on('connect', connack => {
       up_at = host.steadyMs()
-      if (!this.#closed) user.up(client, connack)
+      if (!this.#closed) user.up(client, connack, wire)
     })
-    client.on('error', error => (reason ??= brokerReason(broker.url, error)))
+    client.on('error', failed)
     // Comes with every end, whoever ended it.
     client.on('close', () => {
       if (over) return
@@ -154,7 +153,14 @@ export class Link {
               retain: will.retain ?? false,
             },
           }),
-      ...(is5 ? { properties: session_s === 0 ? {} : { sessionExpiryInterval: session_s } } : {}),
+      ...(is5
+        ? {
+            properties: {
+              receiveMaximum: limits.MQTT_RECEIVE,
+              ...(session_s === 0 ? {} : { sessionExpiryInterval: session_s }),
+            },
+          }
+        : {}),
     }
   }
 

@@ -2,8 +2,10 @@ import { limits } from '../../../protocol/limits.ts'
 import type { MqttInSettings } from '../../nodes/types/mqtt-in.ts'
 import type { ConnectorHost, ConnectorRunner, ServedNode } from '../connector.ts'
 import { type Broker, linkKey } from './link.ts'
+import type { Qos } from './packets.ts'
 import { type Read, readJson, readNumber } from './payload.ts'
-import { type Qos, type Subscriber, Subscriptions } from './subscriptions.ts'
+import type { Receipt } from './receipts.ts'
+import { type Subscriber, Subscriptions } from './subscriptions.ts'
 
 /** Messages in, one cascade each. */
 export const mqttInRunner: ConnectorRunner<MqttInSettings> = {
@@ -14,15 +16,28 @@ export const mqttInRunner: ConnectorRunner<MqttInSettings> = {
     lease.thing.add(subscriber)
     return {
       close() {
-        subscriber.closed = true
         lease.thing.remove(subscriber)
+        // The broker of a session sends again what was not acknowledged.
+        if (!lease.thing.isEmpty || !broker.session_s) subscriber.giveUp()
+        subscriber.closed = true
         lease.release()
       },
     }
   },
 }
 
-/** What one node makes of the messages. */
+interface Held {
+  readonly topic: string
+  /** A copy. */
+  readonly payload: Buffer
+  readonly receipt: Receipt
+}
+
+/**
+ * What one node makes of the messages. While its flow is full those of QoS 1 and 2 wait here, unacknowledged and in order; those of QoS 0 are dropped.
+ *
+ *   passing --the flow is full--> holding --everything is published--> passing
+ */
 class NodeMessages implements Subscriber {
   closed = false
   readonly filters: readonly string[]
@@ -30,8 +45,8 @@ class NodeMessages implements Subscriber {
   readonly #host: ConnectorHost
   readonly #read: (payload: Buffer) => Read
   readonly #hasTopic: boolean
-  /** Messages of one connection come one after the other: what is held is in front of the next. */
-  #held: Promise<void> | null = null
+  #held: Held[] = []
+  #held_bytes = 0
 
   constructor({ settings, outputs }: ServedNode<MqttInSettings>, host: ConnectorHost) {
     this.filters = settings.topics
@@ -41,27 +56,20 @@ class NodeMessages implements Subscriber {
     this.#read = reader(settings, host)
   }
 
-  take(topic: string, payload: Buffer, qos: Qos): Promise<void> | null {
-    const read = this.#read(payload)
-    if ('fault' in read) {
-      this.#refuse(
-        `A message of ${JSON.stringify(topic.slice(0, limits.MQTT_SHOWN_CHARACTERS))} ${read.fault}.`,
-        topic,
-        payload,
-      )
-      return null
-    }
-    const outputs = this.#hasTopic ? { value: read.value, topic } : { value: read.value }
-    if (this.#held === null && this.#publish(outputs)) return null
-    if (qos === 0) {
+  take(topic: string, payload: Buffer, receipt: Receipt | null): void {
+    if (this.#held.length === 0 && this.#publish(topic, payload)) return
+    if (receipt === null) {
       this.#host.dropped('flow_full', 1)
-      return null
+      return
     }
-    const held = this.#later(outputs, this.#held)
-    this.#held = held
-    return held.finally(() => {
-      if (this.#held === held) this.#held = null
-    })
+    receipt.hold()
+    this.#held.push({ topic, payload: Buffer.from(payload), receipt })
+    this.#held_bytes += payload.length
+    if (this.#held.length === 1) this.#publishHeld()
+  }
+
+  get isFull(): boolean {
+    return this.#held.length >= limits.MQTT_HELD || this.#held_bytes >= limits.MQTT_HELD_BYTES
   }
 
   up(): void {
@@ -72,16 +80,40 @@ class NodeMessages implements Subscriber {
     this.#host.down(reason)
   }
 
+  /** Nobody will take what is held. */
+  giveUp(): void {
+    if (this.#held.length > 0) this.#host.dropped('node_changed', this.#held.length)
+    for (const { receipt } of this.#held.splice(0)) receipt.settle()
+    this.#held_bytes = 0
+  }
+
   /** False: there is no room. */
-  #publish(outputs: { value: unknown; topic?: string }): boolean {
-    const published = this.#host.publish(outputs)
+  #publish(topic: string, payload: Buffer): boolean {
+    const read = this.#read(payload)
+    if ('fault' in read) {
+      const shown = JSON.stringify(topic.slice(0, limits.MQTT_SHOWN_CHARACTERS))
+      this.#refuse(`A message of ${shown} ${read.fault}.`, topic, payload)
+      return true
+    }
+    const published = this.#host.publish(this.#hasTopic ? { value: read.value, topic } : { value: read.value })
     if (published === 'refused') this.#host.dropped('bad_message', 1)
     return published !== 'full'
   }
 
-  async #later(outputs: { value: unknown; topic?: string }, before: Promise<void> | null): Promise<void> {
-    await before
-    while (!this.closed && !this.#publish(outputs)) await this.#host.whenRoom()
+  async #publishHeld(): Promise<void> {
+    while (this.#held.length > 0) {
+      await this.#host.whenRoom()
+      if (this.closed) return
+      let count = 0
+      this.#host.batch(() => {
+        while (count < this.#held.length && this.#publish(this.#held[count]!.topic, this.#held[count]!.payload)) count++
+      })
+      // Only now does it stand.
+      for (const { payload, receipt } of this.#held.splice(0, count)) {
+        this.#held_bytes -= payload.length
+        receipt.settle()
+      }
+    }
   }
 
   #refuse(text: string, topic: string, payload: Buffer): void {

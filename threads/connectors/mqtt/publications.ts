@@ -2,8 +2,10 @@ import { randomBytes } from 'node:crypto'
 import type { IConnackPacket, MqttClient } from 'mqtt'
 import { limits } from '../../../protocol/limits.ts'
 import type { ConnectorHost, Shareable } from '../connector.ts'
+import { messageRefusal } from './failure.ts'
 import { type Broker, Link, type LinkUser } from './link.ts'
-import type { Qos } from './subscriptions.ts'
+import { type Acknowledged, type Acknowledgement, KIND, type Qos } from './packets.ts'
+import type { Wire, WireUser } from './wire.ts'
 
 /** A message on its way out. */
 export interface Outgoing {
@@ -26,15 +28,18 @@ export interface Outlet {
 }
 
 /**
- * The connection over which the nodes of a broker publish. Messages stay in their outlet until the broker has them: the library gets no
- * more than the socket takes (QoS 0) or than may be unacknowledged (QoS 1, 2).
+ * The connection over which the nodes of a broker publish. Messages stay in their outlet until the broker has them: no more is
+ * written than the socket takes (QoS 0) or than may be unacknowledged (QoS 1, 2).
  */
 export class Publications implements Shareable, LinkUser {
   readonly #link: Link
   readonly #outlets = new Set<Outlet>()
-  #client: MqttClient | null = null
+  /** Null: the broker is not there. */
+  #wire: Wire | null = null
   #reason: string | null = null
-  #in_flight = 0
+  /** Of QoS 1 and 2, by packet id. */
+  readonly #in_flight = new Map<number, Outgoing>()
+  #id = 0
   #window: number = limits.MQTT_IN_FLIGHT
   #pumping = false
 
@@ -51,12 +56,12 @@ export class Publications implements Shareable, LinkUser {
   }
 
   get isUp(): boolean {
-    return this.#client !== null
+    return this.#wire !== null
   }
 
   add(outlet: Outlet): void {
     this.#outlets.add(outlet)
-    if (this.#client !== null) outlet.up()
+    if (this.#wire !== null) outlet.up()
     else if (this.#reason !== null) outlet.down(this.#reason)
     this.pump()
   }
@@ -69,27 +74,37 @@ export class Publications implements Shareable, LinkUser {
     return this.#link.close()
   }
 
-  up(client: MqttClient, { properties }: IConnackPacket): void {
-    this.#client = client
-    this.#in_flight = 0
+  opening(wire: Wire): WireUser {
+    return {
+      begun: () => {},
+      together: take => {
+        take()
+        this.pump()
+      },
+      // Nothing was subscribed to.
+      message: () => {},
+      acknowledged: (kind, acknowledged) => {
+        if (this.#wire === wire) this.#acknowledged(wire, kind, acknowledged)
+      },
+      drained: () => this.pump(),
+    }
+  }
+
+  up(_client: MqttClient, { properties }: IConnackPacket, wire: Wire): void {
+    this.#wire = wire
+    this.#in_flight.clear()
     this.#window = Math.min(limits.MQTT_IN_FLIGHT, properties?.receiveMaximum ?? limits.MQTT_IN_FLIGHT)
-    client.stream.on('drain', () => this.pump())
     this.pump()
     for (const outlet of this.#outlets) outlet.up()
   }
 
   down(reason: string): void {
-    this.#client = null
+    this.#wire = null
     this.#reason = reason
     for (const outlet of this.#outlets) {
       outlet.again()
       outlet.down(reason)
     }
-  }
-
-  /** Nothing was subscribed to. */
-  message(_packet: unknown, done: () => void): void {
-    done()
   }
 
   /** Called whenever an outlet has something, or there is room. */
@@ -106,28 +121,39 @@ export class Publications implements Shareable, LinkUser {
 
   #some(outlet: Outlet): boolean {
     for (let count = 0; count < limits.MQTT_OUT_TURN; count++) {
-      const client = this.#client
-      if (client === null || client.stream.writableNeedDrain || this.#in_flight >= this.#window) return false
+      const wire = this.#wire
+      if (wire === null || wire.isFull || this.#in_flight.size >= this.#window) return false
       const outgoing = outlet.next()
       if (outgoing === null) return false
-      this.#send(client, outgoing)
+      this.#send(wire, outgoing)
     }
     return true
   }
 
-  #send(client: MqttClient, outgoing: Outgoing): void {
+  #send(wire: Wire, outgoing: Outgoing): void {
     const { topic, payload, qos, retain } = outgoing
     if (qos === 0) {
-      client.publish(topic, payload, { qos, retain })
+      wire.publish(topic, payload, qos, retain, 0)
       return outgoing.done(null)
     }
-    this.#in_flight++
-    client.publish(topic, payload, { qos, retain }, error => {
-      // Of a connection that was lost: its message is handed out again.
-      if (this.#client !== client) return
-      this.#in_flight--
-      outgoing.done(error ?? null)
-      this.pump()
-    })
+    const id = this.#freeId()
+    this.#in_flight.set(id, outgoing)
+    wire.publish(topic, payload, qos, retain, id)
+  }
+
+  /** QoS 1 ends with PUBACK, QoS 2 with PUBREC, our PUBREL and PUBCOMP; a refusal ends both at once. */
+  #acknowledged(wire: Wire, kind: Acknowledgement, { id, reason_code }: Acknowledged): void {
+    const isRefused = reason_code >= 128
+    if (kind === KIND.pubrec && !isRefused) return wire.acknowledge(KIND.pubrel, id)
+    const outgoing = this.#in_flight.get(id)
+    if (outgoing === undefined || kind === KIND.pubrel) return
+    this.#in_flight.delete(id)
+    outgoing.done(isRefused ? new Error(messageRefusal(reason_code)) : null)
+  }
+
+  #freeId(): number {
+    do this.#id = (this.#id % 65_535) + 1
+    while (this.#in_flight.has(this.#id))
+    return this.#id
   }
 }

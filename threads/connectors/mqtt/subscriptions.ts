@@ -1,22 +1,28 @@
 import { randomBytes } from 'node:crypto'
-import type { IConnackPacket, IPublishPacket, MqttClient } from 'mqtt'
+import type { IConnackPacket, MqttClient } from 'mqtt'
 import { limits } from '../../../protocol/limits.ts'
 import { matches, overlap } from '../../nodes/mqtt-topics.ts'
 import type { ConnectorHost, Shareable } from '../connector.ts'
 import { brokerReason } from './failure.ts'
 import { type Broker, Link, type LinkUser } from './link.ts'
-
-export type Qos = 0 | 1 | 2
+import { KIND, type PublishPacket, type Qos } from './packets.ts'
+import { type Receipt, Receipts } from './receipts.ts'
+import type { Wire, WireUser } from './wire.ts'
 
 /** A node that gets messages. */
 export interface Subscriber {
   readonly filters: readonly string[]
   readonly qos: Qos
-  /** Null: it is taken, or given up. Otherwise whoever has sent it waits for the acknowledgement until this resolves. */
-  take(topic: string, payload: Buffer, qos: Qos): Promise<void> | null
+  /** The payload is good during the call. QoS 1 and 2 have a receipt: whoever takes it later holds it until then. */
+  take(topic: string, payload: Buffer, receipt: Receipt | null): void
+  /** It keeps as much as it may: nothing more should come. */
+  readonly isFull: boolean
   up(): void
   down(reason: string): void
 }
+
+type Handle = (packet: PublishPacket, receipt: Receipt | null) => void
+type LineHost = Pick<ConnectorHost, 'reach' | 'random' | 'steadyMs' | 'batch'>
 
 /** One subscription of one connection, for all nodes that want it. */
 interface Subscription {
@@ -40,7 +46,7 @@ interface Subscription {
  */
 export class Subscriptions implements Shareable {
   readonly #broker: Broker
-  readonly #host: Pick<ConnectorHost, 'reach' | 'random' | 'steadyMs'>
+  readonly #host: LineHost
   readonly #client_id: string
   readonly #lines: Line[] = []
   readonly #subscribers = new Set<Subscriber>()
@@ -48,7 +54,7 @@ export class Subscriptions implements Shareable {
   readonly #routes = new Map<string, [Subscriber, Subscription][]>()
   #ids = 0
 
-  constructor(broker: Broker, host: Pick<ConnectorHost, 'reach' | 'random' | 'steadyMs'>) {
+  constructor(broker: Broker, host: LineHost) {
     this.#broker = broker
     this.#host = host
     this.#client_id = broker.client_id ?? `flow-${randomBytes(8).toString('hex')}`
@@ -85,6 +91,10 @@ export class Subscriptions implements Shareable {
     for (const line of this.#lines) line.forget(subscriber)
   }
 
+  get isEmpty(): boolean {
+    return this.#subscribers.size === 0
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#lines.map(line => line.close()))
   }
@@ -96,27 +106,21 @@ export class Subscriptions implements Shareable {
     if (found !== undefined) return found
     const number = this.#lines.length + 1
     const client_id = number === 1 ? this.#client_id : `${this.#client_id}-${number}`
-    const line: Line = new Line(this.#broker, client_id, this.#host, (packet, done) =>
-      this.#message(line, packet, done),
+    const line: Line = new Line(this.#broker, client_id, this.#host, (packet, receipt) =>
+      this.#message(line, packet, receipt),
     )
     this.#lines.push(line)
     return line
   }
 
-  #message(line: Line, { topic, payload, qos, retain, properties }: IPublishPacket, done: () => void): void {
-    const id = properties?.subscriptionIdentifier as number | number[] | undefined
-    const bytes = payload as Buffer
-    let held: Promise<void>[] | null = null
+  #message(line: Line, packet: PublishPacket, receipt: Receipt | null): void {
+    const { topic, payload, retain, subscriptions } = packet
     for (const [subscriber, subscription] of this.#routesOf(topic)) {
       if (subscription.line !== line) continue
-      if (id !== undefined && (typeof id === 'number' ? id !== subscription.id : !id.includes(subscription.id)))
-        continue
+      if (subscriptions !== null && !subscriptions.includes(subscription.id)) continue
       if (retain && !subscription.waiting.has(subscriber)) continue
-      const waiting = subscriber.take(topic, bytes, qos)
-      if (waiting !== null) (held ??= []).push(waiting)
+      subscriber.take(topic, payload, receipt)
     }
-    if (held === null) done()
-    else Promise.all(held).then(done, done)
   }
 
   #routesOf(topic: string): [Subscriber, Subscription][] {
@@ -137,28 +141,74 @@ export class Subscriptions implements Shareable {
   }
 }
 
-/** One connection with its subscriptions. */
+/**
+ * One connection with its subscriptions. Messages are acknowledged when their nodes have published them. A node whose flow is full keeps some of QoS 1
+ * and 2, while those of other nodes pass; only when it may keep no more nothing is read until it has room.
+ */
 class Line implements LinkUser {
   readonly subscriptions = new Map<string, Subscription>()
-  readonly message: LinkUser['message']
+  readonly #message: Handle
+  readonly #host: LineHost
   readonly #link: Link
   readonly #url: string
+  readonly #receipts = new Receipts(() => {
+    if (this.#isHeld) this.#look()
+  })
   #client: MqttClient | null = null
+  #wire: Wire | null = null
+  #isHeld = false
   #hasIds = false
   #reason: string | null = null
   #asking = false
 
-  constructor(
-    broker: Broker,
-    client_id: string,
-    host: Pick<ConnectorHost, 'reach' | 'random' | 'steadyMs'>,
-    message: LinkUser['message'],
-  ) {
-    this.message = message
+  constructor(broker: Broker, client_id: string, host: LineHost, message: Handle) {
+    this.#message = message
+    this.#host = host
     this.#url = broker.url
-    // Packets may be held for as long as a flow is full, and answers to pings behind them.
+    // While nothing is read, no answer to a ping is.
     this.#link = new Link({ broker, client_id, keepalive_s: 0, user: this, host })
     this.#link.open()
+  }
+
+  opening(wire: Wire): WireUser {
+    return {
+      begun: has_session => {
+        this.#wire = wire
+        this.#isHeld = false
+        this.#receipts.begin(wire, has_session)
+      },
+      together: take => {
+        this.#host.batch(take)
+        if (this.#receipts.isWaiting) this.#look()
+      },
+      message: packet => {
+        const { qos, id } = packet
+        if (qos === 0) return this.#message(packet, null)
+        const receipt = this.#receipts.take(id, qos)
+        if (receipt === null) return
+        this.#message(packet, receipt)
+        receipt.settle()
+      },
+      acknowledged: (kind, { id }) => {
+        if (kind === KIND.pubrel) this.#receipts.released(id)
+      },
+      drained: () => {},
+    }
+  }
+
+  /** Whether to read on. */
+  #look(): void {
+    const isFull = this.#hasFullNode
+    if (isFull === this.#isHeld) return
+    this.#isHeld = isFull
+    if (isFull) this.#wire?.hold()
+    else this.#wire?.release()
+  }
+
+  get #hasFullNode(): boolean {
+    for (const { subscribers } of this.subscriptions.values())
+      for (const { isFull } of subscribers) if (isFull) return true
+    return false
   }
 
   close(): Promise<void> {
@@ -182,13 +232,16 @@ class Line implements LinkUser {
     }
   }
 
-  up(client: MqttClient, { properties }: IConnackPacket): void {
+  up(client: MqttClient, { properties, sessionPresent }: IConnackPacket): void {
     this.#client = client
     this.#reason = null
     this.#hasIds = client.options.protocolVersion === 5 && properties?.subscriptionIdentifiersAvailable !== false
     for (const subscription of this.subscriptions.values()) {
+      // The broker has kept what came meanwhile: retained messages are nothing new.
+      const isKept = sessionPresent && subscription.state === 'granted' && subscription.qos > 0
       subscription.state = 'new'
-      for (const subscriber of subscription.subscribers) subscription.waiting.add(subscriber)
+      subscription.waiting.clear()
+      if (!isKept) for (const subscriber of subscription.subscribers) subscription.waiting.add(subscriber)
     }
     this.#ask()
   }
