@@ -6,6 +6,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
+import { eventually } from './live-engine.ts'
 
 const PATHS = ['/usr/sbin/mosquitto', '/usr/local/sbin/mosquitto', '/usr/bin/mosquitto']
 const executable = PATHS.find(path => existsSync(path))
@@ -22,6 +23,8 @@ export class Mosquitto {
   readonly port: number
   /** The ids of the clients that have come, one for each connection. */
   readonly came: string[] = []
+  /** The filters of the subscriptions that clients have made. */
+  readonly #granted = new Set<string>()
   readonly #folder: string
   #child: ChildProcess | null = null
 
@@ -42,6 +45,7 @@ export class Mosquitto {
       'persistence false',
       'log_dest stderr',
       'log_type notice',
+      'log_type subscribe',
       'max_queued_messages 100000',
       'set_tcp_nodelay true',
     ]
@@ -64,6 +68,14 @@ export class Mosquitto {
     return `mqtt://127.0.0.1:${this.port}`
   }
 
+  /** Resolves when clients have subscribed to each of the filters. */
+  granted(...filters: string[]): Promise<void> {
+    return eventually(
+      () => filters.every(filter => this.#granted.has(filter)),
+      `subscriptions to ${filters.join(', ')}`,
+    )
+  }
+
   /** Starts it, or starts it again on its port; it answers then. */
   async begin(): Promise<void> {
     const child = spawn(executable!, ['-c', join(this.#folder, 'mosquitto.conf')], {
@@ -71,6 +83,7 @@ export class Mosquitto {
     })
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       for (const [, id] of text.matchAll(/New client connected from \S+ as (\S+)/g)) this.came.push(id!)
+      for (const [, filter] of text.matchAll(/: \S+ [012] (.+)$/gm)) this.#granted.add(filter!)
     })
     this.#child = child
     while (!(await answers(this.port))) {

@@ -6,7 +6,7 @@ import type { BrokerSettings } from '../../nodes/mqtt-settings.ts'
 import { BackOff } from '../back-off.ts'
 import type { ConnectorHost } from '../connector.ts'
 import { brokerReason } from './failure.ts'
-import { Wire, type WireUser } from './wire.ts'
+import { PacketStream, type PacketUser } from './packet-stream.ts'
 
 /** Settings as they are where the node runs: secrets are texts. */
 export type Broker = BrokerSettings & { readonly password?: string; readonly key?: string }
@@ -29,9 +29,9 @@ export const linkKey = ({
 
 export interface LinkUser {
   /** A connection is being made; what it brings is told to the answer. */
-  opening(wire: Wire): WireUser
+  opening(stream: PacketStream): PacketUser
   /** The broker has taken the connection. */
-  up(client: MqttClient, connack: IConnackPacket, wire: Wire): void
+  up(client: MqttClient, connack: IConnackPacket, stream: PacketStream): void
   /** Once after each `up`, and after each failed attempt. A sentence without its full stop. */
   down(reason: string): void
 }
@@ -74,12 +74,17 @@ export class Link {
       reason ??= brokerReason(broker.url, error)
     }
     const options = this.#options()
-    const wire = new Wire(this.#socket(failed), options.protocolVersion === 5, wire => user.opening(wire), failed)
-    const client = new MqttClient(() => wire, options)
+    const stream = new PacketStream(
+      this.#socket(failed),
+      options.protocolVersion === 5,
+      stream => user.opening(stream),
+      failed,
+    )
+    const client = new MqttClient(() => stream, options)
     this.#client = client
     client.on('connect', connack => {
       up_at = host.steadyMs()
-      if (!this.#closed) user.up(client, connack, wire)
+      if (!this.#closed) user.up(client, connack, stream)
     })
     client.on('error', failed)
     // Comes with every end, whoever ended it.

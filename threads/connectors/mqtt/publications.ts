@@ -4,8 +4,8 @@ import { limits } from '../../../protocol/limits.ts'
 import type { ConnectorHost, Shareable } from '../connector.ts'
 import { messageRefusal } from './failure.ts'
 import { type Broker, Link, type LinkUser } from './link.ts'
+import type { PacketStream, PacketUser } from './packet-stream.ts'
 import { type Acknowledged, type Acknowledgement, KIND, type Qos } from './packets.ts'
-import type { Wire, WireUser } from './wire.ts'
 
 /** A message on its way out. */
 export interface Outgoing {
@@ -35,7 +35,7 @@ export class Publications implements Shareable, LinkUser {
   readonly #link: Link
   readonly #outlets = new Set<Outlet>()
   /** Null: the broker is not there. */
-  #wire: Wire | null = null
+  #stream: PacketStream | null = null
   #reason: string | null = null
   /** Of QoS 1 and 2, by packet id. */
   readonly #in_flight = new Map<number, Outgoing>()
@@ -56,12 +56,12 @@ export class Publications implements Shareable, LinkUser {
   }
 
   get isUp(): boolean {
-    return this.#wire !== null
+    return this.#stream !== null
   }
 
   add(outlet: Outlet): void {
     this.#outlets.add(outlet)
-    if (this.#wire !== null) outlet.up()
+    if (this.#stream !== null) outlet.up()
     else if (this.#reason !== null) outlet.down(this.#reason)
     this.pump()
   }
@@ -74,7 +74,7 @@ export class Publications implements Shareable, LinkUser {
     return this.#link.close()
   }
 
-  opening(wire: Wire): WireUser {
+  opening(stream: PacketStream): PacketUser {
     return {
       begun: () => {},
       together: take => {
@@ -84,14 +84,14 @@ export class Publications implements Shareable, LinkUser {
       // Nothing was subscribed to.
       message: () => {},
       acknowledged: (kind, acknowledged) => {
-        if (this.#wire === wire) this.#acknowledged(wire, kind, acknowledged)
+        if (this.#stream === stream) this.#acknowledged(stream, kind, acknowledged)
       },
       drained: () => this.pump(),
     }
   }
 
-  up(_client: MqttClient, { properties }: IConnackPacket, wire: Wire): void {
-    this.#wire = wire
+  up(_client: MqttClient, { properties }: IConnackPacket, stream: PacketStream): void {
+    this.#stream = stream
     this.#in_flight.clear()
     this.#window = Math.min(limits.MQTT_IN_FLIGHT, properties?.receiveMaximum ?? limits.MQTT_IN_FLIGHT)
     this.pump()
@@ -99,7 +99,7 @@ export class Publications implements Shareable, LinkUser {
   }
 
   down(reason: string): void {
-    this.#wire = null
+    this.#stream = null
     this.#reason = reason
     for (const outlet of this.#outlets) {
       outlet.again()
@@ -121,30 +121,30 @@ export class Publications implements Shareable, LinkUser {
 
   #some(outlet: Outlet): boolean {
     for (let count = 0; count < limits.MQTT_OUT_TURN; count++) {
-      const wire = this.#wire
-      if (wire === null || wire.isFull || this.#in_flight.size >= this.#window) return false
+      const stream = this.#stream
+      if (stream === null || stream.isFull || this.#in_flight.size >= this.#window) return false
       const outgoing = outlet.next()
       if (outgoing === null) return false
-      this.#send(wire, outgoing)
+      this.#send(stream, outgoing)
     }
     return true
   }
 
-  #send(wire: Wire, outgoing: Outgoing): void {
+  #send(stream: PacketStream, outgoing: Outgoing): void {
     const { topic, payload, qos, retain } = outgoing
     if (qos === 0) {
-      wire.publish(topic, payload, qos, retain, 0)
+      stream.publish(topic, payload, qos, retain, 0)
       return outgoing.done(null)
     }
     const id = this.#freeId()
     this.#in_flight.set(id, outgoing)
-    wire.publish(topic, payload, qos, retain, id)
+    stream.publish(topic, payload, qos, retain, id)
   }
 
   /** QoS 1 ends with PUBACK, QoS 2 with PUBREC, our PUBREL and PUBCOMP; a refusal ends both at once. */
-  #acknowledged(wire: Wire, kind: Acknowledgement, { id, reason_code }: Acknowledged): void {
+  #acknowledged(stream: PacketStream, kind: Acknowledgement, { id, reason_code }: Acknowledged): void {
     const isRefused = reason_code >= 128
-    if (kind === KIND.pubrec && !isRefused) return wire.acknowledge(KIND.pubrel, id)
+    if (kind === KIND.pubrec && !isRefused) return stream.acknowledge(KIND.pubrel, id)
     const outgoing = this.#in_flight.get(id)
     if (outgoing === undefined || kind === KIND.pubrel) return
     this.#in_flight.delete(id)

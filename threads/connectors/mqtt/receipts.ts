@@ -1,5 +1,5 @@
+import type { PacketStream } from './packet-stream.ts'
 import { KIND } from './packets.ts'
-import type { Wire } from './wire.ts'
 
 /** A message of QoS 1 or 2 that is acknowledged when everybody has taken it. */
 export class Receipt {
@@ -36,7 +36,7 @@ export class Receipt {
  *   QoS 2: PUBLISH --everybody has it--> PUBREC --the broker: PUBREL--> PUBCOMP, the id is free
  */
 export class Receipts {
-  #wire: Wire | null = null
+  #stream: PacketStream | null = null
   readonly #onSettled: () => void
   #line: Receipt[] = []
   /** Of QoS 2, by their id: a message that comes again is the same. */
@@ -52,8 +52,8 @@ export class Receipts {
   }
 
   /** A new connection: the broker knows nothing of the last one unless it has kept the session. */
-  begin(wire: Wire, has_session: boolean): void {
-    this.#wire = wire
+  begin(stream: PacketStream, has_session: boolean): void {
+    this.#stream = stream
     this.#line = []
     if (!has_session) this.#unreleased.clear()
   }
@@ -71,7 +71,7 @@ export class Receipts {
 
   released(id: number): void {
     this.#unreleased.delete(id)
-    this.#wire?.acknowledge(KIND.pubcomp, id)
+    this.#stream?.acknowledge(KIND.pubcomp, id)
   }
 
   settled(): void {
@@ -85,7 +85,7 @@ export class Receipts {
     let count = 0
     for (; count < line.length && !line[count]!.isOpen; count++) {
       const { id, qos } = line[count]!
-      this.#wire?.acknowledge(qos === 1 ? KIND.puback : KIND.pubrec, id)
+      this.#stream?.acknowledge(qos === 1 ? KIND.puback : KIND.pubrec, id)
     }
     if (count === line.length) this.#line.length = 0
     else if (count > 0) line.splice(0, count)

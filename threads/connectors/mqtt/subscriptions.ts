@@ -5,9 +5,9 @@ import { matches, overlap } from '../../nodes/mqtt-topics.ts'
 import type { ConnectorHost, Shareable } from '../connector.ts'
 import { brokerReason } from './failure.ts'
 import { type Broker, Link, type LinkUser } from './link.ts'
+import type { PacketStream, PacketUser } from './packet-stream.ts'
 import { KIND, type PublishPacket, type Qos } from './packets.ts'
 import { type Receipt, Receipts } from './receipts.ts'
-import type { Wire, WireUser } from './wire.ts'
 
 /** A node that gets messages. */
 export interface Subscriber {
@@ -106,8 +106,14 @@ export class Subscriptions implements Shareable {
     if (found !== undefined) return found
     const number = this.#lines.length + 1
     const client_id = number === 1 ? this.#client_id : `${this.#client_id}-${number}`
-    const line: Line = new Line(this.#broker, client_id, this.#host, (packet, receipt) =>
-      this.#message(line, packet, receipt),
+    const line: Line = new Line(
+      this.#broker,
+      client_id,
+      this.#host,
+      (packet, receipt) => this.#message(line, packet, receipt),
+      () => {
+        for (const one of this.#lines) one.settled()
+      },
     )
     this.#lines.push(line)
     return line
@@ -151,18 +157,18 @@ class Line implements LinkUser {
   readonly #host: LineHost
   readonly #link: Link
   readonly #url: string
-  readonly #receipts = new Receipts(() => {
-    if (this.#isHeld) this.#look()
-  })
+  readonly #receipts: Receipts
   #client: MqttClient | null = null
-  #wire: Wire | null = null
+  #stream: PacketStream | null = null
   #isHeld = false
+  #closed = false
   #hasIds = false
   #reason: string | null = null
   #asking = false
 
-  constructor(broker: Broker, client_id: string, host: LineHost, message: Handle) {
+  constructor(broker: Broker, client_id: string, host: LineHost, message: Handle, onSettled: () => void) {
     this.#message = message
+    this.#receipts = new Receipts(onSettled)
     this.#host = host
     this.#url = broker.url
     // While nothing is read, no answer to a ping is.
@@ -170,18 +176,20 @@ class Line implements LinkUser {
     this.#link.open()
   }
 
-  opening(wire: Wire): WireUser {
+  opening(stream: PacketStream): PacketUser {
     return {
       begun: has_session => {
-        this.#wire = wire
+        this.#stream = stream
         this.#isHeld = false
-        this.#receipts.begin(wire, has_session)
+        this.#receipts.begin(stream, has_session)
       },
       together: take => {
         this.#host.batch(take)
         if (this.#receipts.isWaiting) this.#look()
       },
       message: packet => {
+        // Not acknowledged: a session brings it again.
+        if (this.#closed) return
         const { qos, id } = packet
         if (qos === 0) return this.#message(packet, null)
         const receipt = this.#receipts.take(id, qos)
@@ -201,8 +209,8 @@ class Line implements LinkUser {
     const isFull = this.#hasFullNode
     if (isFull === this.#isHeld) return
     this.#isHeld = isFull
-    if (isFull) this.#wire?.hold()
-    else this.#wire?.release()
+    if (isFull) this.#stream?.hold()
+    else this.#stream?.release()
   }
 
   get #hasFullNode(): boolean {
@@ -211,7 +219,13 @@ class Line implements LinkUser {
     return false
   }
 
+  /** A node has room that it had not: whichever connection its messages came over. */
+  settled(): void {
+    if (this.#isHeld) this.#look()
+  }
+
   close(): Promise<void> {
+    this.#closed = true
     return this.#link.close()
   }
 

@@ -14,7 +14,7 @@ import {
 } from './packets.ts'
 
 /** What is made of the messages of one connection. */
-export interface WireUser {
+export interface PacketUser {
   /** Once, when the broker has taken the connection; messages may follow at once. */
   begun(has_session: boolean): void
   /** `take` brings everything that has come together, in order. */
@@ -35,16 +35,21 @@ const BLOCK_BYTES = 64 * 1024
  *   broker --bytes--> PacketCutter --PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP--> user --> PacketWriter --> broker
  *                                  --CONNACK, SUBACK, PINGRESP ...--> library --CONNECT, SUBSCRIBE, PINGREQ ...--> broker
  */
-export class Wire extends Duplex {
+export class PacketStream extends Duplex {
   readonly #socket: Socket
-  readonly #user: WireUser
+  readonly #user: PacketUser
   readonly #is5: boolean
   readonly #cutter = new PacketCutter()
   readonly #writer: PacketWriter
   #flushing = false
 
   /** `failed`: told why, when the broker sends what is no MQTT. */
-  constructor(socket: Socket, is5: boolean, opening: (wire: Wire) => WireUser, failed: (error: Error) => void) {
+  constructor(
+    socket: Socket,
+    is5: boolean,
+    opening: (stream: PacketStream) => PacketUser,
+    failed: (error: Error) => void,
+  ) {
     super()
     this.#socket = socket
     this.#is5 = is5
@@ -127,7 +132,8 @@ export class Wire extends Duplex {
         this.#user.acknowledged(kind, readAcknowledgement(bytes, body, end))
         break
       default:
-        if (kind === KIND.connack) this.#user.begun((bytes[body]! & 1) !== 0)
+        // Only with the reason 0 the broker has taken the connection.
+        if (kind === KIND.connack && bytes[body + 1] === 0) this.#user.begun((bytes[body]! & 1) !== 0)
         this.push(bytes.subarray(from, end))
     }
   }
