@@ -34,6 +34,8 @@ export interface ConnectorHost {
    * Synchronous: a value that is `published` is in shared memory, and outlives this thread.
    */
   publish(outputs: Readonly<Record<string, unknown>>): Published
+  /** The same by place of the output port, for a source that has a value for most of them each time; undefined: none. */
+  publishPlaced(values: readonly unknown[]): Published
   /**
    * Keeps bytes as a volatile artifact; the reference is what a port of dtype artifact, image, audio or video publishes. Null: the store is
    * busy, and nothing was kept; give the bytes up as `dropped`. Throws `too_large`.

@@ -34,6 +34,8 @@ export class ServedNode implements ConnectorHost {
   readonly #flow: string
   readonly #leases = new Set<Lease<Shareable>>()
   readonly #values: EncodedValue[]
+  /** What `publish` was given, by place of the port. */
+  readonly #placed: unknown[]
   /** Places of the ports that were published last, and where that went: most publish the same ones each time. */
   readonly #given: number[] = []
   #together: Together | null = null
@@ -65,6 +67,7 @@ export class ServedNode implements ConnectorHost {
     }
     this.#flow = plan.qualified.slice(0, plan.qualified.indexOf('.'))
     this.#values = plan.outputs.map(() => newEncoded())
+    this.#placed = plan.outputs.map(() => undefined)
     this.#rated = this.#ratedPorts()
     this.#open = this.#begin(free)
     this.#open.catch(error => {
@@ -117,13 +120,19 @@ export class ServedNode implements ConnectorHost {
   }
 
   publish(outputs: Readonly<Record<string, unknown>>): Published {
+    const { outputs: ports } = this.plan
+    for (let at = 0; at < ports.length; at++) this.#placed[at] = outputs[ports[at]!.name]
+    return this.publishPlaced(this.#placed)
+  }
+
+  publishPlaced(values: readonly unknown[]): Published {
     if (this.#closed || !this.live) return 'published'
     const { memory } = this.#parts
     const { outputs: ports } = this.plan
     let count = 0
     for (let at = 0; at < ports.length; at++) {
       const { name, dtype, route } = ports[at]!
-      const value = outputs[name]
+      const value = values[at]
       if (value === undefined || route === null) continue
       const refusal = memory.codec.encode(value, dtype, this.#values[count]!)
       if (refusal !== null) {

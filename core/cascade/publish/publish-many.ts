@@ -38,6 +38,8 @@ export class PublishMany {
   readonly #untold: UntoldFlows
   readonly #together = new Together()
   readonly #refs: number[] = []
+  /** Flows that no value goes to, and that have been checked. */
+  readonly #looked = new Set<number>()
   /** Place in its list of the value for which there was no room, when `list` was refused last. */
   refused_at = 0
 
@@ -115,7 +117,8 @@ export class PublishMany {
       const record = route.queued ? RECORD.queued : RECORD.inner
       versions[i] = this.#commit.commit(route, 0, value, this.#refs[i]!, record)
     }
-    versions.length = routes.length
+    // V8 makes a call of its runtime of this, also where nothing changes.
+    if (versions.length !== routes.length) versions.length = routes.length
     if (!ends_unit) {
       this.#words.unlockAll(flows)
       for (let place = 0; place < flows.length; place++) if (together.items[place]! > 0) this.#untold.add(flows[place]!)
@@ -188,7 +191,8 @@ export class PublishMany {
    */
   #planList(flows: readonly number[], routes: readonly Route[], values: readonly EncodedValue[]): number {
     const together = this.#together
-    const looked = new Set<number>()
+    const looked = this.#looked
+    if (looked.size > 0) looked.clear()
     const { items, bytes } = this.#reservations.bounds
     together.begin(flows)
     for (let place = 0; place < flows.length; place++) this.#reservations.forget(flows[place]!)

@@ -4,8 +4,9 @@ import fc from 'fast-check'
 import { limits } from '../../../protocol/limits.ts'
 import type { Dtype } from '../../../protocol/values/dtype.ts'
 import { CsvReader } from '../../../threads/connectors/lines/csv.ts'
-import { fieldPorts } from '../../../threads/connectors/lines/fields.ts'
+import { fieldPorts, type LineReader } from '../../../threads/connectors/lines/fields.ts'
 import { InfluxReader } from '../../../threads/connectors/lines/influx.ts'
+import { InfluxText } from '../../../threads/connectors/lines/influx-text.ts'
 import { JsonLinesReader } from '../../../threads/connectors/lines/json-lines.ts'
 import { LineBlocks } from '../../../threads/connectors/lines/line-blocks.ts'
 import { linesAddress } from '../../../threads/nodes/lines-address.ts'
@@ -15,6 +16,20 @@ const ports = (of: Record<string, Dtype>, fields: Record<string, string> = {}) =
   fieldPorts(
     Object.entries(of).map(([name, dtype]) => ({ name, dtype })),
     fields,
+  )
+
+/** What a reader makes of a line, by name of the port. */
+function said(reader: LineReader, line: string, of: Record<string, Dtype>): unknown {
+  // In the middle of a block, as lines are.
+  const before = 'x y=1\n'
+  const read = reader.read(Buffer.from(`${before}${line}\nz=2`), before.length, before.length + Buffer.byteLength(line))
+  return typeof read === 'string' || read === null ? read : byName(read, of)
+}
+const byName = (values: readonly unknown[], of: Record<string, Dtype>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.keys(of)
+      .map((name, place) => [name, values[place]] as const)
+      .filter(([, value]) => value !== undefined),
   )
 
 test('lines come out as they were sent, however they were cut on the way; only those that are too long are left out', () => {
@@ -59,7 +74,7 @@ test('lines come out as they were sent, however they were cut on the way; only t
 
 describe('line protocol', () => {
   const read = (line: string, of: Record<string, Dtype>, fields = {}, measurement: string | null = null) =>
-    new InfluxReader(ports(of, fields), measurement).read(line)
+    said(new InfluxReader(ports(of, fields), measurement), line, of)
 
   test('fields, tags, measurement and time go to the ports that ask for them', () => {
     const line = 'weather,city=Oslo,site=a temperature=21.5,hits=7i,ok=true,note="a, \\"b\\" c=d" 1700000000000000000'
@@ -115,15 +130,68 @@ describe('line protocol', () => {
   })
 
   test('no text at all makes it throw', () => {
-    const reader = new InfluxReader(ports({ a: 'float', b: 'str', c: 'json' }), null)
+    const of = { a: 'float', b: 'str', c: 'json' } as const
+    const reader = new InfluxReader(ports(of), null)
     fc.assert(
       fc.property(
         fc.array(fc.constantFrom('m', ',', '=', ' ', '"', '\\', 'a', 'b', '1', 'i', 't', '\u00e9'), { maxLength: 40 }),
         parts => {
-          reader.read(parts.join(''))
+          said(reader, parts.join(''), of)
         },
       ),
       { seed, numRuns: 5_000 },
+    )
+  })
+
+  test('a line that is read from its bytes says what its text says', () => {
+    const of = { a: 'float', b: 'int', c: 'json', d: 'str', e: 'float', m: 'str', t: 'json' } as const
+    const asked = ports(of, { e: 'a', m: '@measurement', t: '@time' })
+    const text = new InfluxText(asked, null)
+    const reader = new InfluxReader(asked, null)
+    const name = fc.constantFrom('a', 'b', 'c', 'd', 'longer', '\u00e9', 'x')
+    const value = fc.oneof(
+      fc.double().map(String),
+      fc.integer().map(number => `${number}i`),
+      fc.tuple(fc.constantFrom('', '-', '+'), fc.bigInt(), fc.nat({ max: 99_999 })).map(parts => parts.join('')),
+      fc
+        .tuple(fc.constantFrom('', '-', '+'), fc.nat(), fc.nat())
+        .map(([sign, whole, part]) => `${sign}${whole}.${part}`),
+      fc.constantFrom(
+        '-0',
+        '.5',
+        '5.',
+        '.',
+        '-',
+        '',
+        '00017',
+        '1e3',
+        '0x1',
+        '1.2.3',
+        '3.5i',
+        '7u',
+        'true',
+        '"a b,c=1"',
+      ),
+    )
+    const pair = fc.tuple(name, value).map(parts => parts.join('='))
+    const line = fc
+      .record({
+        measurement: fc.constantFrom('m', '', '#', 'my\\ m', 'm n'),
+        tags: fc.array(pair, { maxLength: 3 }),
+        fields: fc.array(pair, { maxLength: 5 }),
+        time: fc.oneof(
+          fc.constantFrom('', ' ', ' x', '  7', ' 7 ', ' -5', ' -'),
+          fc.nat().map(at => ` ${at}000`),
+        ),
+      })
+      .map(({ measurement, tags, fields, time }) => `${[measurement, ...tags].join(',')} ${fields.join(',')}${time}`)
+    fc.assert(
+      fc.property(line, one => {
+        const as_text = text.read(one)
+        const expected = typeof as_text === 'string' || as_text === null ? as_text : byName(as_text, of)
+        assert.deepEqual(said(reader, one, of), expected)
+      }),
+      { seed, numRuns: 20_000 },
     )
   })
 
@@ -159,30 +227,34 @@ describe('line protocol', () => {
 
 describe('CSV', () => {
   test('the first line has the names, unless the node has them; an empty cell says nothing', () => {
-    const reader = new CsvReader(ports({ a: 'float', b: 'str', ok: 'bool' }), null, ',')
-    assert.equal(reader.read('x, a ,b,ok'), null)
-    assert.deepEqual(reader.read('9,1.5,"say ""hi"", you",yes'), { a: 1.5, b: 'say "hi", you', ok: true })
-    assert.deepEqual(reader.read('9,,,'), { b: '' })
-    assert.equal(reader.read('9,one,x,true'), 'column "a" is no float')
-    assert.equal(reader.read('9,"1,x'), 'a quote is not closed')
+    const of = { a: 'float', b: 'str', ok: 'bool' } as const
+    const csv = new CsvReader(ports(of), null, ',')
+    const read = (line: string) => said(csv, line, of)
+    assert.equal(read('x, a ,b,ok'), null)
+    assert.deepEqual(read('9,1.5,"say ""hi"", you",yes'), { a: 1.5, b: 'say "hi", you', ok: true })
+    assert.deepEqual(read('9,,,'), { b: '' })
+    assert.equal(read('9,one,x,true'), 'column "a" is no float')
+    assert.equal(read('9,"1,x'), 'a quote is not closed')
     const named = new CsvReader(ports({ a: 'int' }), ['t', 'a'], ';')
-    assert.deepEqual(named.read('0;4'), { a: 4 })
-    assert.equal(named.read('0;4.5'), 'column "a" is no int')
+    assert.deepEqual(said(named, '0;4', { a: 'int' }), { a: 4 })
+    assert.equal(said(named, '0;4.5', { a: 'int' }), 'column "a" is no int')
   })
 })
 
 describe('JSON lines', () => {
   test('members go to ports by name or by pointer', () => {
-    const reader = new JsonLinesReader(
-      ports({ a: 'float', deep: 'json', odd: 'int' }, { deep: '/b/0/c', odd: '/x~1y' }),
-    )
-    assert.deepEqual(reader.read('{"a":1,"b":[{"c":[2]}],"x/y":3,"__proto__":4}'), { a: 1, deep: [2], odd: 3 })
-    assert.deepEqual(reader.read('{"b":5}'), {})
-    assert.equal(reader.read('{'), 'it is no JSON')
-    assert.equal(reader.read('[1]'), 'it is no object')
-    assert.equal(reader.read(' '), null)
+    const of = { a: 'float', deep: 'json', odd: 'int' } as const
+    const reader = new JsonLinesReader(ports(of, { deep: '/b/0/c', odd: '/x~1y' }))
+    const read = (line: string) => said(reader, line, of)
+    assert.deepEqual(read('{"a":1,"b":[{"c":[2]}],"x/y":3,"__proto__":4}'), { a: 1, deep: [2], odd: 3 })
+    assert.deepEqual(read('{"b":5}'), {})
+    assert.equal(read('{'), 'it is no JSON')
+    assert.equal(read('[1]'), 'it is no object')
+    assert.equal(read(' '), null)
     assert.deepEqual(
-      new JsonLinesReader(ports({ constructor_: 'json' }, { constructor_: 'constructor' })).read('{}'),
+      said(new JsonLinesReader(ports({ constructor_: 'json' }, { constructor_: 'constructor' })), '{}', {
+        constructor_: 'json',
+      }),
       {},
     )
   })

@@ -1,4 +1,4 @@
-import { type FieldPort, fromText, type LineReader, type Read } from './fields.ts'
+import { type FieldPort, fromText, type LineReader, noValues, type Read } from './fields.ts'
 
 /** CSV, one record a line (RFC 4180 without line breaks inside of quotes). */
 export class CsvReader implements LineReader {
@@ -13,7 +13,8 @@ export class CsvReader implements LineReader {
     this.#columns = columns === null ? null : this.#placed(columns)
   }
 
-  read(line: string): Read {
+  read(block: Buffer, from: number, end: number): Read {
+    const line = block.toString('utf8', from, end)
     if (line === '') return null
     const cells = cellsOf(line, this.#delimiter)
     if (cells === null) return 'a quote is not closed'
@@ -21,18 +22,18 @@ export class CsvReader implements LineReader {
       this.#columns = this.#placed(cells)
       return null
     }
-    const outputs: Record<string, unknown> = {}
+    const values = noValues(this.#ports)
     for (let at = 0; at < this.#columns.length; at++) {
-      for (const { port, field, dtype } of this.#columns[at]!) {
+      for (const { place, field, dtype } of this.#columns[at]!) {
         const cell = cells[at]
         // An empty cell says nothing.
         if (cell === undefined || (cell === '' && dtype !== 'str')) continue
         const value = fromText(cell, dtype)
         if (value === undefined) return `column "${field}" is no ${dtype}`
-        outputs[port] = value
+        values[place] = value
       }
     }
-    return outputs
+    return values
   }
 
   #placed(columns: readonly string[]): (readonly FieldPort[])[] {

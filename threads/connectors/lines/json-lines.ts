@@ -1,5 +1,5 @@
 import { pointerKeys, valueAt } from '../json-pointer.ts'
-import type { FieldPort, LineReader, Read } from './fields.ts'
+import { type FieldPort, type LineReader, noValues, type Read } from './fields.ts'
 
 /** One JSON object a line. A field that starts with `/` is a JSON Pointer (RFC 6901). */
 export class JsonLinesReader implements LineReader {
@@ -9,7 +9,8 @@ export class JsonLinesReader implements LineReader {
     this.#ports = ports.map(port => ({ ...port, way: wayOf(port.field) }))
   }
 
-  read(line: string): Read {
+  read(block: Buffer, from: number, end: number): Read {
+    const line = block.toString('utf8', from, end)
     if (line.trim() === '') return null
     let object: unknown
     try {
@@ -18,12 +19,9 @@ export class JsonLinesReader implements LineReader {
       return 'it is no JSON'
     }
     if (typeof object !== 'object' || object === null || Array.isArray(object)) return 'it is no object'
-    const outputs: Record<string, unknown> = {}
-    for (const { port, way } of this.#ports) {
-      const value = valueAt(object, way)
-      if (value !== undefined) outputs[port] = value
-    }
-    return outputs
+    const values = noValues(this.#ports)
+    for (const { place, way } of this.#ports) values[place] = valueAt(object, way)
+    return values
   }
 }
 

@@ -104,15 +104,14 @@ class NodeLines implements LinesTaker {
     for (let at = from; at < block.length; ) {
       const newline = block.indexOf(NEWLINE, at)
       const end = newline > at && block[newline - 1] === RETURN ? newline - 1 : newline
-      const line = block.toString('utf8', at, end)
-      const read = reader.read(line)
+      const read = reader.read(block, at, end)
       if (typeof read === 'string') {
         this.#host.failed('bad_line', `A line was refused: ${read}.`, {
-          line: line.slice(0, limits.BAD_LINE_CHARACTERS),
+          line: block.toString('utf8', at, end).slice(0, limits.BAD_LINE_CHARACTERS),
         })
         this.#host.dropped('bad_line', 1)
       } else if (read !== null) {
-        const published = this.#host.publish(read)
+        const published = this.#host.publishPlaced(read)
         if (published === 'full') return at
         if (published === 'refused') this.#host.dropped('bad_line', 1)
       }
