@@ -24,6 +24,7 @@ interface Waiting {
  * still for it.
  *
  *   idle --check--> busy --answer--> idle | busy with the next
+ *   idle --it ends--> no thread
  *                     --broken, or it ends--> no thread: that source cannot be read
  *                     --too late--> no thread: that source is asked for again, by whoever wants it
  */
@@ -44,8 +45,14 @@ export class SourceThread {
     })
   }
 
-  /** Ends the thread, if there is one; a later `check` starts another. */
+  /** Ends the thread, if there is one, and refuses what waits; a later `check` starts another. */
   close(): void {
+    this.#end()
+    const detail = 'The engine is stopping; the source was not checked.'
+    for (const { reject } of this.#waiting.splice(0)) reject(new ServiceError('check_late', detail))
+  }
+
+  #end(): void {
     const worker = this.#worker
     this.#worker = null
     clearTimeout(this.#late)
@@ -66,7 +73,9 @@ export class SourceThread {
   #start(): Worker {
     const worker = new Worker(new URL('./source-worker.ts', import.meta.url), { name: 'sources' })
     const ended = (): void => {
-      if (this.#worker === worker) this.#answered({ broken: 'the thread ended' })
+      if (this.#worker !== worker) return
+      if (this.#waiting.length === 0) this.#end()
+      else this.#answered({ broken: 'the thread ended' })
     }
     worker.on('message', (answer: SourceAnswer) => {
       if (this.#worker === worker) this.#answered(answer)
@@ -77,7 +86,7 @@ export class SourceThread {
 
   #answered(answer: SourceAnswer): void {
     clearTimeout(this.#late)
-    if ('broken' in answer) this.close()
+    if ('broken' in answer) this.#end()
     const { resolve } = this.#waiting.shift()!
     resolve(
       'broken' in answer ? refusedSource('syntax_error', 1, 1, 'too large or nested too deeply to be read') : answer,
@@ -86,7 +95,7 @@ export class SourceThread {
   }
 
   #tooLate(): void {
-    this.close()
+    this.#end()
     const { reject } = this.#waiting.shift()!
     const detail = `A source was not checked within ${this.#late_ms / 1000} s.`
     reject(new ServiceError('check_late', detail, { retry_after_s: limits.SOURCE_CHECK_RETRY_S }))

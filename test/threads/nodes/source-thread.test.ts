@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { after, test } from 'node:test'
+import type { Worker } from 'node:worker_threads'
 import { ServiceError } from '../../../protocol/errors.ts'
 import { checkedSource, checkSource } from '../../../threads/nodes/code.ts'
 import { SourceThread } from '../../../threads/nodes/source-thread.ts'
@@ -70,4 +72,30 @@ test('closed, it starts again when it is asked', async () => {
   thread.close()
   thread.close()
   assert.deepEqual(await there(sources[0]!), here(sources[0]!))
+})
+
+test('a thread that ends while it is idle is replaced by the next check', async () => {
+  const started: Worker[] = []
+  const note = (worker: Worker): number => started.push(worker)
+  process.on('worker', note)
+  const idle = new SourceThread()
+  const check = (source: string) => idle.check({ language: 'ts', source })
+  await check(sources[0]!)
+  const exited = once(started[0]!, 'exit')
+  await started[0]!.terminate()
+  await exited
+  assert.deepEqual(await check(sources[2]!), here(sources[2]!))
+  process.off('worker', note)
+  assert.equal(started.length, 2)
+  idle.close()
+})
+
+test('every check that waits is refused when the thread is closed, and that says nothing about its source', async () => {
+  const closing = new SourceThread()
+  const checks = Promise.allSettled(sources.map(source => closing.check({ language: 'ts', source })))
+  closing.close()
+  for (const check of await checks)
+    assert.deepEqual(check.status === 'rejected' && [check.reason.code, check.reason.status], ['check_late', 503])
+  assert.deepEqual(await closing.check({ language: 'ts', source: sources[0]! }), here(sources[0]!))
+  closing.close()
 })
