@@ -81,6 +81,7 @@ export function recoverThread(dead_owner: number, parts: RecoverParts): Recovere
   }
   settleSegments(held, parts)
   recountScheduled(held, parts)
+  if (slot === SLOT.timer) settleReleasing(slot, parts)
   // Segments that a publisher of several values had linked for the values that it did not reach.
   for (const flow of held) if (!owned.includes(flow)) queue.giveAhead(flow)
   // A flow that the thread was trimming is repaired only when its chain was swept, below.
@@ -321,6 +322,17 @@ function recountScheduled(held: readonly number[], parts: RecoverParts): void {
     }
   }
   for (const [flow, { values, bytes }] of counts) flows.setScheduled(flow, values, bytes)
+}
+
+/**
+ * The timer clears the version in its intent before it begins to release a value: one that is there is that of its publish. While the
+ * publish is not committed the message is behind that version, since the dead timer holds the publish word.
+ */
+function settleReleasing(slot: number, { memory, arena, messages }: RecoverParts): void {
+  const version = memory.f64[(intentWord(memory, slot) >> 1) + intent.version]!
+  const scheduled = new ScheduledTable(memory, arena)
+  for (let message = 0; message < memory.sizes.messages; message++)
+    scheduled.settle(message, version !== 0 && messages.version(message) >= version)
 }
 
 /** False when a live or another dead publisher holds the flow for too long. */

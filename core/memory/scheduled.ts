@@ -21,7 +21,7 @@ export const SCHEDULED_ROW = layout(
     ['due_ms', 'f64', 'when the head is due, ms of the steady clock; 0: nothing is scheduled'],
     ['next', 'f64', 'entries so far: the number of the next one, less 1'],
     ['releasing', 'f64', 'number of the entry that the timer is publishing, 0: none'],
-    ['version', 'f64', 'version of the message before that publish'],
+    ['published', 'f64', '1: a timer that died has published that entry and not taken it out'],
     ['replaced', 'f64', 'entries so far that a newer value replaced or cancelled'],
     ['gone', 'i32', 'slab that is being released, 0: none'],
     ['gone_generation', 'i32', 'its generation'],
@@ -218,16 +218,21 @@ export class ScheduledTable {
 
   // ---- the publish of the head, by the timer
 
-  /**
-   * The timer is about to publish the entry, with the message at `version`. False when a timer that died had begun the same and the message has got a version
-   * since: then it is published.
-   */
-  begin(message: number, number: number, version: number): boolean {
+  /** The timer is about to publish the entry. False when a timer that died has published it. */
+  begin(message: number, number: number): boolean {
     const row = this.#row(message) >> 3
-    if (this.#f64[row + R.releasing] === number && version > this.#f64[row + R.version]!) return false
-    this.#f64[row + R.version] = version
+    if (this.#f64[row + R.releasing] === number && this.#f64[row + R.published] === 1) return false
+    this.#f64[row + R.published] = 0
     this.#f64[row + R.releasing] = number
     return true
+  }
+
+  /** After the death of the timer: did it commit the publish of the entry that it was releasing, if there is one? */
+  settle(message: number, published: boolean): void {
+    const row = this.#row(message) >> 3
+    if (this.#f64[row + R.releasing] === 0 || this.#f64[row + R.published] === 1) return
+    if (published) this.#f64[row + R.published] = 1
+    else this.#f64[row + R.releasing] = 0
   }
 
   ended(message: number): void {

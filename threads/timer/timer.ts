@@ -152,7 +152,6 @@ class Timer {
       flows,
       held: this.#held,
       scheduled: this.#scheduled,
-      messages: this.#messages,
       journal,
       publisher: this.#publisher,
       owner,

@@ -271,6 +271,11 @@ export class Publisher {
     return version
   }
 
+  /** By the timer: from here on, a version in this thread's intent is that of the next publish. */
+  forgetVersion(): void {
+    this.#f64[(this.#intent >> 1) + intent.version] = 0
+  }
+
   /** By a lane, after its mark: other threads may now take what it published for their flows. The mark is a full barrier before this. */
   tell(): void {
     this.#untold.tell()

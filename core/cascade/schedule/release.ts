@@ -2,7 +2,6 @@ import { limits } from '../../../protocol/limits.ts'
 import type { Clock } from '../../memory/clock.ts'
 import type { EncodedValue } from '../../memory/encoded.ts'
 import type { JournalWriter } from '../../memory/journal/journal.ts'
-import type { MessageTable } from '../../memory/messages.ts'
 import type { ScheduledTable } from '../../memory/scheduled.ts'
 import type { FlowTable } from '../flows.ts'
 import type { Publisher } from '../publish/publish.ts'
@@ -15,7 +14,6 @@ const ROOM_BYTES = limits.JOURNAL_INLINE_BYTES + 256
 export interface ScheduleHands {
   readonly flows: FlowTable
   readonly scheduled: ScheduledTable
-  readonly messages: MessageTable
   readonly journal: JournalWriter
   readonly publisher: Publisher
   readonly owner: number
@@ -35,7 +33,7 @@ export function releaseScheduled(
   value: EncodedValue,
   now_ms: number,
 ): ScheduledRelease {
-  const { flows, scheduled, messages, journal, publisher, owner, clock } = hands
+  const { flows, scheduled, journal, publisher, owner, clock } = hands
   const { flow, message } = route
   const due_ms = scheduled.due(message)
   if (due_ms === 0 || due_ms > now_ms) return 'nothing'
@@ -43,7 +41,9 @@ export function releaseScheduled(
   const isDue = scheduled.due(message) !== 0 && scheduled.due(message) <= now_ms
   const isOpen = isDue && !journal.isClosed(scheduled.unit(message))
   const number = isDue && !isOpen ? scheduled.peek(message, value) : 0
-  const begins = number !== 0 && scheduled.begin(message, number, messages.version(message))
+  // Before `begin`: recovery takes a version in the intent of a timer that was releasing for the version of this publish.
+  publisher.forgetVersion()
+  const begins = number !== 0 && scheduled.begin(message, number)
   flows.unlockPublish(flow, owner)
   if (number === 0) return isOpen ? 'later' : 'nothing'
 
@@ -69,7 +69,7 @@ export function endRelease({ journal, publisher }: Pick<ScheduleHands, 'journal'
  * caller marks. 0 also when somebody holds the flow.
  */
 export function dropScheduled(
-  { flows, scheduled, journal, owner, clock }: Omit<ScheduleHands, 'publisher' | 'messages'>,
+  { flows, scheduled, journal, owner, clock }: Omit<ScheduleHands, 'publisher'>,
   flow: number,
   message: number,
 ): number {

@@ -12,6 +12,8 @@ import { route, Station, text, told } from './kit/station.ts'
 const LANE = 8
 const FLOW = 5
 const DELAYED = route(3, FLOW)
+/** What somebody else publishes of the same message before the next timer goes on. */
+const OTHER = text(9, 40)
 const VALUES = [text(1, 40), text(2, limits.JOURNAL_INLINE_BYTES + 100), text(3, 300)]
 const delay: Timing = { kind: 'delay', wait_s: 1, passthrough: false, wait_port: null }
 
@@ -42,12 +44,17 @@ export default scenario({
 export function afterDeath(memory: Memory): void {
   const front = recoverAfterDeath(memory, SLOT.timer)
   assertSound(memory)
+  const before = front.flows.waiting(FLOW)
+  assert.ok(front.publisher.publish(DELAYED, OTHER, 6_000) > 0)
   const next = new Station(memory, SLOT.timer)
   while (release(next, DELAYED, 5_000) === 'published');
   endRelease(next)
   // Each was published once, in order, whichever of the two did it.
-  const all = VALUES.map((value, at) => `${DELAYED.message}@${at + 1}=${told(value)}`)
-  assert.deepEqual(takeAll(front, FLOW), all)
+  const all = [...VALUES.slice(0, before), OTHER, ...VALUES.slice(before)]
+  assert.deepEqual(
+    takeAll(front, FLOW),
+    all.map((value, at) => `${DELAYED.message}@${at + 1}=${told(value)}`),
+  )
   assert.equal(front.flows.scheduled(FLOW), 0)
   assertSound(memory)
 }

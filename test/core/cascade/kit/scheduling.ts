@@ -24,9 +24,8 @@ export function release(station: Station, route: Route, now_ms: number): Schedul
   return releaseScheduled({ ...handsOf(station), scheduled, clock }, route, emptyItem().value, now_ms)
 }
 
-const handsOf = ({ flows, messages, journal, publisher, owner }: Station) => ({
+const handsOf = ({ flows, journal, publisher, owner }: Station) => ({
   flows,
-  messages,
   journal,
   publisher,
   owner,
