@@ -45,6 +45,8 @@ export interface RecoverParts {
   begun?: readonly Interrupted[]
   /** Microseconds since 1970. */
   now_us?: number
+  /** Of the steady clock. */
+  steady_us?: number
   /** Gives up waiting for room in the ring of the dead thread; absent: it does not wait. */
   isLate?: () => boolean
 }
@@ -75,6 +77,7 @@ export function recoverThread(dead_owner: number, parts: RecoverParts): Recovere
   }
   const finished = finishIntent(dead_owner, held, parts)
   if (slot < memory.sizes.rings) {
+    settleScheduled(slot, held, parts)
     closeUnit(slot, owned, parts)
     // Wakes the store even when the dead thread could not.
     if (recoverJournal(memory, slot)) parts.wakes.store()
@@ -212,7 +215,7 @@ function finishPublish(
   }
   if ((record & RECORD_BIT.none) !== 0) return
   if (isJournalled(memory, slot, i32[row + intent.mark]!, message, value.version)) return
-  const counted = travelsByRef(value.length) && isCounted(memory, slot, message, value.version, ref)
+  const counted = travelsByRef(value.length) && isBegun(memory, slot, JOURNAL.value, message, value.version, ref)
   const item = i32[flows.row(own) + word.before]!
   if (queued) writer!.queuedValue(message, value.version, value.ts, own, item, value, ref)
   else writer!.value(message, value.version, value.ts, record, value, ref)
@@ -225,19 +228,19 @@ function isJournalled(memory: Memory, slot: number, from: number, message: numbe
   const tail = memory.i32[(head >> 2) + JOURNAL_HEADER.word.tail]
   for (let position = from; position !== tail; ) {
     const at = recordAt(memory, head, position)
-    if (isRecord(memory, at, message, version)) return true
+    if (isRecord(memory, at, JOURNAL.value, message, version)) return true
     position = (position + ((memory.i32[at >> 2]! + 7) >> 3)) | 0
   }
   return false
 }
 
 /** The record at the tail was begun, and its reference to the slab was already taken: the generation is written after that. */
-function isCounted(memory: Memory, slot: number, message: number, version: number, ref: number): boolean {
+function isBegun(memory: Memory, slot: number, kind: number, message: number, version: number, ref: number): boolean {
   const head = journalOffset(memory, slot)
   const at = recordAt(memory, head, memory.i32[(head >> 2) + JOURNAL_HEADER.word.tail]!)
   const payload = (at + JOURNAL_RECORD.size) >> 2
   return (
-    isRecord(memory, at, message, version) &&
+    isRecord(memory, at, kind, message, version) &&
     memory.i32[(at >> 2) + JOURNAL_RECORD.word.ref] === ref &&
     memory.i32[payload + 1] === memory.i32[(ref << 2) + SLAB_ROW.word.generation]
   )
@@ -246,10 +249,9 @@ function isCounted(memory: Memory, slot: number, message: number, version: numbe
 const recordAt = (memory: Memory, head: number, position: number): number =>
   head + JOURNAL_HEADER.size + ((position & ((memory.sizes.ring_bytes >> 3) - 1)) << 3)
 
-function isRecord(memory: Memory, at: number, message: number, version: number): boolean {
-  const kind = memory.i32[(at >> 2) + JOURNAL_RECORD.word.kind]! & 0xff
+function isRecord(memory: Memory, at: number, kind: number, message: number, version: number): boolean {
   return (
-    kind === JOURNAL.value &&
+    (memory.i32[(at >> 2) + JOURNAL_RECORD.word.kind]! & 0xff) === kind &&
     memory.i32[(at >> 2) + JOURNAL_RECORD.word.subject] === message &&
     memory.f64[(at >> 3) + JOURNAL_RECORD.word.version] === version
   )
@@ -304,6 +306,39 @@ function settleSegments(held: readonly number[], parts: RecoverParts): void {
   }
 }
 
+/**
+ * A lane may have died between the append of a scheduled value and its record. The store takes a record that comes twice for one, so
+ * the last value of each message that the lane scheduled in its open unit gets another one.
+ */
+function settleScheduled(slot: number, held: readonly number[], parts: RecoverParts): void {
+  const { memory, arena, messages, steady_us = 0, isLate = () => true } = parts
+  if (slot < SLOT.lane || held.length === 0) return
+  const scheduled = new ScheduledTable(memory, arena)
+  const open = []
+  for (let message = 0; message < memory.sizes.messages; message++) {
+    if (scheduled.next(message) === 1 || !held.includes(messages.flow(message))) continue
+    const last = scheduled.last(message)
+    if (last === null || isMarked(memory, slot, last.unit)) continue
+    const { value, due_ms, ref } = last
+    // Before anything is written over it.
+    const counted = travelsByRef(value.length) && isBegun(memory, slot, JOURNAL.scheduled, message, due_ms, ref)
+    open.push({ message, counted, ...last })
+  }
+  const writer = new JournalWriter(memory, slot, parts.wakes)
+  for (const { message, counted, value, due_ms, ref, entry, first } of open) {
+    if (!writer.waitForRoom(CLOSING_BYTES + limits.JOURNAL_INLINE_BYTES, isLate)) return
+    writer.scheduled(message, due_ms, steady_us, entry, first, value, ref)
+    if (counted) arena.release(ref)
+  }
+}
+
+/** Whether what `JournalWriter.unit` named is marked, or is another thread's. */
+function isMarked(memory: Memory, slot: number, unit: number): boolean {
+  if (Math.floor(unit / 2 ** 32) !== slot) return true
+  const head = journalOffset(memory, slot) >> 2
+  return ((memory.i32[head + JOURNAL_HEADER.word.marked]! - (unit | 0)) | 0) >= 0
+}
+
 /** The thread may have died between a change of a schedule and the count of its flow. The lists are whole. */
 function recountScheduled(held: readonly number[], parts: RecoverParts): void {
   const { memory, arena, flows, messages } = parts
@@ -316,6 +351,7 @@ function recountScheduled(held: readonly number[], parts: RecoverParts): void {
     const count = counts.get(messages.flow(message))
     if (count === undefined) continue
     for (const { ref, generation } of scheduled.takeGone(message)) finishRelease(ref, generation, parts)
+    scheduled.countReplaced(message, scheduled.dropOthers(message).count)
     for (const entry of scheduled.entries(message)) {
       count.values++
       count.bytes += scheduled.bytesOf(entry)

@@ -21,7 +21,8 @@ export const SCHEDULED_ROW = layout(
     ['due_ms', 'f64', 'when the head is due, ms of the steady clock; 0: nothing is scheduled'],
     ['next', 'f64', 'entries so far: the number of the next one, less 1'],
     ['releasing', 'f64', 'number of the entry that the timer is publishing, 0: none'],
-    ['published', 'f64', '1: a timer that died has published that entry and not taken it out'],
+    ['published', 'i32', '1: a timer that died has published that entry and not taken it out'],
+    ['replacing', 'i32', '1: the tail takes the place of all others, which are being taken out'],
     ['replaced', 'f64', 'entries so far that a newer value replaced or cancelled'],
     ['gone', 'i32', 'slab that is being released, 0: none'],
     ['gone_generation', 'i32', 'its generation'],
@@ -98,8 +99,18 @@ export class ScheduledTable {
     return this.#i32[(this.#arena.offset(entry) >> 2) + E.ref]!
   }
 
-  /** Puts it behind all others, or, with a `number`, as a start brings it back. True when it is the only one. */
-  append(message: number, entry: number, due_ms: number, unit: number, number = this.next(message)): boolean {
+  /**
+   * Puts it behind all others, or, with a `number`, as a start brings it back. True when it is the only one. `replaces`: the caller
+   * takes out all others with `dropOthers`.
+   */
+  append(
+    message: number,
+    entry: number,
+    due_ms: number,
+    unit: number,
+    number = this.next(message),
+    replaces: 0 | 1 = 0,
+  ): boolean {
     const row = this.#row(message)
     const at = this.#arena.offset(entry)
     const i32 = this.#i32
@@ -120,14 +131,43 @@ export class ScheduledTable {
       f64[(row >> 3) + R.due_ms] = due_ms
     } else i32[(tail_at >> 2) + E.next] = entry
     i32[(row >> 2) + R.tail] = entry
+    i32[(row >> 2) + R.replacing] = replaces
     return head === 0
+  }
+
+  /** A tail that was appended in place of all others is the only one then. Answers how many went, and the bytes that they counted for. */
+  dropOthers(message: number): { readonly count: number; readonly bytes: number } {
+    const row = this.#row(message) >> 2
+    let count = 0
+    let bytes = 0
+    if (this.#i32[row + R.replacing] === 0) return { count, bytes }
+    for (; this.#i32[row + R.head] !== this.#i32[row + R.tail]; count++) bytes += this.pop(message)
+    this.#i32[row + R.replacing] = 0
+    return { count, bytes }
   }
 
   /** Moves the value of the head into `out`, which stays scheduled. Answers its number, 0: nothing is scheduled. */
   peek(message: number, out: EncodedValue): number {
     const head = this.#i32[(this.#row(message) >> 2) + R.head]!
-    if (head === 0) return 0
-    const at = this.#arena.offset(head)
+    return head === 0 ? 0 : this.#readEntry(head, out)
+  }
+
+  /** The tail as its record says it, for recovery; under the word that a dead thread held. */
+  last(message: number) {
+    const row = this.#row(message) >> 2
+    const head = this.#i32[row + R.head]!
+    if (head === 0) return null
+    const tail = this.#i32[row + R.tail]!
+    const at = this.#arena.offset(tail) >> 3
+    const value: EncodedValue = { kind: KIND.none, number: 0, bytes: Buffer.alloc(0), length: 0 }
+    const entry = this.#readEntry(tail, value)
+    const first = head === tail || this.#i32[row + R.replacing] === 1 ? entry : 0
+    const ref = this.#i32[(at << 1) + E.ref]!
+    return { entry, first, value, ref, due_ms: this.#f64[at + E.due_ms]!, unit: this.#f64[at + E.unit]! }
+  }
+
+  #readEntry(entry: number, out: EncodedValue): number {
+    const at = this.#arena.offset(entry)
     const i32 = this.#i32
     out.kind = i32[(at >> 2) + E.kind]! as Kind
     out.length = i32[(at >> 2) + E.length]!
@@ -167,6 +207,11 @@ export class ScheduledTable {
     this.#arena.release(ref)
     i32[(row >> 2) + R.gone_value] = 0
     return bytes
+  }
+
+  /** Number of an entry in its list. */
+  numberOf(entry: number): number {
+    return this.#f64[(this.#arena.offset(entry) >> 3) + E.number]!
   }
 
   /** Bytes that a prepared or scheduled entry counts for. */
@@ -221,8 +266,8 @@ export class ScheduledTable {
   /** The timer is about to publish the entry. False when a timer that died has published it. */
   begin(message: number, number: number): boolean {
     const row = this.#row(message) >> 3
-    if (this.#f64[row + R.releasing] === number && this.#f64[row + R.published] === 1) return false
-    this.#f64[row + R.published] = 0
+    if (this.#f64[row + R.releasing] === number && this.#i32[(row << 1) + R.published] === 1) return false
+    this.#i32[(row << 1) + R.published] = 0
     this.#f64[row + R.releasing] = number
     return true
   }
@@ -230,8 +275,8 @@ export class ScheduledTable {
   /** After the death of the timer: did it commit the publish of the entry that it was releasing, if there is one? */
   settle(message: number, published: boolean): void {
     const row = this.#row(message) >> 3
-    if (this.#f64[row + R.releasing] === 0 || this.#f64[row + R.published] === 1) return
-    if (published) this.#f64[row + R.published] = 1
+    if (this.#f64[row + R.releasing] === 0 || this.#i32[(row << 1) + R.published] === 1) return
+    if (published) this.#i32[(row << 1) + R.published] = 1
     else this.#f64[row + R.releasing] = 0
   }
 

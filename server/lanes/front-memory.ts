@@ -95,6 +95,7 @@ export class FrontMemory {
       wakes: journalWakes(this.memory),
       begun,
       now_us,
+      steady_us: this.clock.steady_us(),
       isLate: () => performance.now() > until_ms,
     })
     recoverBooks(this.memory, dead_owner, this.owner, this.clock.steady_us())

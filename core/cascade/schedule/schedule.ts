@@ -80,7 +80,7 @@ export class Schedule {
     const at_ms = due_ms < last_ms ? last_ms : due_ms
     const number = scheduled.next(message)
     const first = last_ms === 0 ? number : 0
-    // A lane that dies between the two has a value without a record: it is published, unless the engine dies before that.
+    // For a lane that dies between the two, recovery writes the record.
     const isFirst = scheduled.append(message, entry, at_ms, journal.unit)
     journal.scheduled(message, at_ms, steady_us, number, first, value, scheduled.valueOf(entry))
     this.#parts.flows.countScheduled(flow, 1, scheduled.bytesOf(entry))
@@ -93,12 +93,14 @@ export class Schedule {
     const entry = this.#prepare(flow, value)
     if (entry === 0) return
     const number = scheduled.next(message)
-    const runs = this.#empty(flow, message)
-    scheduled.append(message, entry, due_ms, journal.unit)
+    const isFirst = scheduled.append(message, entry, due_ms, journal.unit, number, 1)
     journal.scheduled(message, due_ms, steady_us, number, number, value, scheduled.valueOf(entry))
-    this.#parts.flows.countScheduled(flow, 1, scheduled.bytesOf(entry))
+    // After its record: a lane that dies here leaves the new value, and recovery takes out the others.
+    const { count, bytes } = scheduled.dropOthers(message)
+    this.#parts.flows.countScheduled(flow, 1 - count, scheduled.bytesOf(entry) - bytes)
+    scheduled.countReplaced(message, count)
     // The timer looks at a running wait when that ends, and finds the new end.
-    if (!runs) notice(message, due_ms)
+    if (isFirst) notice(message, due_ms)
   }
 
   #cancel(flow: number, message: number, steady_us: number): void {
