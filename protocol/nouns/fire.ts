@@ -21,6 +21,7 @@ export const Fire = Type.Object({
       Type.Literal('flow_full'),
       Type.Literal('engine_busy'),
       Type.Literal('clock_jumped'),
+      Type.Literal('time_repeated'),
       Type.Literal('catch_up'),
     ]),
     'Why they were skipped; `catch_up`: one value for those that were missed.',

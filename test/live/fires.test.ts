@@ -64,3 +64,23 @@ test('the record goes with the flow, and moves with its name', async () => {
   await story.save('renamed', flow([beats({ every_s: 3600, value: 1 })]))
   assert.deepEqual(await fires(story, 'renamed.beat'), [])
 })
+
+test('a time of day that comes again at the end of summer time is on record as skipped', async t => {
+  // 25 October 2026: at 3 o'clock it becomes 2 in Berlin.
+  const aheadAt = (minute: number, second: number): number => Date.UTC(2026, 9, 25, 0, minute, second) - Date.now()
+  let ahead_ms = aheadAt(0, 0)
+  const { engine } = await liveEngine(t, { TZ: 'Europe/Berlin' }, {}, () => Date.now() + ahead_ms)
+  const story = new Story(engine)
+  await story.save('autumn', flow([beats({ cron: '30 2 * * *', value: 1 })]))
+  ahead_ms = aheadAt(29, 57)
+  await story.reaches('autumn.y', 1)
+  await eventually(async () => (await reasons(story, 'autumn.beat')).includes('time_repeated'), 'it is on record')
+  const rows = await fires(story, 'autumn.beat')
+  assert.deepEqual(
+    rows.map(({ status, scheduled_at }) => [status, scheduled_at.slice(0, 16)]),
+    [
+      ['skipped', '2026-10-25T01:30'],
+      ['fired', '2026-10-25T00:30'],
+    ],
+  )
+})

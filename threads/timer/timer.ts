@@ -29,7 +29,7 @@ import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import { journalWakes } from '../journal-wakes.ts'
 import type { HeldNotice } from '../lane/messages.ts'
 import { LaneNotes } from '../lane/notes.ts'
-import { nextCron } from '../nodes/cron.ts'
+import { nextCron, repeatOf } from '../nodes/cron.ts'
 import { threadClock } from '../thread-clock.ts'
 import { planAfterJump } from './cron-jump.ts'
 import { DueHeap } from './due-heap.ts'
@@ -366,11 +366,20 @@ class Timer {
       this.#heap.push({ ...due, due_ms: interval.due_ms })
     } else if (inject.cron !== null) {
       this.#inject(inject, timed.name, due.at_ms * 1000)
+      this.#passRepeat(inject, inject.cron, due.at_ms)
       const from_us = Math.max(due.at_ms, due.counted_ms) * 1000
       const slept = missedOfCron(this.#nextOf(inject.cron), from_us, now_us)
       this.#fires.skipped(inject.qualified, 'engine_busy', slept)
       this.#pushCron(due.flow, inject, inject.cron, due.generation)
     }
+  }
+
+  /** The time zone's clock goes back: the same time of day comes again, and is not taken again. */
+  #passRepeat(inject: InjectPlan, cron: string, at_ms: number): void {
+    const again_ms = repeatOf(cron, this.#time_zone, at_ms)
+    if (again_ms === null) return
+    const again = { first_us: again_ms * 1000, last_us: again_ms * 1000, count: 1, at_least: false }
+    this.#fires.skipped(inject.qualified, 'time_repeated', again)
   }
 
   #nextOf(cron: string): (after_ms: number) => number | null {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { limits } from '../../../protocol/limits.ts'
-import { nextCron } from '../../../threads/nodes/cron.ts'
+import { nextCron, repeatOf } from '../../../threads/nodes/cron.ts'
 import { FireLedger, missedOfCron, missedOfInterval } from '../../../threads/timer/fires.ts'
 import { randomFrom, seed } from '../../kit/random.ts'
 
@@ -108,5 +108,34 @@ describe('what was missed', () => {
     const every = (after_ms: number) => after_ms + 1_000
     const missed = missedOfCron(every, START, START + 1e6 * S)
     assert.deepEqual([missed.count, missed.at_least], [limits.FIRES_MISSED_COUNTED, true])
+  })
+})
+
+describe('a time of day that comes twice, because the clock of the time zone goes back', () => {
+  // 25 October 2026: at 3 o'clock it becomes 2 in Berlin.
+  const at = (time: string) => Date.parse(`2026-10-25T${time}:00Z`)
+  const again = (expression: string, time: string) => repeatOf(expression, 'Europe/Berlin', at(time))
+
+  test('is not taken again when the expression names the hour', () => {
+    assert.equal(again('30 2 * * *', '00:30'), at('01:30'))
+    assert.equal(again('0 2 25 10 *', '00:00'), at('01:00'))
+  })
+
+  test('is an occurrence of its own when the hour is a star or a range', () => {
+    assert.equal(again('30 * * * *', '00:30'), null)
+    assert.equal(again('15 1-3 * * *', '00:15'), null)
+  })
+
+  test('is neither the hour before it nor the one behind it, nor any time in spring', () => {
+    assert.equal(repeatOf('30 1 * * *', 'Europe/Berlin', at('00:00') - 1_800_000), null)
+    for (const time of ['01:30', '02:30', '12:00']) assert.equal(again('30 2 * * *', time), null)
+    assert.equal(repeatOf('30 2 * * *', 'Europe/Berlin', Date.UTC(2026, 2, 29, 1)), null)
+    assert.equal(repeatOf('30 2 * * *', 'UTC', at('00:30')), null)
+  })
+
+  test('goes back by half an hour in some places', () => {
+    // 5 April 2026: at 2 o'clock it becomes half past one on Lord Howe.
+    const first = Date.UTC(2026, 3, 4, 14, 40)
+    assert.equal(repeatOf('40 1 * * *', 'Australia/Lord_Howe', first), first + 1_800_000)
   })
 })
