@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { LiveEngine } from '../../server/live-engine.ts'
 import { eventually, sharedEngine } from '../kit/live-engine.ts'
-import { code, flow, input, output, Story } from '../kit/live-story.ts'
+import { code, flow, input, node, output, Story } from '../kit/live-story.ts'
+import { Mosquitto, skip as noBroker } from '../kit/mosquitto.ts'
 
 const live = sharedEngine({ FLOW_LANES: '1', FLOW_MAX_WORKERS: '1', FLOW_CPUS: '2' })
 const x = input('x', 'int')
@@ -80,4 +81,25 @@ test('a dispatched call: what it declares is claimed, its slot runs it, its outp
   const { workers } = live.engine as LiveEngine
   await eventually(() => workers.resources().machines[0]!.held.length === 0, 'nothing is held')
   assert.equal(workers.resources().machines[0]!.free.cpus, 2)
+})
+
+test("a connector's value: read, published, run, left in the outbox and sent; what is no value is refused on its way", {
+  skip: noBroker,
+}, async t => {
+  const story = new Story(live.engine)
+  const broker = await Mosquitto.start(t)
+  const client = await broker.client(t)
+  const heard = await broker.heard(t, 'out/#')
+  const { url } = broker
+  const into = node('in', 'mqtt-in', { url, topics: ['in'], qos: 1 }, [], [output('value', 'int', { message: 'x' })])
+  const out = node('out', 'mqtt-out', { url, topic: 'out/{value}', qos: 1 }, [input('value', 'int', { message: 'y' })])
+  await story.save('connector', flow([into, code('body', DOUBLE, [x], [y]), out]))
+  await broker.granted('in')
+  for (const payload of ['1', 'no JSON', '"one"', '2']) await client.publishAsync('in', payload, { qos: 1 })
+  await eventually(() => heard.length === 2, 'what the flow has sent')
+  assert.deepEqual(heard, ['out/2 2', 'out/4 4'])
+  assert.deepEqual(
+    (await story.errors('connector.in', 2)).map(({ code }) => code),
+    ['wrong_dtype', 'bad_message'],
+  )
 })

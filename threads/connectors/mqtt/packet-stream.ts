@@ -42,6 +42,7 @@ export class PacketStream extends Duplex {
   readonly #cutter = new PacketCutter()
   readonly #writer: PacketWriter
   #flushing = false
+  #hasAnswered = false
 
   /** `failed`: told why, when the broker sends what is no MQTT. */
   constructor(
@@ -57,6 +58,7 @@ export class PacketStream extends Duplex {
     this.#user = opening(this)
     socket.on('data', (piece: Buffer) => {
       try {
+        this.#checkFirst(piece)
         this.#user.together(() =>
           this.#cutter.push(piece, (bytes, from, body, end) => this.#packet(bytes, from, body, end)),
         )
@@ -117,6 +119,14 @@ export class PacketStream extends Duplex {
   override _destroy(_error: Error | null, done: (error?: Error | null) => void): void {
     this.#socket.destroy()
     done()
+  }
+
+  /** Another protocol may look like the start of a packet that never ends. */
+  #checkFirst(piece: Buffer): void {
+    if (this.#hasAnswered) return
+    this.#hasAnswered = true
+    const kind = piece[0]! >> 4
+    if (kind !== KIND.connack && kind !== KIND.auth) throw new MalformedPacket('what it answers is no MQTT')
   }
 
   #packet(bytes: Buffer, from: number, body: number, end: number): void {

@@ -9,7 +9,7 @@
 
 export type Qos = 0 | 1 | 2
 
-export const KIND = { connack: 2, publish: 3, puback: 4, pubrec: 5, pubrel: 6, pubcomp: 7 } as const
+export const KIND = { connack: 2, publish: 3, puback: 4, pubrec: 5, pubrel: 6, pubcomp: 7, auth: 15 } as const
 export type Acknowledgement = 4 | 5 | 6 | 7
 
 /** The first byte of an acknowledgement: the flags of a PUBREL are 2, of the others 0. */

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { limits } from '../../../../protocol/limits.ts'
+import type { Published } from '../../../../threads/connectors/connector.ts'
+import { mqttInRunner } from '../../../../threads/connectors/mqtt/mqtt-in.ts'
+import { ConnectorHostDouble } from '../../../kit/connector-host.ts'
+import { eventually } from '../../../kit/live-engine.ts'
+import { Mosquitto, skip } from '../../../kit/mosquitto.ts'
+
+/** A node of a flow that is full until it is told otherwise. */
+class Host extends ConnectorHostDouble {
+  isFull = false
+  readonly drops: string[] = []
+  #waiting: (() => void)[] = []
+
+  override publish(outputs: Readonly<Record<string, unknown>>): Published {
+    return this.isFull ? 'full' : super.publish(outputs)
+  }
+
+  override whenRoom(): Promise<void> {
+    return new Promise(resolve => this.#waiting.push(resolve))
+  }
+
+  override dropped(reason?: string, count?: number): void {
+    this.drops.push(`${reason} ${count}`)
+  }
+
+  empty(): void {
+    this.isFull = false
+    for (const go of this.#waiting.splice(0)) go()
+  }
+}
+
+function opened(t: TestContext, broker: Mosquitto, hosts: readonly Host[], protocol: '5' | '3.1.1') {
+  const [first] = hosts
+  const nodes = hosts.map((host, at) => {
+    // One connection for all of them.
+    host.share = first!.share.bind(first)
+    const settings = { url: broker.url, protocol, topics: [`t${at}`], payload: 'text' as const, qos: 1 as const }
+    const outputs = [{ name: 'value', dtype: 'str' as const }]
+    return mqttInRunner.open({ qualified: `f.n${at}`, settings, inputs: [], outputs }, host)
+  })
+  t.after(async () => {
+    for (const node of nodes) await node.close()
+    await first!.sharing.closed()
+  })
+  return nodes
+}
+
+const BIG = Buffer.alloc(limits.MQTT_HELD_BYTES / 4, 'x')
+
+for (const protocol of ['5', '3.1.1'] as const)
+  test(`MQTT ${protocol}: when a node may keep no more bytes nothing more is read, and all of it comes later`, {
+    skip,
+  }, async t => {
+    const broker = await Mosquitto.start(t)
+    const client = await broker.client(t)
+    const [full, other] = [new Host(), new Host()]
+    opened(t, broker, [full, other], protocol)
+    await broker.granted('t0', 't1')
+    full.isFull = true
+    for (let n = 0; n < 3; n++) await client.publishAsync('t0', BIG, { qos: 1 })
+    await client.publishAsync('t1', 'passes', { qos: 1 })
+    await eventually(() => other.published.length === 1, 'the other node goes on')
+    for (let n = 0; n < 5; n++) await client.publishAsync('t0', BIG, { qos: 1 })
+    await client.publishAsync('t1', 'waits', { qos: 1 })
+    full.empty()
+    await eventually(() => full.published.length === 8, 'everything of the full node')
+    await eventually(() => other.published.length === 2, 'and of the other')
+    assert.deepEqual(full.drops, [])
+    assert.equal(broker.came.filter(id => id.startsWith('flow-')).length, 1, 'over one connection')
+  })
+
+test('a node that is removed gives up what it keeps, with a number, and no other waits for it', { skip }, async t => {
+  const broker = await Mosquitto.start(t)
+  const client = await broker.client(t)
+  const [full, other] = [new Host(), new Host()]
+  const [node] = opened(t, broker, [full, other], '3.1.1')
+  await broker.granted('t0', 't1')
+  full.isFull = true
+  // As many as mosquitto sends unacknowledged, and more.
+  const count = 30
+  await Promise.all(Array.from({ length: count }, (_, n) => client.publishAsync('t0', String(n), { qos: 1 })))
+  await client.publishAsync('t1', 'behind', { qos: 1 })
+  await node!.close()
+  await eventually(() => other.published.length === 1, 'what was behind it')
+  assert.equal(full.drops.length, 1)
+  assert.match(full.drops[0]!, /^node_changed \d+$/)
+})
