@@ -58,7 +58,7 @@ const table = {
   flow_exists: { status: 409, title: 'A flow of this name exists', next: 'Choose another name.' },
   flow_disabled: { status: 409, title: 'The flow is disabled', next: 'Enable it with POST /flows/{name}/enable.' },
   flow_has_live_run: { status: 409, title: 'The flow has a live run', next: 'Cancel the run or wait for it.' },
-  stale_version: { status: 409, title: 'Stale version', next: 'Read the flow again, apply the change, save again.' },
+  stale_version: { status: 409, title: 'Stale version', next: 'Read it again, apply the change, save again.' },
   commit_not_found: { status: 404, title: 'No such commit', next: 'GET /flows/{name}/history lists the commits.' },
   too_many_flows: { status: 409, title: 'Too many flows', next: 'Delete flows that are not needed.' },
   duplicate_name: { status: 422, title: 'A name is used twice', next: 'Rename one of them.' },
@@ -320,6 +320,35 @@ const table = {
   bad_media_type: { status: 422, title: 'Not a media type', next: 'Give a media type such as image/png.' },
   upload_incomplete: { status: 400, title: 'The upload ended early', next: 'Send the whole body again.' },
 
+  // dashboards and panels
+  dashboard_not_found: { status: 404, title: 'No such dashboard', next: 'GET /dashboards lists the dashboards.' },
+  dashboard_in_use: {
+    status: 409,
+    title: 'Panels show the dashboard',
+    next: 'Take it off the panels first, with PUT /panels/{id}.',
+  },
+  version_not_found: {
+    status: 404,
+    title: 'No such version',
+    next: 'GET /dashboards/{name}/history lists the versions that are kept.',
+  },
+  too_many_dashboards: { status: 409, title: 'Too many dashboards', next: 'Delete dashboards that are not needed.' },
+  unknown_tile_type: { status: 422, title: 'Unknown tile type', next: 'Use a type that GET /tile-types lists.' },
+  bad_tile: { status: 422, title: 'Bad settings of a tile', next: 'Correct the setting that is named.' },
+  panel_not_found: { status: 404, title: 'No such panel', next: 'GET /panels lists the panels.' },
+  panel_exists: { status: 409, title: 'A panel of this name exists', next: 'Choose another name.' },
+  too_many_panels: { status: 409, title: 'Too many panels', next: 'Delete panels that are not needed.' },
+  pairing_not_found: {
+    status: 404,
+    title: 'No such pairing code',
+    next: 'Check the code on the screen; a code is valid for ten minutes and one approval.',
+  },
+  too_many_pairings: {
+    status: 429,
+    title: 'Too many pairing codes',
+    next: 'Wait until codes are approved or expire, then ask for a new one.',
+  },
+
   // users
   user_exists: { status: 409, title: 'A user of this name exists', next: 'Choose another name.' },
   user_not_found: { status: 404, title: 'No such user', next: 'GET /users lists the users.' },
@@ -441,6 +470,13 @@ export interface ErrorPlace {
   readonly msg: string
 }
 
+/** Who made a version, and when (RFC 3339). Version 0: there is none. */
+export interface CurrentVersion {
+  readonly version: number
+  readonly author: string | null
+  readonly at: string | null
+}
+
 /** An error that a user can cause. Crosses threads as `toJSON()` and is rebuilt by `ServiceError.from`. */
 export class ServiceError extends Error {
   readonly code: ErrorCode
@@ -448,11 +484,13 @@ export class ServiceError extends Error {
   readonly errors: readonly ErrorPlace[]
   /** Seconds to wait, for 429 and 503. */
   readonly retry_after_s: number | null
+  /** What is there in place of the version that a save began from. */
+  readonly current: CurrentVersion | null
 
   constructor(
     code: ErrorCode,
     detail?: string,
-    options: { errors?: readonly ErrorPlace[]; retry_after_s?: number } = {},
+    options: { errors?: readonly ErrorPlace[]; retry_after_s?: number; current?: CurrentVersion } = {},
   ) {
     const text = detail === undefined ? errorTable[code].next : `${detail} ${errorTable[code].next}`
     super(text)
@@ -461,6 +499,7 @@ export class ServiceError extends Error {
     this.detail = text
     this.errors = options.errors ?? []
     this.retry_after_s = options.retry_after_s ?? null
+    this.current = options.current ?? null
   }
 
   get status(): number {
@@ -477,6 +516,7 @@ export class ServiceError extends Error {
       detail: this.detail,
       code: this.code,
       errors: [...this.errors],
+      ...(this.current === null ? {} : { current: this.current }),
     }
   }
 
@@ -489,6 +529,7 @@ export class ServiceError extends Error {
       detail: problem.detail,
       errors: problem.errors,
       retry_after_s: null,
+      current: problem.current ?? null,
     })
   }
 }
@@ -501,5 +542,7 @@ export interface Problem {
   detail: string
   code: ErrorCode
   errors: ErrorPlace[]
+  /** Of `stale_version`. */
+  current?: CurrentVersion
   instance?: string
 }

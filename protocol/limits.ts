@@ -441,6 +441,44 @@ export const limits = {
   /** How often the engine's own figures are kept for the time series. */
   SAMPLE_MS: 10_000,
 
+  // dashboards and panels
+  DASHBOARDS: 500,
+  /** As JSON. */
+  DASHBOARD_BYTES: 128 * KIB,
+  DASHBOARD_TILES: 200,
+  /** Of one dashboard: the oldest goes. */
+  DASHBOARD_VERSIONS: 200,
+  /** Deleted ones whose history is kept: the one that was deleted first goes. */
+  DASHBOARDS_DELETED: 100,
+  /** Of the grid. */
+  TILE_ROWS: 1_000,
+  TILE_TITLE_CHARACTERS: 128,
+  TILE_WORD_CHARACTERS: 64,
+  TILE_TEXT_CHARACTERS: 16 * KIB,
+  TILE_SPAN_S: 366 * 86_400,
+  CHART_MESSAGES: 8,
+  TABLE_MESSAGES: 64,
+  TABLE_COLUMNS: 16,
+  SELECT_OPTIONS: 64,
+  RUN_CURVES_RUNS: 20,
+  QUERY_EVERY_S_MIN: 0.1,
+  PANELS: 1_000,
+  PANEL_NAME_CHARACTERS: 64,
+  /** Of one panel. */
+  PANEL_DASHBOARDS: 20,
+  /** Ten years: it ends earlier when the panel is unpaired. */
+  PANEL_TOKEN_LIFETIME_S: 3_660 * 86_400,
+  /** What a panel showed so long ago it may still fetch, and so many different ones of a message. */
+  PANEL_MEDIA_MS: 60_000,
+  PANEL_MEDIA_SHOWN: 2_048,
+  PAIRINGS_PENDING: 50,
+  /** Of one address. */
+  PAIRINGS_OF_ADDRESS: 10,
+  PAIRING_TTL_MS: 600_000,
+  /** Wrong codes and secrets of one address, or of one user. */
+  PAIRING_FAILURES: 10,
+  PAIRING_WINDOW_MS: 300_000,
+
   // signing in
   LOGIN_FAILURES: 10,
   LOGIN_WINDOW_MS: 300_000,

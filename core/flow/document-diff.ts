@@ -1,22 +1,14 @@
 import type { NormalDocument, NormalInputPort, NormalOutputPort } from '../../protocol/nouns/flow-document.ts'
-import { keyText } from '../../protocol/values/canonical-json.ts'
-
-/** One place where two documents differ. `before` is absent for what was added, `after` for what was removed. */
-export interface DocumentDifference {
-  /** JSON pointer (RFC 6901): into `after`; of what was removed, into `before`. */
-  path: string
-  before?: unknown
-  after?: unknown
-}
+import { compareKeyed, compareValues, type Difference } from '../differences.ts'
 
 /**
  * How two documents differ. Nodes are matched by id, ports by name and flow inputs by message, so that one inserted in front
  * does not make all that follow differ; a change of their order is one difference at the list.
  */
-export function documentDiff(before: NormalDocument | null, after: NormalDocument | null): DocumentDifference[] {
+export function documentDiff(before: NormalDocument | null, after: NormalDocument | null): Difference[] {
   if (before === null || after === null)
     return before === after ? [] : [{ path: '', ...(before ? { before } : {}), ...(after ? { after } : {}) }]
-  const found: DocumentDifference[] = []
+  const found: Difference[] = []
   compareKeyed(
     '/nodes',
     before.nodes,
@@ -45,40 +37,3 @@ export function documentDiff(before: NormalDocument | null, after: NormalDocumen
   return found
 }
 
-function compareKeyed<Item>(
-  path: string,
-  before: readonly Item[],
-  after: readonly Item[],
-  keyOf: (item: Item) => string,
-  found: DocumentDifference[],
-  compareItems: (path: string, before: Item, after: Item) => void = (at, old, item) =>
-    compareValues(at, old, item, found),
-): void {
-  const old = new Map(before.map(item => [keyOf(item), item]))
-  const now = new Set(after.map(keyOf))
-  before.forEach((item, index) => {
-    if (!now.has(keyOf(item))) found.push({ path: `${path}/${index}`, before: item })
-  })
-  after.forEach((item, index) => {
-    const previous = old.get(keyOf(item))
-    if (previous === undefined) found.push({ path: `${path}/${index}`, after: item })
-    else compareItems(`${path}/${index}`, previous, item)
-  })
-  const keptBefore = before.map(keyOf).filter(key => now.has(key))
-  const keptAfter = after.map(keyOf).filter(key => old.has(key))
-  if (keptBefore.some((key, index) => key !== keptAfter[index]))
-    found.push({ path, before: keptBefore, after: keptAfter })
-}
-
-function compareValues(path: string, before: unknown, after: unknown, found: DocumentDifference[]): void {
-  if (isTree(before) && isTree(after) && Array.isArray(before) === Array.isArray(after)) {
-    for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
-      const at = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
-      if (!Object.hasOwn(after, key)) found.push({ path: at, before: before[key] })
-      else if (!Object.hasOwn(before, key)) found.push({ path: at, after: after[key] })
-      else compareValues(at, before[key], after[key], found)
-    }
-  } else if (keyText(before) !== keyText(after)) found.push({ path, before, after })
-}
-
-const isTree = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null

@@ -37,6 +37,8 @@ export const EVENT_TYPES = [
   'run_metric',
   'node_queued',
   'flavor_changed',
+  'dashboard_saved',
+  'dashboard_deleted',
   'artifacts_swept',
   'clock_changed',
   'audit',

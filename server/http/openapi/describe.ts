@@ -30,6 +30,16 @@ const Problem = {
         },
       },
     },
+    current: {
+      type: 'object',
+      description: 'Of `stale_version`, where it is known: the version that is there, who made it and when.',
+      required: ['version', 'author', 'at'],
+      properties: {
+        version: { type: 'integer' },
+        author: { type: ['string', 'null'] },
+        at: { type: ['string', 'null'], format: 'date-time' },
+      },
+    },
     instance: { type: 'string', description: 'The path of the request.' },
   },
 }
