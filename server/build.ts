@@ -14,6 +14,7 @@ import { Revocations } from './auth/revocations.ts'
 import { byAddress, SignIn } from './auth/sign-in.ts'
 import { signingKeyOf } from './auth/signing-key.ts'
 import { StandingClients } from './auth/standing-clients.ts'
+import { StandingPanels } from './auth/standing-panels.ts'
 import { StandingUsers } from './auth/standing-users.ts'
 import { type Claims, Tokens } from './auth/tokens.ts'
 import type { Users } from './auth/users.ts'
@@ -27,6 +28,7 @@ import { AllowedHosts } from './http/hosts.ts'
 import { limitReceiveBuffers } from './http/receive-buffer.ts'
 import type { MintedToken } from './installation/installation.ts'
 import { LiveEngine } from './live-engine.ts'
+import { Panels } from './panels/panels.ts'
 import { allRoutes } from './routes/all-routes.ts'
 import type { RunningEngine, StartOptions } from './running-engine.ts'
 import type { Store } from './store/front/client.ts'
@@ -76,8 +78,25 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     now: wallMs,
     failed: error => log.warn('client_use_not_kept', { error }),
   })
+  const { dashboards, locks, shown_media } = engine
+  const panels = await Panels.open({
+    records: engine.store.records,
+    dashboards,
+    now: {
+      isClosed: lock => locks.isClosed(lock),
+      wasShown: (digest, messages) => shown_media.wasShown(digest, messages),
+    },
+    mint: (panel, nonce) => tokens.mint('panel', panel, nonce, limits.PANEL_TOKEN_LIFETIME_S),
+    now_us: clock.now_us,
+    steady_ms: steadyMs,
+  })
+  const watchMedia = (): void => shown_media.watch(panels.media)
+  watchMedia()
+  panels.onScope(watchMedia)
   const routes = allRoutes({
     engine,
+    dashboards,
+    panels,
     flavors: engine.flavors,
     workers: engine.workers,
     accounts,
@@ -101,7 +120,8 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   engine.run_logs.onWritten(run => logs.written(run))
   const users = new Gatekeeper(tokens, new StandingUsers(accounts, revocations), wallMs)
   const agents = new Gatekeeper(tokens, new StandingClients(clients, accounts, wallMs), wallMs)
-  const callers = new EveryToken({ access: users, client: agents }, lasting)
+  const screens = new Gatekeeper(tokens, new StandingPanels(panels), wallMs)
+  const callers = new EveryToken({ access: users, client: agents, panel: screens }, lasting)
   const door = new WorkerDoor(tokens, callers, steadyMs)
   const front = await createFront({
     routes,
@@ -119,6 +139,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   accounts.onChange(() => front.endStale())
   revocations.onChange(() => front.endStale())
   clients.onChange(() => front.endStale())
+  panels.onEnded(() => front.endStale())
   const port = await front.listen(config.host, config.port).catch(async error => {
     front.close()
     await engine.close()

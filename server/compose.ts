@@ -19,6 +19,8 @@ import type { Config } from './config.ts'
 import { ConnectorPlaces } from './connectors/connector-places.ts'
 import { ConnectorsThread } from './connectors/connectors-thread.ts'
 import { Outboxes } from './connectors/outboxes.ts'
+import { Dashboards } from './dashboards/dashboards.ts'
+import { Locks } from './dashboards/locks.ts'
 import { CascadeCounts } from './fanout/cascade-counts.ts'
 import { Fanout } from './fanout/fanout.ts'
 import { JournalTap } from './fanout/journal-tap.ts'
@@ -49,6 +51,7 @@ import { LiveObserve } from './observe/observe.ts'
 import { Overload } from './observe/overload.ts'
 import { Samples } from './observe/samples.ts'
 import type { Log } from './observe/serve-log.ts'
+import { ShownMedia } from './panels/shown-media.ts'
 import { BatchRuns } from './runs/batch-runs.ts'
 import { CodeDigest } from './runs/code-digest.ts'
 import { Coordinator } from './runs/coordinator.ts'
@@ -138,6 +141,24 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
   })
   const { announce } = new Announcer({ store, fanout, log, now_us: front.clock.now_us })
 
+  // Screens.
+  const locks = new Locks({ directory: map, values: front.messages })
+  const dashboards = new Dashboards({
+    records: store.records,
+    locks,
+    messages: map,
+    flows: { find: name => flows.find(name) },
+    announce,
+    now_us: front.clock.now_us,
+  })
+  const shown_media = new ShownMedia({
+    messages: front.memory.sizes.messages,
+    directory: map,
+    values: front.messages,
+    decoder: front.codec,
+    now_ms: () => front.clock.steady_us() / 1000,
+  })
+
   // Flows.
   const dropped = (flow: string, reason: string, count: number): void => {
     health.dropped(flow, reason, count)
@@ -175,7 +196,11 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
         throw new ServiceError('flow_has_live_run', `Flow "${flow}" has queued or running runs.`)
     },
     renamed: (from, to) => coordinator.renamed(from, to),
-    changed: (flow, removed) => fanout.flowChanged(flow, removed),
+    dashboards,
+    changed: (flow, removed) => {
+      fanout.flowChanged(flow, removed)
+      shown_media.messagesChanged()
+    },
   })
   const flavors = new LiveFlavors({ stored: loaded.flavors, store: store.flavors, flows, announce })
   flows.load(loaded.flows, sinceOfStates(loaded.states, front.codec))
@@ -217,6 +242,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
   const waits = new ValueWaits(front.codec)
   const tap = new JournalTap({
     waits,
+    watching: shown_media,
     memory: front.memory,
     fanout,
     cascades,
@@ -450,6 +476,9 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     hooks,
     fanout,
     map,
+    dashboards,
+    locks,
+    shown_media,
   }
   return {
     ...asked,

@@ -5,6 +5,8 @@ import type { ProcessDoor } from './calls/processes/process-pool.ts'
 import type { WorkerHub } from './calls/processes/worker-hub.ts'
 import type { ResourceDesk } from './calls/resource-desk.ts'
 import { compose, type LiveEngineOptions, seenByNode, shares } from './compose.ts'
+import type { Dashboards } from './dashboards/dashboards.ts'
+import type { Locks } from './dashboards/locks.ts'
 import type { Engine } from './engine.ts'
 import type { Fanout } from './fanout/fanout.ts'
 import type { LiveFlavors } from './flows/flavors.ts'
@@ -16,6 +18,7 @@ import type { LiveCascades } from './flows/reruns.ts'
 import type { LiveHooks } from './hooks/hooks.ts'
 import type { Announcer } from './observe/announcer.ts'
 import type { LiveObserve } from './observe/observe.ts'
+import type { ShownMedia } from './panels/shown-media.ts'
 import type { BatchRuns } from './runs/batch-runs.ts'
 import type { StoredRunLogs } from './runs/run-logs.ts'
 import { type OpenedStore, openStore } from './store/front/open-store.ts'
@@ -39,6 +42,9 @@ export class LiveEngine implements Engine {
   readonly artifacts: EngineArtifacts
   readonly hooks: LiveHooks
   readonly fanout: Fanout
+  readonly dashboards: Dashboards
+  readonly locks: Locks
+  readonly shown_media: ShownMedia
   readonly map: MessageMap
   readonly store: OpenedStore['store']
   readonly front: OpenedStore['front']
@@ -52,7 +58,9 @@ export class LiveEngine implements Engine {
   #closing = false
 
   static async open(options: LiveEngineOptions): Promise<LiveEngine> {
-    return new LiveEngine(compose(options, await (options.opening ?? openStore(options))))
+    const engine = new LiveEngine(compose(options, await (options.opening ?? openStore(options))))
+    await engine.dashboards.load()
+    return engine
   }
 
   private constructor(parts: ReturnType<typeof compose>) {
@@ -69,6 +77,9 @@ export class LiveEngine implements Engine {
     this.artifacts = parts.artifacts
     this.hooks = parts.hooks
     this.fanout = parts.fanout
+    this.dashboards = parts.dashboards
+    this.locks = parts.locks
+    this.shown_media = parts.shown_media
     this.map = parts.map
     this.store = parts.store
     this.front = parts.front

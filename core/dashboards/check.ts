@@ -1,9 +1,15 @@
-import { nearest } from '../../protocol/nearest.ts'
-import { tileTypeOf, TILE_TYPES } from '../../protocol/dashboards/tiles/index.ts'
 import type { AnyTileType } from '../../protocol/dashboards/tile-type.ts'
+import { TILE_TYPES, tileTypeOf } from '../../protocol/dashboards/tiles/index.ts'
 import { type ErrorCode, type ErrorPlace, ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import { type DashboardDocument, DashboardOutline, GRID_COLUMNS, type GridWidth, Tile } from '../../protocol/nouns/dashboard.ts'
+import { nearest } from '../../protocol/nearest.ts'
+import {
+  type DashboardDocument,
+  DashboardOutline,
+  GRID_COLUMNS,
+  type GridWidth,
+  Tile,
+} from '../../protocol/nouns/dashboard.ts'
 import { type Checker, createChecker } from '../../protocol/values/explain.ts'
 import type { Steps } from '../steps.ts'
 

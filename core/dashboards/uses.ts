@@ -1,5 +1,5 @@
-import { tileTypeOf } from '../../protocol/dashboards/tiles/index.ts'
 import { NOTHING, type TileUses } from '../../protocol/dashboards/tile-type.ts'
+import { tileTypeOf } from '../../protocol/dashboards/tiles/index.ts'
 import type { DashboardDocument, Tile } from '../../protocol/nouns/dashboard.ts'
 
 /** What a checked tile touches; nothing where a release that is gone knew its type. */
@@ -10,7 +10,9 @@ export const lockMessage = ({ locked }: DashboardDocument): string | null =>
   typeof locked === 'boolean' ? null : locked.message
 
 /** Every message and flow that a document names, with its place. */
-export function* namedIn(document: DashboardDocument): Iterable<{ loc: string; name: string; kind: 'message' | 'flow' }> {
+export function* namedIn(
+  document: DashboardDocument,
+): Iterable<{ loc: string; name: string; kind: 'message' | 'flow' }> {
   const lock = lockMessage(document)
   if (lock !== null) yield { loc: 'locked.message', name: lock, kind: 'message' }
   for (const [at, { settings }] of document.tiles.entries()) {

@@ -36,4 +36,3 @@ export function documentDiff(before: NormalDocument | null, after: NormalDocumen
   }
   return found
 }
-

@@ -35,7 +35,12 @@ export const shown = Type.Optional(
   messageName('Message', 'Where the present state is read, when it is another message than the one that is published.'),
 )
 export const unit = Type.Optional(
-  Type.String({ maxLength: limits.TILE_WORD_CHARACTERS, default: '', title: 'Unit', description: 'Behind the number.' }),
+  Type.String({
+    maxLength: limits.TILE_WORD_CHARACTERS,
+    default: '',
+    title: 'Unit',
+    description: 'Behind the number.',
+  }),
 )
 export const decimals = optional(Type.Integer({ minimum: 0, maximum: 12 }), {
   title: 'Decimals',
@@ -86,7 +91,10 @@ export function checkBounds(settings: Bounded, refuse: RefuseSetting, defaults: 
   const { min, max, low, high } = { ...defaults, ...settings }
   if (isNumber(min) && isNumber(max) && max <= min) refuse('max', `must be more than min (${min}), not ${max}`)
   if (isNumber(low) && isNumber(high) && high <= low) refuse('high', `must be more than low (${low}), not ${high}`)
-  for (const [name, limit] of [['low', low], ['high', high]] as const) {
+  for (const [name, limit] of [
+    ['low', low],
+    ['high', high],
+  ] as const) {
     if (!isNumber(limit)) continue
     if (isNumber(min) && limit < min) refuse(name, `must be at least min (${min}), not ${limit}`)
     else if (isNumber(max) && limit > max) refuse(name, `must be at most max (${max}), not ${limit}`)

@@ -113,7 +113,9 @@ export const Dashboard = Type.Object({
   name: Type.String(),
   version: Type.Integer(),
   document: DashboardDocument,
-  is_locked: Type.Boolean({ description: 'Panels publish nothing at this moment, apart from requests of querying charts.' }),
+  is_locked: Type.Boolean({
+    description: 'Panels publish nothing at this moment, apart from requests of querying charts.',
+  }),
   updated_at: Type.Optional(Timestamp),
   updated_by: Type.Optional(Type.String({ description: 'Not told to panels.' })),
   warnings: Type.Optional(Type.Array(DashboardWarning, { description: 'Not told to panels.' })),
@@ -137,7 +139,9 @@ export const DashboardDifference = Type.Object({
 export const DashboardVersionDetail = Type.Object({
   ...DashboardVersion.properties,
   document: Type.Union([DashboardDocument, Type.Null()]),
-  diff: Type.Array(DashboardDifference, { description: 'The differences to the version before, as far as it is kept.' }),
+  diff: Type.Array(DashboardDifference, {
+    description: 'The differences to the version before, as far as it is kept.',
+  }),
 })
 export type DashboardVersionDetail = Static<typeof DashboardVersionDetail>
 

@@ -10,7 +10,10 @@ export const PanelId = Type.String({ pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f
 export const CreatePanel = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: limits.PANEL_NAME_CHARACTERS, pattern: '^[^\\x00-\\x1f\\x7f]+$' }),
-    dashboards: Type.Array(DashboardName, { maxItems: limits.PANEL_DASHBOARDS, description: 'The first is shown first.' }),
+    dashboards: Type.Array(DashboardName, {
+      maxItems: limits.PANEL_DASHBOARDS,
+      description: 'The first is shown first.',
+    }),
   },
   closed,
 )

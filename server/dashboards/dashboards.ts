@@ -71,15 +71,14 @@ export class Dashboards {
   /** Names of the panels that show a dashboard. */
   #panelsOf: (name: string) => readonly string[] = () => []
 
-  private constructor(parts: DashboardsParts) {
+  constructor(parts: DashboardsParts) {
     this.#parts = parts
   }
 
-  static async open(parts: DashboardsParts): Promise<Dashboards> {
-    const dashboards = new Dashboards(parts)
-    for (const { id, body } of await parts.records.list('dashboard'))
-      dashboards.#stored.set(id, JSON.parse(body) as Stored)
-    return dashboards
+  /** What is stored; before anybody asks. */
+  async load(): Promise<void> {
+    for (const { id, body } of await this.#parts.records.list('dashboard'))
+      this.#stored.set(id, JSON.parse(body) as Stored)
   }
 
   /** Panels are opened after dashboards, of which they have some. */
@@ -164,7 +163,10 @@ export class Dashboards {
     const { versions } = this.#everStored(name)
     const at = versions.findIndex(one => one.version === version)
     if (at === -1)
-      throw new ServiceError('version_not_found', `Version ${version} of dashboard "${name}" is not there, or no longer.`)
+      throw new ServiceError(
+        'version_not_found',
+        `Version ${version} of dashboard "${name}" is not there, or no longer.`,
+      )
     const document = await this.#documentOf(name, version)
     const before = at === 0 ? document : await this.#documentOf(name, versions[at - 1]!.version)
     const diff = at === 0 && version > 1 ? [] : dashboardDiff(at === 0 ? null : before, document)
@@ -256,9 +258,13 @@ export class Dashboards {
     if (version === undefined || version === this.versionOf(name)) return
     const stored = this.#stored.get(name)
     if (stored === undefined || stored.document === null)
-      throw new ServiceError('stale_version', `There is no dashboard "${name}" any more; the save began from version ${version}.`, {
-        current: { version: 0, author: stored ? newest(stored).author : null, at: stored ? newest(stored).at : null },
-      })
+      throw new ServiceError(
+        'stale_version',
+        `There is no dashboard "${name}" any more; the save began from version ${version}.`,
+        {
+          current: { version: 0, author: stored ? newest(stored).author : null, at: stored ? newest(stored).at : null },
+        },
+      )
     const current = newest(stored)
     throw new ServiceError(
       'stale_version',
@@ -280,7 +286,8 @@ export class Dashboards {
       if (warnings.length >= limits.ERROR_PLACES) break
       if (kind === 'message' && messages.get(name) === undefined)
         warnings.push({ loc, msg: `there is no message "${name}" now` })
-      if (kind === 'flow' && flows.find(name) === undefined) warnings.push({ loc, msg: `there is no flow "${name}" now` })
+      if (kind === 'flow' && flows.find(name) === undefined)
+        warnings.push({ loc, msg: `there is no flow "${name}" now` })
     }
     return warnings
   }

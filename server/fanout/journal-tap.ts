@@ -17,6 +17,8 @@ export interface JournalTapOptions {
   fanout: Fanout
   cascades: CascadeCounts
   waits?: ValueWaits
+  /** Takes the values that it wants, whether anybody follows them or not. */
+  watching?: { wants(message: number): boolean; see(value: PassingValue): void }
   decoder: { decodePlain(bytes: Uint8Array): unknown }
   /** A note of a thread: node errors, engine events, log lines, gauges; `{type, ...}`. */
   onNote: (note: Record<string, unknown>) => void
@@ -57,6 +59,7 @@ export class JournalTap implements JournalVisitor {
   readonly #fanout: Fanout
   readonly #cascades: CascadeCounts
   readonly #waits: ValueWaits | null
+  readonly #watching: JournalTapOptions['watching'] | null
   readonly #decoder: JournalTapOptions['decoder']
   readonly #onNote: JournalTapOptions['onNote']
   readonly #onDefect: JournalTapOptions['onDefect']
@@ -86,6 +89,7 @@ export class JournalTap implements JournalVisitor {
     this.#fanout = options.fanout
     this.#cascades = options.cascades
     this.#waits = options.waits ?? null
+    this.#watching = options.watching ?? null
     this.#decoder = options.decoder
     this.#onNote = options.onNote
     this.#onDefect = options.onDefect
@@ -246,6 +250,7 @@ export class JournalTap implements JournalVisitor {
   }
 
   #value(record: RecordView): void {
+    if (this.#watching?.wants(record.subject)) this.#see(this.#watching, record)
     if (this.#waits !== null && !this.#waits.isEmpty) this.#see(this.#waits, record)
     const acceptance = this.#fanout.accept(record.subject, record.version)
     if (acceptance === ACCEPT.no) return
@@ -253,9 +258,9 @@ export class JournalTap implements JournalVisitor {
     else this.deliver(record)
   }
 
-  #see(waits: ValueWaits, record: RecordView): void {
+  #see(eyes: { see(value: PassingValue): void }, record: RecordView): void {
     try {
-      waits.see(record)
+      eyes.see(record)
     } catch (error) {
       this.#onDefect(error)
     }

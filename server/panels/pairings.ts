@@ -78,7 +78,13 @@ export class Pairings {
     const secret = randomBytes(SECRET_BYTES).toString('base64url')
     const expires_at = formatTime(this.#clocks.now_us() + limits.PAIRING_TTL_MS * 1000)
     const expires_ms = this.#clocks.steady_ms() + limits.PAIRING_TTL_MS
-    this.#pairings.set(code, { digest: digestOf(secret), address, expires_ms, shown_expiry: expires_at, approval: null })
+    this.#pairings.set(code, {
+      digest: digestOf(secret),
+      address,
+      expires_ms,
+      shown_expiry: expires_at,
+      approval: null,
+    })
     return { code, secret, expires_at }
   }
 

@@ -9,7 +9,7 @@ import type { PanelPrincipal } from '../auth/principal.ts'
 import type { KnownPanels } from '../auth/standing-panels.ts'
 import type { DashboardRecords, Dashboards } from '../dashboards/dashboards.ts'
 import { type Approval, Pairings } from './pairings.ts'
-import { LiveReach, type ReachNow, Scope } from './reach.ts'
+import { LiveReach, NO_SCOPE, type ReachNow, Scope } from './reach.ts'
 
 export interface PanelsParts {
   readonly records: DashboardRecords
@@ -92,9 +92,11 @@ export class Panels implements KnownPanels {
     this.#end_followers.push(follower)
   }
 
-  /** Of all panels; each is listed once. */
-  get scopes(): Iterable<Scope> {
-    return this.#scopes.values()
+  /** Messages whose bytes some panel shows. */
+  get media(): ReadonlySet<string> {
+    const names = new Set<string>()
+    for (const { media } of this.#scopes.values()) for (const name of media) names.add(name)
+    return names
   }
 
   standing(id: string): { readonly nonce: string; readonly principal: PanelPrincipal } | null {
@@ -135,6 +137,7 @@ export class Panels implements KnownPanels {
       const stored: Stored = { name, dashboards, nonce: newNonce(), paired: false, created_at, created_by: by }
       await this.#write(id, stored)
       this.#add(id, stored)
+      this.#tell([{ panel: id, before: NO_SCOPE, after: this.#panels.get(id)!.reach.scope }])
       return this.#shown(id, stored)
     })
   }
@@ -245,7 +248,11 @@ export class Panels implements KnownPanels {
       if (reach.scope !== before) changes.push({ panel, before, after: reach.scope })
     }
     this.#dropScopes()
-    if (changes.length > 0) for (const follower of this.#scope_followers) follower(changes)
+    if (changes.length > 0) this.#tell(changes)
+  }
+
+  #tell(changes: readonly ScopeChange[]): void {
+    for (const follower of this.#scope_followers) follower(changes)
   }
 
   /** Those of no panel. */

@@ -57,12 +57,12 @@ export class Scope {
   }
 }
 
-const NOTHING = new Scope([])
+export const NO_SCOPE = new Scope([])
 
 /** The reach of one panel, as it is now: its scope is another one as soon as one of its dashboards is. */
 export class LiveReach implements PanelReach {
   readonly #now: ReachNow
-  scope: Scope = NOTHING
+  scope: Scope = NO_SCOPE
 
   constructor(now: ReachNow) {
     this.#now = now

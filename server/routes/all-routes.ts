@@ -23,9 +23,12 @@ import { observabilityRoutes } from './observability.ts'
 import { openapiRoutes } from './openapi.ts'
 import { runLogRoutes } from './run-logs.ts'
 import { runRoutes } from './runs.ts'
+import { type DashboardServices, dashboardRoutes } from './screens/dashboards.ts'
+import { type PanelServices, panelRoutes } from './screens/panels.ts'
+import { tileTypeRoutes } from './screens/tile-types.ts'
 import { workerRoutes } from './workers.ts'
 
-export interface Services extends LoginServices, UserServices, TokenServices, ClientServices {
+export interface Services extends LoginServices, UserServices, TokenServices, ClientServices, DashboardServices, PanelServices {
   readonly engine: Engine
   readonly flavors: Flavors
   readonly workers: Workers
@@ -45,6 +48,9 @@ export function allRoutes(services: Services): Route[] {
     ...artifactRoutes(services),
     ...flavorRoutes(services),
     ...workerRoutes(services),
+    ...tileTypeRoutes(),
+    ...dashboardRoutes(services),
+    ...panelRoutes(services),
     ...eventRoutes(services),
     ...observabilityRoutes(services),
     ...metricsRoutes(services),

@@ -14,20 +14,24 @@ import { Revocations } from '../../server/auth/revocations.ts'
 import { byAddress, SignIn } from '../../server/auth/sign-in.ts'
 import { type SigningKey, signingKeyOf } from '../../server/auth/signing-key.ts'
 import { StandingClients } from '../../server/auth/standing-clients.ts'
+import { StandingPanels } from '../../server/auth/standing-panels.ts'
 import { StandingUsers } from '../../server/auth/standing-users.ts'
 import { Tokens } from '../../server/auth/tokens.ts'
 import { WorkerDoor } from '../../server/calls/processes/worker-door.ts'
 import { WorkerHub, WorkersSocket } from '../../server/calls/processes/worker-hub.ts'
 import type { ResourceDesk } from '../../server/calls/resource-desk.ts'
+import type { Dashboards } from '../../server/dashboards/dashboards.ts'
 import { createFront, type Front } from '../../server/http/front.ts'
 import { AllowedHosts } from '../../server/http/hosts.ts'
 import type { Route } from '../../server/http/route.ts'
 import type { SocketHandlers } from '../../server/http/socket.ts'
 import type { Log, LogFields } from '../../server/observe/serve-log.ts'
+import type { Panels } from '../../server/panels/panels.ts'
 import { allRoutes, type Services } from '../../server/routes/all-routes.ts'
 import { EngineDouble } from './engine-double.ts'
 import { RecordsDouble } from './records-double.ts'
 import { flavorsOver, ownMachine } from './resources-double.ts'
+import { mintPanel, screens } from './screens-double.ts'
 import { UsersDouble } from './users-double.ts'
 
 export const ADA = { name: 'ada', password: 'correct horse battery' }
@@ -70,6 +74,8 @@ export interface ServedFront {
   readonly lasting: LastingTokens
   readonly clients: Clients
   readonly records: RecordsDouble
+  readonly dashboards: Dashboards
+  readonly panels: Panels
   readonly key: SigningKey
   readonly clock: Clock
   readonly log: LogDouble
@@ -122,8 +128,11 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
   const lasting = new LastingTokens(undefined, async () => {}, clock.now)
   const records = new RecordsDouble()
   const clients = await Clients.open({ records, now: clock.now, failed: error => log.warn('not_kept', { error }) })
+  const { dashboards, panels } = await screens({ now_ms: clock.now, mint: mintPanel(tokens) })
   const services: Services = {
     engine,
+    dashboards,
+    panels,
     flavors: flavorsOver(engine),
     workers,
     accounts,
@@ -143,8 +152,9 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
   }
   const routes = (setup.routes ?? allRoutes)(services)
   const gatekeeper = new Gatekeeper(tokens, new StandingUsers(accounts, revocations), clock.now)
+  const paired = new Gatekeeper(tokens, new StandingPanels(panels), clock.now)
   const agents = new Gatekeeper(tokens, new StandingClients(clients, accounts, clock.now), clock.now)
-  const callers = new EveryToken({ access: gatekeeper, client: agents }, lasting)
+  const callers = new EveryToken({ access: gatekeeper, client: agents, panel: paired }, lasting)
   const door = new WorkerDoor(tokens, callers, clock.now)
   const hub = new WorkerHub({
     welcome: {
@@ -170,6 +180,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
   accounts.onChange(() => front.endStale())
   revocations.onChange(() => front.endStale())
   clients.onChange(() => front.endStale())
+  panels.onEnded(() => front.endStale())
   const port = await front.listen('127.0.0.1', 0)
   const mint = (name: string): Promise<string> =>
     tokens.mint('access', name, accounts.find(name)!.digest, limits.TOKEN_LIFETIME_S)
@@ -185,6 +196,8 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     lasting,
     clients,
     records,
+    dashboards,
+    panels,
     key,
     clock,
     log,

@@ -18,7 +18,8 @@ const settings = settingsOf({
     Type.Boolean({
       default: true,
       title: 'Band',
-      description: 'Where a point stands for several values, the span from the least to the greatest is drawn around it.',
+      description:
+        'Where a point stands for several values, the span from the least to the greatest is drawn around it.',
     }),
   ),
   unit,

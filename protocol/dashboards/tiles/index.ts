@@ -15,8 +15,8 @@ import { selectTile } from './select.ts'
 import { sliderTile } from './slider.ts'
 import { switchTile } from './switch.ts'
 import { tableTile } from './table.ts'
-import { textFieldTile } from './text-field.ts'
 import { textTile } from './text.ts'
+import { textFieldTile } from './text-field.ts'
 import { valueTile } from './value.ts'
 
 /** Every type of tile, in the order in which they are listed. A new type is a file of its own here, and a line. */

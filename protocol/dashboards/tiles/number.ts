@@ -1,5 +1,16 @@
 import Type, { type Static } from 'typebox'
-import { bound, checkBounds, confirm, controlling, decimals, optional, publish, settingsOf, shown, unit } from '../settings.ts'
+import {
+  bound,
+  checkBounds,
+  confirm,
+  controlling,
+  decimals,
+  optional,
+  publish,
+  settingsOf,
+  shown,
+  unit,
+} from '../settings.ts'
 import type { TileType } from '../tile-type.ts'
 
 const settings = settingsOf({

@@ -5,7 +5,10 @@ import type { TileType } from '../tile-type.ts'
 
 const settings = settingsOf({
   publish: messageName('Asks', 'The message that the request is published to.'),
-  message: messageName('Message', 'The answer: a list of numbers, of [time, number] pairs, or an object of such lists, a curve each.'),
+  message: messageName(
+    'Message',
+    'The answer: a list of numbers, of [time, number] pairs, or an object of such lists, a curve each.',
+  ),
   request: Type.Optional(
     Type.Record(Type.String({ maxLength: limits.TILE_WORD_CHARACTERS }), Type.Unknown(), {
       default: {},

@@ -6,7 +6,9 @@ const settings = settingsOf({
   publish,
   message: shown,
   on: Type.Optional(Type.Unknown({ default: true, title: 'On', description: 'What is published to switch it on.' })),
-  off: Type.Optional(Type.Unknown({ default: false, title: 'Off', description: 'What is published to switch it off.' })),
+  off: Type.Optional(
+    Type.Unknown({ default: false, title: 'Off', description: 'What is published to switch it off.' }),
+  ),
   confirm,
 })
 

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
-import { checkBounds, decimals, message, optional, settingsOf, unit, wellLimits } from '../settings.ts'
 import Type from 'typebox'
 import { limits } from '../../limits.ts'
+import { checkBounds, decimals, message, optional, settingsOf, unit, wellLimits } from '../settings.ts'
 import { drawing, type TileType } from '../tile-type.ts'
 
 const settings = settingsOf({

@@ -6,6 +6,7 @@ import { isName } from '../../../protocol/names.ts'
 import type { EventType } from '../../../protocol/nouns/event.ts'
 import type { SavedFlow } from '../../../protocol/nouns/flow.ts'
 import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
+import type { Dashboards } from '../../dashboards/dashboards.ts'
 import type { NodeHealth } from '../../health/node-health.ts'
 import type { Store } from '../../store/front/client.ts'
 import { inSlices } from '../../watch/slices.ts'
@@ -22,6 +23,8 @@ export interface RenameParts {
   names: Names
   map: MessageMap
   health: NodeHealth
+  /** Dashboards that name the flow are rewritten with it. */
+  dashboards: Pick<Dashboards, 'renaming'>
   deploy: Deploy
   show: Show
   announce(type: EventType, flow: string, more?: Record<string, unknown>): void
@@ -31,7 +34,7 @@ export interface RenameParts {
   changed(flow: string, removed: readonly number[]): void
 }
 
-/** References in other flows are rewritten in the same commit. */
+/** References in other flows and in dashboards are rewritten in the same commit. */
 export async function rename(parts: RenameParts, from: string, to: string, author: string): Promise<SavedFlow> {
   const { catalog, deploy } = parts
   const flow = catalog.existing(from)
@@ -49,7 +52,9 @@ export async function rename(parts: RenameParts, from: string, to: string, autho
   const texts: { name: string; document: string }[] = []
   for (const { name, document } of rewritten)
     texts.push({ name, document: await inSlices(documentTextSteps(document)) })
-  const commit = await parts.store.renameFlow({ from, to, rewritten: texts, author })
+  const commit = await parts.dashboards.renaming(from, to, author, records =>
+    parts.store.renameFlow({ from, to, rewritten: texts, records, author }),
+  )
   move(parts, flow, from, to)
   written(flow, commit)
   flow.updated_by = author

@@ -10,14 +10,12 @@ import {
   SaveDashboard,
   SavedDashboard,
 } from '../../../protocol/nouns/dashboard.ts'
-import type { Audit, AuditEntry } from '../../auth/audit.ts'
 import type { Dashboards } from '../../dashboards/dashboards.ts'
 import { created, existing, nothing, ok, okLong, type Route, route } from '../../http/route.ts'
 import { closed, listOf, okPage, pageQuery } from '../queries.ts'
 
 export interface DashboardServices {
   readonly dashboards: Dashboards
-  readonly audit: Audit
 }
 
 const tag = 'dashboards'
@@ -40,9 +38,7 @@ async function inBody<Saved>(saving: Promise<Saved>): Promise<Saved> {
   }
 }
 
-export function dashboardRoutes({ dashboards, audit }: DashboardServices): Route[] {
-  const told = (action: AuditEntry['action'], dashboard: string, by: string, address: string): void =>
-    audit.done({ action, user: null, by, address, result: 'ok', object: dashboard })
+export function dashboardRoutes({ dashboards }: DashboardServices): Route[] {
   return [
     route({
       method: 'GET',
@@ -76,12 +72,11 @@ export function dashboardRoutes({ dashboards, audit }: DashboardServices): Route
       params: { name: created(DashboardName) },
       body: SaveDashboard,
       unchecked: ['document'],
-      address: true,
+      audit: { action: 'dashboard_saved', object: ({ params }) => `dashboard:${params.name}` },
       answers: { 200: SavedDashboard },
       refuses: ['stale_version', 'too_many_dashboards', ...document_refusals],
-      handle: async ({ params, body, caller, address }) => {
+      handle: async ({ params, body, caller }) => {
         const saved = await inBody(dashboards.save(params.name, body.document, body.version, caller.actor))
-        told('dashboard_saved', params.name, caller.actor, address)
         return ok(saved)
       },
     }),
@@ -93,12 +88,11 @@ export function dashboardRoutes({ dashboards, audit }: DashboardServices): Route
       tag,
       summary: 'Removes a dashboard that no panel shows; its history is kept for a while.',
       params: { name },
-      address: true,
+      audit: { action: 'dashboard_deleted', object: ({ params }) => `dashboard:${params.name}` },
       answers: { 204: null },
       refuses: ['dashboard_in_use', 'disk_full'],
-      handle: async ({ params, caller, address }) => {
+      handle: async ({ params, caller }) => {
         await dashboards.remove(params.name, caller.actor)
-        told('dashboard_deleted', params.name, caller.actor, address)
         return nothing
       },
     }),
@@ -134,12 +128,11 @@ export function dashboardRoutes({ dashboards, audit }: DashboardServices): Route
       summary: 'Saves the document of an earlier version as the newest one, also of a dashboard that was deleted.',
       params: { name },
       body: Type.Object({ version: Version }, closed),
-      address: true,
+      audit: { action: 'dashboard_restored', object: ({ params }) => `dashboard:${params.name}` },
       answers: { 200: SavedDashboard },
       refuses: ['version_not_found', 'too_many_dashboards', ...document_refusals],
-      handle: async ({ params, body, caller, address }) => {
+      handle: async ({ params, body, caller }) => {
         const saved = await inBody(dashboards.restore(params.name, body.version, caller.actor))
-        told('dashboard_saved', params.name, caller.actor, address)
         return ok(saved)
       },
     }),

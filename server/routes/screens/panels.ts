@@ -13,7 +13,7 @@ import {
   PendingPairing,
   StartedPairing,
 } from '../../../protocol/nouns/panel.ts'
-import type { Audit, AuditEntry } from '../../auth/audit.ts'
+import type { Audit } from '../../auth/audit.ts'
 import { mayDo } from '../../auth/principal.ts'
 import { existing, nothing, ok, type Route, route } from '../../http/route.ts'
 import type { Panels } from '../../panels/panels.ts'
@@ -29,8 +29,6 @@ const id = existing(PanelId, 'panel_not_found')
 const UNSTORED = { 'cache-control': 'no-store' }
 
 export function panelRoutes({ panels, audit }: PanelServices): Route[] {
-  const told = (action: AuditEntry['action'], panel: string, by: string | null, address: string): void =>
-    audit.done({ action, user: null, by, address, result: 'ok', object: panel })
   return [
     route({
       method: 'GET',
@@ -49,12 +47,11 @@ export function panelRoutes({ panels, audit }: PanelServices): Route[] {
       tag,
       summary: 'Creates a panel: a name for a screen, and the dashboards that it shows.',
       body: CreatePanel,
-      address: true,
+      audit: { action: 'panel_created', object: (_request, { body }) => `panel:${(body as Panel).id}` },
       answers: { 201: Panel },
       refuses: ['panel_exists', 'too_many_panels', 'disk_full'],
-      handle: async ({ body, caller, address }) => {
+      handle: async ({ body, caller }) => {
         const panel = await panels.create(body, caller.actor)
-        told('panel_created', panel.id, caller.actor, address)
         return { status: 201, body: panel, headers: { location: `/panels/${panel.id}` } }
       },
     }),
@@ -92,12 +89,11 @@ export function panelRoutes({ panels, audit }: PanelServices): Route[] {
       summary: 'Changes the name or the dashboards of a panel. Its screens may do what these say, at once.',
       params: { id },
       body: ChangePanel,
-      address: true,
+      audit: { action: 'panel_changed', object: ({ params }) => `panel:${params.id}` },
       answers: { 200: Panel },
       refuses: ['panel_exists', 'disk_full'],
-      handle: async ({ params, body, caller, address }) => {
+      handle: async ({ params, body }) => {
         const panel = await panels.change(params.id, body)
-        told('panel_changed', panel.id, caller.actor, address)
         return ok(panel)
       },
     }),
@@ -109,12 +105,11 @@ export function panelRoutes({ panels, audit }: PanelServices): Route[] {
       tag,
       summary: 'Removes a panel. Its screens are refused at once.',
       params: { id },
-      address: true,
+      audit: { action: 'panel_removed', object: ({ params }) => `panel:${params.id}` },
       answers: { 204: null },
       refuses: ['disk_full'],
-      handle: async ({ params, caller, address }) => {
+      handle: async ({ params }) => {
         await panels.remove(params.id)
-        told('panel_removed', params.id, caller.actor, address)
         return nothing
       },
     }),
@@ -127,15 +122,14 @@ export function panelRoutes({ panels, audit }: PanelServices): Route[] {
       summary: 'Lets the screen that shows the code be this panel. Who approves needs the scope "publish", too.',
       params: { id },
       body: ApprovePairing,
-      address: true,
+      audit: { action: 'panel_approved', object: ({ params }) => `panel:${params.id}` },
       answers: { 204: null },
       refuses: ['pairing_not_found', 'rate_limited'],
-      handle: ({ params, body, caller, address }) => {
+      handle: ({ params, body, caller }) => {
         // A screen may publish, so who may not cannot let one in.
         if (!mayDo(caller, 'publish'))
           throw new ServiceError('forbidden', 'To approve a screen needs the scope "publish", because screens publish.')
         panels.approve(params.id, body.code, caller.actor)
-        told('panel_approved', params.id, caller.actor, address)
         return nothing
       },
     }),
@@ -147,12 +141,11 @@ export function panelRoutes({ panels, audit }: PanelServices): Route[] {
       tag,
       summary: 'Refuses the screens of the panel from now on. Its name and its dashboards stay.',
       params: { id },
-      address: true,
+      audit: { action: 'panel_unpaired', object: ({ params }) => `panel:${params.id}` },
       answers: { 204: null },
       refuses: ['disk_full'],
-      handle: async ({ params, caller, address }) => {
+      handle: async ({ params }) => {
         await panels.unpair(params.id)
-        told('panel_unpaired', params.id, caller.actor, address)
         return nothing
       },
     }),
@@ -183,7 +176,7 @@ export function panelRoutes({ panels, audit }: PanelServices): Route[] {
       handle: async ({ params, body, address }) => {
         const claimed = await panels.claim(params.code, body.secret, address)
         if (!('token' in claimed)) return { status: 202, body: { status: 'pending', ...claimed } }
-        told('panel_paired', claimed.panel.id, null, address)
+        audit.done({ action: 'panel_paired', actor: null, object: `panel:${claimed.panel.id}`, address })
         return { status: 200, body: claimed, headers: UNSTORED }
       },
     }),

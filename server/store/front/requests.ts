@@ -51,6 +51,8 @@ export interface RenameFlow {
   to: string
   /** Documents (as JSON) in which references were rewritten, by their flow's name; the renamed flow's own one under `from` or `to`. */
   rewritten: { name: string; document: string }[]
+  /** What else names it: written with it, or not at all. */
+  records?: readonly RecordWrite[]
   author: string
 }
 

@@ -91,6 +91,7 @@ export class ControlWrites {
       case 'rename_flow': {
         const { from, to } = request.rename
         const written = flows.rename(request.rename)
+        records.write(request.rename.records ?? [])
         this.#renameLive(from, to, after)
         return written
       }
