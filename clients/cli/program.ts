@@ -31,6 +31,8 @@ import { addRun } from './commands/runs/run.ts'
 import { addRuns } from './commands/runs/runs.ts'
 import { addSweep } from './commands/runs/sweep.ts'
 import { addWhy } from './commands/runs/why.ts'
+import { addDashboards } from './commands/screens/dashboards.ts'
+import { addPanels } from './commands/screens/panels.ts'
 import { addTokens } from './commands/tokens.ts'
 import { addUsers } from './commands/users.ts'
 import type { Context } from './context.ts'
@@ -65,6 +67,8 @@ const COMMANDS = [
   addRetry,
   addExport,
   addFlavors,
+  addDashboards,
+  addPanels,
   addSync,
   addModules,
   addArtifacts,

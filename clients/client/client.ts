@@ -14,6 +14,8 @@ import { Messages } from './messages.ts'
 import { Metrics } from './metrics.ts'
 import { Nodes } from './nodes.ts'
 import { Runs } from './runs/runs.ts'
+import { Dashboards } from './screens/dashboards.ts'
+import { Panels } from './screens/panels.ts'
 import { LastingTokens } from './tokens.ts'
 import { Users } from './users.ts'
 
@@ -48,6 +50,8 @@ export class Client {
   readonly runs: Runs
   readonly metrics: Metrics
   readonly flavors: Flavors
+  readonly dashboards: Dashboards
+  readonly panels: Panels
   readonly artifacts: Artifacts
   readonly events: Events
   readonly users: Users
@@ -71,6 +75,8 @@ export class Client {
     this.runs = new Runs(this.#calls, token)
     this.metrics = new Metrics(this.#calls)
     this.flavors = new Flavors(this.#calls)
+    this.dashboards = new Dashboards(this.#calls)
+    this.panels = new Panels(this.#calls)
     this.artifacts = new Artifacts(this.#calls)
     this.events = new Events(this.#calls)
     this.users = new Users(this.#calls)

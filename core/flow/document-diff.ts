@@ -1,5 +1,5 @@
 import type { NormalDocument, NormalInputPort, NormalOutputPort } from '../../protocol/nouns/flow-document.ts'
-import { compareKeyed, compareValues, type Difference } from '../differences.ts'
+import { compareKeyed, compareValues, type Difference } from '../../protocol/values/differences.ts'
 
 /**
  * How two documents differ. Nodes are matched by id, ports by name and flow inputs by message, so that one inserted in front

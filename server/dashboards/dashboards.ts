@@ -1,6 +1,6 @@
 import { checkDashboardSteps } from '../../core/dashboards/check.ts'
-import { dashboardDiff } from '../../core/dashboards/dashboard-diff.ts'
 import { namedIn, renamedIn } from '../../core/dashboards/uses.ts'
+import { dashboardDiff } from '../../protocol/dashboards/dashboard-diff.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { isName } from '../../protocol/names.ts'

@@ -282,6 +282,8 @@ describe('deny by default', () => {
       'PATCH /hooks/{flow}/{node}',
       'POST /hooks/{flow}/{node}',
       'POST /login/access-token',
+      'POST /panels/pairings',
+      'POST /panels/pairings/{code}/claim',
       'POST /password-recovery',
       'POST /password-reset',
       'PUT /hooks/{flow}/{node}',

@@ -26,6 +26,25 @@ export const BODIES: Readonly<Record<string, unknown>> = {
   createRun: { inputs: { learning_rate: 0.01 }, seed: 7, group: 'learning-rates' },
   changeRun: { add_tags: ['baseline'], note: 'The one to beat.' },
   putFlavor: { cpus: 4, ram: 8192 },
+  saveDashboard: {
+    document: {
+      locked: false,
+      tiles: [
+        {
+          id: 'pressure',
+          type: 'value',
+          settings: { message: 'boiler.pressure', unit: 'bar', low: 10.4, high: 13 },
+          position: { wide: { x: 0, y: 0, width: 3, height: 3 } },
+        },
+      ],
+    },
+    version: 3,
+  },
+  restoreDashboard: { version: 2 },
+  createPanel: { name: 'entrance', dashboards: ['hall'] },
+  changePanel: { dashboards: ['hall', 'office'] },
+  approvePanel: { code: 'K7Q2MX' },
+  claimPairing: { secret: 'uR0v2xjYV3mK9bqk1s5nJb8yT4zQ6wE7aH0cL2dF3gM' },
   signIn: { username: 'ada', password: 'a long pass phrase' },
   createUser: { name: 'ada', password: 'a long pass phrase' },
   createClient: { name: 'claude', scopes: ['read', 'run'] },

@@ -3,6 +3,7 @@ import * as client from '../../../protocol/nouns/accounts/client.ts'
 import * as user from '../../../protocol/nouns/accounts/user.ts'
 import * as artifact from '../../../protocol/nouns/artifact.ts'
 import * as cascade from '../../../protocol/nouns/cascade.ts'
+import * as dashboard from '../../../protocol/nouns/dashboard.ts'
 import * as event from '../../../protocol/nouns/event.ts'
 import * as flavor from '../../../protocol/nouns/flavor.ts'
 import * as flow from '../../../protocol/nouns/flow.ts'
@@ -11,6 +12,7 @@ import * as issue from '../../../protocol/nouns/issue.ts'
 import * as message from '../../../protocol/nouns/message.ts'
 import * as node from '../../../protocol/nouns/node.ts'
 import * as nodeError from '../../../protocol/nouns/node-error.ts'
+import * as panel from '../../../protocol/nouns/panel.ts'
 import * as run from '../../../protocol/nouns/run.ts'
 import * as summary from '../../../protocol/nouns/summary.ts'
 import * as dtype from '../../../protocol/values/dtype.ts'
@@ -20,8 +22,7 @@ export type Json = Record<string, unknown>
 
 const MODULES = [
   ...[artifact, cascade, event, flavor, flow, document, issue, message, node, nodeError, run, summary, user, dtype],
-  resources,
-  client,
+  ...[resources, client, dashboard, panel],
 ]
 
 /** Schemas that are exported under a name and are more than a string with a pattern: objects, lists, records and words. */

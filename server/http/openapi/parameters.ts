@@ -65,6 +65,10 @@ const EVERYWHERE: Readonly<Record<string, Told>> = {
 const UNDER: readonly (readonly [path: string, name: string, told: Told])[] = [
   ['/messages', 'name', { description: 'Name of a message: `<flow>.<message>`.', example: 'boiler.temperature' }],
   ['/flavors', 'name', { description: 'Name of a flavor.', example: 'small-gpu' }],
+  ['/dashboards', 'name', { description: 'Name of a dashboard.', example: 'hall' }],
+  ['/dashboards', 'version', { description: 'A version of the dashboard.', example: '3' }],
+  ['/panels/pairings', 'code', { description: 'The code that the screen shows.', example: 'K7Q2MX' }],
+  ['/panels', 'id', { description: 'Id of a panel.', example: '0195a3c4-7b10-7cc2-9d54-2f1e6a9b0c11' }],
   ['/tokens', 'name', { description: 'Name of a lasting token.', example: 'prometheus' }],
   ['/users', 'name', { description: 'Name of a user.', example: 'ada' }],
   ['/runs/metrics', 'name', { description: '`<flow>.<node>.<name>`', example: 'detector.train.loss' }],

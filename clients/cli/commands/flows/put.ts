@@ -1,12 +1,11 @@
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import type { SavedFlow, SaveFlow } from '../../../../protocol/nouns/flow.ts'
 import { type Context, connect } from '../../context.ts'
 import { countOf } from '../../counts.ts'
-import { usage } from '../../failure.ts'
 import { readFlowFolder } from '../../flow-folder.ts'
+import { documentOf, readJsonFile } from '../../json-file.ts'
 import type { Output } from '../../output/output.ts'
 
 interface PutOptions {
@@ -27,7 +26,7 @@ export function addFlowsPut(flows: Command, context: Context): void {
     .action(async (name: string, file: string, options: PutOptions, command: Command) => {
       const document = isFolder(context, file)
         ? readFlowFolder(resolve(context.cwd, file))
-        : documentOf(parseFile(file, await readWhole(context, file)))
+        : documentOf(await readJsonFile(context, file))
       const { message, baseVersion } = options
       const saved = await connect(context, command).flows.save(name, {
         document,
@@ -53,29 +52,3 @@ export function printSaved(output: Output, saved: SavedFlow): void {
 
 const isFolder = ({ cwd }: Context, file: string): boolean =>
   file !== '-' && statSync(resolve(cwd, file), { throwIfNoEntry: false })?.isDirectory() === true
-
-async function readWhole(context: Context, file: string): Promise<string> {
-  if (file !== '-') {
-    try {
-      return readFileSync(resolve(context.cwd, file), 'utf8')
-    } catch (error) {
-      throw usage(`${file} cannot be read (${(error as Error).message}).`)
-    }
-  }
-  if (context.stdin.isTTY) throw usage('Standard input is a terminal; name the file that holds the document.')
-  return text(context.stdin)
-}
-
-function parseFile(file: string, content: string): unknown {
-  try {
-    return JSON.parse(content)
-  } catch (error) {
-    throw usage(`${file === '-' ? 'Standard input' : file} is not valid JSON (${(error as Error).message}).`)
-  }
-}
-
-function documentOf(parsed: unknown): unknown {
-  // A whole flow has a `nodes` too, but that is their number.
-  const isFlow = typeof parsed === 'object' && parsed !== null && 'document' in parsed
-  return isFlow ? parsed.document : parsed
-}

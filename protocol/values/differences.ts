@@ -1,4 +1,4 @@
-import { keyText } from '../protocol/values/canonical-json.ts'
+import { keyText } from './canonical-json.ts'
 
 /** One place where two documents differ. `before` is absent for what was added, `after` for what was removed. */
 export interface Difference {

@@ -1,5 +1,5 @@
-import type { DashboardDocument } from '../../protocol/nouns/dashboard.ts'
-import { compareKeyed, compareValues, type Difference } from '../differences.ts'
+import type { DashboardDocument } from '../nouns/dashboard.ts'
+import { compareKeyed, compareValues, type Difference } from '../values/differences.ts'
 
 /** How two documents differ. Tiles are matched by id. */
 export function dashboardDiff(before: DashboardDocument | null, after: DashboardDocument | null): Difference[] {
