@@ -474,6 +474,7 @@ export const limits = {
   PAIRINGS_PENDING: 50,
   /** Of one address. */
   PAIRINGS_OF_ADDRESS: 10,
+  CLAIM_BODY_BYTES: 4 * KIB,
   PAIRING_TTL_MS: 600_000,
   /** Wrong codes and secrets of one address, or of one user. */
   PAIRING_FAILURES: 10,

@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { ServiceError } from '../../../protocol/errors.ts'
+import { limits } from '../../../protocol/limits.ts'
 import {
   ApprovePairing,
   ChangePanel,
@@ -169,6 +170,7 @@ export function panelRoutes({ panels, audit }: PanelServices): Route[] {
       summary: 'For a screen: 202 until its code was approved, then its token, once.',
       params: { code: existing(PairingCode, 'pairing_not_found') },
       body: ClaimPairing,
+      body_limit: limits.CLAIM_BODY_BYTES,
       address: true,
       form: true,
       answers: { 200: ClaimedPanel, 202: PendingPairing },

@@ -9,6 +9,7 @@ import { databaseFile } from '../../../server/store/file/database.ts'
 import { BatchStory } from '../../kit/batch-story.ts'
 import { type LiveEngine, liveEngine } from '../../kit/live-engine.ts'
 import { code, flow, input, Story } from '../../kit/live-story.ts'
+import { PanelStory } from '../../kit/panel-story.ts'
 
 type Row = Record<string, unknown>
 interface Read {
@@ -48,6 +49,14 @@ const reads = (run: string): Record<string, Read> => ({
   'GET /artifacts': { path: '/artifacts', keyOf: item => item['digest'], isLong: false },
   'GET /flavors': { path: '/flavors', keyOf: byName, isLong: false },
   'GET /events': { path: '/events?type=flow_saved', keyOf: whole, isLong: true },
+  'GET /tile-types': { path: '/tile-types', keyOf: byName, isLong: false },
+  'GET /dashboards': { path: '/dashboards', keyOf: byName, isLong: true },
+  'GET /dashboards/{name}/history': {
+    path: '/dashboards/d0/history',
+    keyOf: item => item['version'],
+    isLong: false,
+  },
+  'GET /panels': { path: '/panels', keyOf: byId, isLong: true },
   'GET /tokens': { path: '/tokens', keyOf: byName, isLong: false },
   'GET /clients': { path: '/clients', keyOf: item => item['client_id'], isLong: false },
   'GET /users': { path: '/users', keyOf: byName, isLong: false },
@@ -167,6 +176,12 @@ async function fill({ engine, url, data_dir }: LiveEngine): Promise<string> {
     const client = JSON.stringify({ name: `agent${at % 2}`, scopes: ['read'] })
     assert.equal((await fetch(`${url}/clients`, { method: 'POST', headers: type, body: client })).status, 201)
   }
+  const screens = new PanelStory({ engine, url, data_dir } as LiveEngine)
+  const dashboards = Array.from({ length: 20 }, (_, at) => `d${at}${'n'.repeat(60)}`.slice(0, 64))
+  dashboards[0] = 'd0'
+  for (const name of dashboards) await screens.dashboard(name, [])
+  for (let at = 0; at < 5; at++) await screens.dashboard('d0', [])
+  for (let at = 0; at < 300; at++) await screens.panel(`${at}${'€'.repeat(50)}`, ...dashboards)
   const batch = new BatchStory(engine)
   const measures = `export default ({ x }, ctx) => {
     for (let at = 0; at < x.names; at++) ctx.metric('m' + '${'m'.repeat(50)}' + at, at)

@@ -78,6 +78,8 @@ interface Drive {
   readonly not?: string
 }
 
+/** There is none. */
+const PANEL = '0195a3c4-7b10-7cc2-9d54-2f1e6a9b0c11'
 const SHORT = 'takes no body, and answers a line or two'
 const DRIVES: Record<string, Drive> = {
   'GET /flows': { paths: ['/flows?limit=1000'] },
@@ -141,6 +143,27 @@ const DRIVES: Record<string, Drive> = {
   'GET /flavors': { paths: ['/flavors?limit=256'] },
   'PUT /flavors/{name}': { paths: ['/flavors/small'], bodies: ['$'] },
   'DELETE /flavors/{name}': { paths: ['/flavors/none'] },
+  'GET /tile-types': {},
+  'GET /dashboards': { paths: ['/dashboards?limit=1000'] },
+  'GET /dashboards/{name}': { paths: ['/dashboards/wide'] },
+  'PUT /dashboards/{name}': {
+    paths: ['/dashboards/wide'],
+    bodies: ['{"document":$}', '{"document":{"locked":false,"tiles":$}}', '$'],
+  },
+  'DELETE /dashboards/{name}': { paths: ['/dashboards/none'] },
+  'GET /dashboards/{name}/history': { paths: ['/dashboards/wide/history?limit=1000'] },
+  'GET /dashboards/{name}/history/{version}': { paths: ['/dashboards/wide/history/2'] },
+  'POST /dashboards/{name}/restore': { paths: ['/dashboards/wide/restore'], bodies: ['$'] },
+  'GET /panels': { paths: ['/panels?limit=1000'] },
+  'POST /panels': { bodies: ['$'] },
+  'GET /panels/me': {},
+  'GET /panels/{id}': { not: SHORT },
+  'PUT /panels/{id}': { paths: [`/panels/${PANEL}`], bodies: ['$'] },
+  'DELETE /panels/{id}': { paths: [`/panels/${PANEL}`] },
+  'POST /panels/{id}/approve': { paths: [`/panels/${PANEL}/approve`], bodies: ['$'] },
+  'POST /panels/{id}/unpair': { paths: [`/panels/${PANEL}/unpair`] },
+  'POST /panels/pairings': { not: SHORT },
+  'POST /panels/pairings/{code}/claim': { paths: ['/panels/pairings/AAAAAA/claim'], bodies: ['$'] },
   'GET /workers/resources': {},
   'GET /events': { paths: ['/events?limit=1000'] },
   'GET /observability/summary': {},
@@ -192,8 +215,30 @@ async function begin(): Promise<void> {
   const hook = node('in', 'webhook', { hmac: null }, [], [output('body', 'json'), output('query', 'json')])
   await live.engine.flows.save('hook', { document: flow([hook]) }, 'tests')
   await live.engine.flows.save('wide', { document: flow([echo], { message: 'x', dtype: 'json' }) }, 'tests')
+  // The largest dashboard, twice.
+  for (const at of [0, 1]) {
+    const answer = await fetch(`${live.url}/dashboards/wide`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ document: wideDashboard(at) }),
+    })
+    assert.equal(answer.status, 200, await answer.text())
+  }
 }
 after(() => (driver as Worker | undefined)?.terminate())
+
+const wideDashboard = (at: number) => ({
+  locked: false,
+  tiles: Array.from({ length: limits.DASHBOARD_TILES }, (_, tile) => ({
+    id: `t${tile}`,
+    type: 'chart',
+    settings: {
+      title: `${at}${'x'.repeat(64)}`,
+      messages: Array.from({ length: 8 }, (_, message) => `wide.x${message}`),
+    },
+    position: { wide: { x: 0, y: tile, width: 12, height: 1 } },
+  })),
+})
 
 const offenders: string[] = []
 /** What holds the front does so each time; a cold cache, a collection of garbage or another thread's work does not. */
