@@ -28,7 +28,13 @@ import { type PanelServices, panelRoutes } from './screens/panels.ts'
 import { tileTypeRoutes } from './screens/tile-types.ts'
 import { workerRoutes } from './workers.ts'
 
-export interface Services extends LoginServices, UserServices, TokenServices, ClientServices, DashboardServices, PanelServices {
+export interface Services
+  extends LoginServices,
+    UserServices,
+    TokenServices,
+    ClientServices,
+    DashboardServices,
+    PanelServices {
   readonly engine: Engine
   readonly flavors: Flavors
   readonly workers: Workers

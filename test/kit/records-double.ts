@@ -1,4 +1,4 @@
-import type { RecordKind, RecordWrite, StoredRecord } from '../../server/store/front/requests.ts'
+import type { RecordKind, RecordRange, RecordWrite, StoredRecord } from '../../server/store/front/requests.ts'
 
 /** Records of the service in memory. `refuse` makes every write fail, as a full disk would. */
 export class RecordsDouble {
@@ -6,8 +6,13 @@ export class RecordsDouble {
   writes = 0
   refuse: Error | null = null
 
-  async list(kind: RecordKind): Promise<StoredRecord[]> {
-    return [...(this.#held.get(kind) ?? [])].map(([id, body]) => ({ id, body })).sort((a, b) => (a.id < b.id ? -1 : 1))
+  async list(kind: RecordKind, range: Partial<Omit<RecordRange, 'kind'>> = {}): Promise<StoredRecord[]> {
+    const { from = '', to = null, limit = Number.POSITIVE_INFINITY, newest_first = false } = range
+    const found = [...(this.#held.get(kind) ?? [])]
+      .map(([id, body]) => ({ id, body }))
+      .filter(({ id }) => id >= from && (to === null || id < to))
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
+    return (newest_first ? found.reverse() : found).slice(0, limit)
   }
 
   async write(records: readonly RecordWrite[]): Promise<null> {

@@ -128,7 +128,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
   const lasting = new LastingTokens(undefined, async () => {}, clock.now)
   const records = new RecordsDouble()
   const clients = await Clients.open({ records, now: clock.now, failed: error => log.warn('not_kept', { error }) })
-  const { dashboards, panels } = await screens({ now_ms: clock.now, mint: mintPanel(tokens) })
+  const { dashboards, panels } = await screens({ records, now_ms: clock.now, mint: mintPanel(tokens) })
   const services: Services = {
     engine,
     dashboards,
