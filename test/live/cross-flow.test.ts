@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventually, sharedEngine } from '../kit/live-engine.ts'
+import { eventually, liveEngine, sharedEngine } from '../kit/live-engine.ts'
 import { code, flow, Gate, input, output, refused, Story } from '../kit/live-story.ts'
 
 const live = sharedEngine()
@@ -219,6 +219,41 @@ test('a flow that is enabled again reads the newest value of another flow, publi
   await live.engine.flows.setEnabled('sleeper', true, 'tests')
   story.publish('sleeper.go', 2)
   assert.deepEqual(await story.values('sleeper.seen', 2), [1, 3])
+})
+
+test('what waited in a flow while it was disabled runs as it was, and then the flow reads the newest value', async t => {
+  const { engine, data_dir } = await liveEngine(t, { FLOW_LANES: '1' })
+  const story = new Story(engine)
+  const gate = new Gate(data_dir)
+  const held = `${gate.blockingSource}export default async ({ x }, ctx) => { await ctx.emit({ begun: x }); opened() }`
+  await story.save('blocker', flow([code('hold', held, [input('x', 'int')], [output('begun', 'int')])], int('x')))
+  await story.save('source', flow([], int('m')))
+  const woken = code(
+    'woken',
+    'export default ({ m }) => ({ took: m })',
+    [input('m', 'int', { message: 'source.m' })],
+    [output('took', 'int')],
+  )
+  const looks = code(
+    'looks',
+    'export default ({ go, m }) => ({ seen: m })',
+    [input('go', 'int'), input('m', 'int', { message: 'source.m', trigger: false })],
+    [output('seen', 'int')],
+  )
+  await story.save('sleeper', flow([woken, looks], int('go')))
+  // The only lane is held: what is published waits in the queue of its flow.
+  story.publish('blocker.x', 1)
+  await story.becomes('blocker.begun', 1)
+  for (const m of [1, 2]) story.publish('source.m', m)
+  story.publish('sleeper.go', 1)
+  await engine.flows.setEnabled('sleeper', false, 'tests')
+  for (const m of [3, 4]) story.publish('source.m', m)
+  await engine.flows.setEnabled('sleeper', true, 'tests')
+  gate.open()
+  assert.deepEqual(await story.values('sleeper.took', 2), [1, 2])
+  await story.reaches('sleeper.seen', 1)
+  story.publish('sleeper.go', 2)
+  assert.deepEqual(await story.values('sleeper.seen', 2), [2, 4])
 })
 
 test('flows may feed each other; what never ends is broken at its depth and the issue prints the way round', async () => {

@@ -37,6 +37,8 @@ export class OwnedFlows {
   readonly #unready = new Set<FlowRun>()
   /** Owned flows with something to do, oldest first. */
   readonly #wanting = new Set<FlowRun>()
+  /** Owned flows whose values are read again at their next claim: as soon as they begin nothing here, see `LaneValues`. */
+  readonly #behind = new Set<FlowRun>()
   #cursor = 0
   #prefers_free = false
 
@@ -181,6 +183,8 @@ export class OwnedFlows {
   #runOf(flow: number, plan: Plan): FlowRun {
     let run = this.#runs.get(flow)
     const version = this.#memory.flows.carryVersion(flow)
+    const { values } = this.#parts
+    values.is_behind = false
     if (run === undefined) {
       run = this.#parts.start(plan)
       this.#runs.set(flow, run)
@@ -189,13 +193,15 @@ export class OwnedFlows {
       for (const seat of run.seats) this.#parts.renew(run, seat)
     }
     run.version = version
+    if (values.is_behind) this.#behind.add(run)
     return run
   }
 
   /** After a turn. `more`: it has something to do at once. `begins`: it may begin cascades. */
   turned(run: FlowRun, more: boolean, begins: boolean): void {
     const waiting = begins && this.#memory.queue.isTakeable(run.index)
-    if (more || (waiting && (this.#wanting.size === 0 || !run.isAtRest))) this.#wanting.add(run)
+    const renews = this.#behind.size > 0 && this.#behind.has(run) && run.isAtRest
+    if (more || (waiting && !renews && (this.#wanting.size === 0 || !run.isAtRest))) this.#wanting.add(run)
     else if (run.isAtRest) this.release(run)
   }
 
@@ -204,6 +210,7 @@ export class OwnedFlows {
     this.#unready.delete(run)
     this.#owned.delete(run)
     this.#parts.values.keepCarry(run)
+    if (this.#behind.delete(run)) run.version = -1
     const { flows, queue, ready, owner } = this.#memory
     flows.release(run.index, owner)
     if (queue.isTakeable(run.index)) ready.markReady(run.index)

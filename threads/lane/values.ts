@@ -13,6 +13,11 @@ export class LaneValues implements Values {
   readonly #codec: Codec
   readonly #carry: CarryParts
   readonly #read: ReadValue = { ...newEncoded(), version: 0, ts: 0 }
+  /**
+   * Of the last `standing`: another flow's message has a newer value than those that wait. What is published while the flow is
+   * disabled does not come into its queue, so once those are consumed, the values have to be read again.
+   */
+  is_behind = false
 
   constructor(memory: LaneMemory, codec: Codec) {
     this.#memory = memory
@@ -31,15 +36,20 @@ export class LaneValues implements Values {
 
   /** Under the flow's publish word, which holds back every publisher of what it reads. The carry of the last owner has priority, see `#takeCarry`. */
   standing(plan: Plan): unknown[] {
-    const { flows, queue, owner } = this.#memory
+    const { flows, queue, messages, owner } = this.#memory
     const { flow_index } = plan
     flows.lockPublish(flow_index, owner)
-    const first = queue.length(flow_index) > 0 ? queue.firstVersions(flow_index) : null
-    const values = plan.messages.map(message =>
-      isFollowed(message) ? this.#before(message.index, first?.get(message.index) ?? 0) : undefined,
-    )
+    const waiting = queue.length(flow_index) > 0 ? queue.versions(flow_index) : null
+    this.is_behind = false
+    const values = plan.messages.map(message => {
+      if (!isFollowed(message)) return undefined
+      const versions = waiting?.get(message.index)
+      if (!message.own && versions !== undefined && versions.last < messages.version(message.index))
+        this.is_behind = true
+      return this.#before(message.index, versions?.first ?? 0)
+    })
     flows.unlockPublish(flow_index, owner)
-    this.#takeCarry(plan, values, first)
+    this.#takeCarry(plan, values, waiting)
     return values
   }
 
@@ -59,10 +69,10 @@ export class LaneValues implements Values {
   }
 
   /**
-   * Of another flow's message of which nothing waits, the flow has come to the newest value. It may be newer than the carry: what is
-   * published while the flow is disabled does not come into its queue.
+   * Of another flow's message of which nothing waits, the flow has come to the newest value. It may be newer than the carry, see
+   * `is_behind`.
    */
-  #takeCarry(plan: Plan, values: unknown[], waiting: ReadonlyMap<number, number> | null): void {
+  #takeCarry(plan: Plan, values: unknown[], waiting: ReadonlyMap<number, unknown> | null): void {
     for (const [message, dtype, kind, value] of readCarry(this.#carry, plan.flow_index)) {
       const position = plan.by_message.get(message)
       if (position === undefined || plan.messages[position]!.dtype !== dtype) continue

@@ -395,16 +395,19 @@ export class IngressQueue {
     }
   }
 
-  /** The version of the first waiting item of each message, while nobody takes or appends. */
-  firstVersions(flow: number): Map<number, number> {
-    const first = new Map<number, number>()
+  /** Under the publish word. By message, the versions of its first and its last item. */
+  versions(flow: number): Map<number, { readonly first: number; last: number }> {
+    const versions = new Map<number, { readonly first: number; last: number }>()
     for (const position of this.positions(flow)) {
       // The item of a rerun is older than the values that the flow has processed.
       if ((groupOf(this.#i32[this.#start_i32 + (position << 1) + item.what]!) & GROUP.again) !== 0) continue
       const message = this.#i32[this.#start_i32 + (position << 1) + item.message]!
-      if (!first.has(message)) first.set(message, this.#f64[this.#start_f64 + position + item.version]!)
+      const version = this.#f64[this.#start_f64 + position + item.version]!
+      const known = versions.get(message)
+      if (known === undefined) versions.set(message, { first: version, last: version })
+      else known.last = version
     }
-    return first
+    return versions
   }
 
   /** Under the publish word. True when `segment` is where the flow appends or will append next. */
