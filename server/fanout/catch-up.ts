@@ -101,9 +101,11 @@ export class CatchUp {
       this.#slow.slowDown(follower)
       return
     }
-    for (const [message, passed] of follower.frames_owed) {
+    for (const [message, version] of follower.frames_owed) {
+      // Its value is owed, too, and comes with a frame if it is newer.
+      if (follower.behind.has(message)) continue
       if (this.#now() >= until) return
-      this.#sendFrame(follower, message, passed)
+      this.#sendFrame(follower, message, version)
       if (!this.#slow.isOver(follower)) continue
       this.#slow.slowDown(follower)
       return
@@ -112,14 +114,14 @@ export class CatchUp {
   }
 
   /** The frame of a value whose text the socket has got. One that passes meanwhile comes over the topic. */
-  #sendFrame(follower: Follower, message: number, passed: number): void {
+  #sendFrame(follower: Follower, message: number, version: number): void {
     const newest = this.#scratch
     const values = this.#values
-    // A newer one comes over the topic, or is about to.
+    // This one or a newer one comes over the topic, or is about to.
     if (
-      this.#media.isHeld(message) ||
-      this.#standing.passed[message] !== passed ||
-      values.version(message) !== passed ||
+      (follower.live.has(message) && this.#media.isHeld(message)) ||
+      this.#standing.passed[message]! > version ||
+      values.version(message) !== version ||
       !values.read(message, newest)
     ) {
       follower.frames_owed.delete(message)

@@ -254,7 +254,7 @@ export class Fanout {
     const missed = version - this.#passed[message]! - 1
     this.#passed[message] = version
     const text = { message, version, ts, value, missed }
-    if (this.#standing.media[message] !== 0) return this.#media.hold(text)
+    if (this.#standing.wantsFrames(message)) return this.#media.hold(text)
     this.#media.release(message)
     this.#publish(text, null)
   }

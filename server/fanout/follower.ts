@@ -27,7 +27,7 @@ export class Follower {
   readonly flows = new Set<string>()
   /** Message indexes whose frames are wanted, too; they are followed while they are. */
   readonly media = new Set<number>()
-  /** Message index -> the version that had passed: the frame of the present value is owed, unless a newer value passes. */
+  /** Message index -> the version whose frame is owed, unless a newer value passes. */
   readonly frames_owed = new Map<number, number>()
   /** Engine events are wanted. */
   events = false

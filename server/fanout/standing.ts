@@ -2,6 +2,8 @@ import type { Follower } from './follower.ts'
 import type { HeldText } from './held-text.ts'
 import type { Topics } from './topics.ts'
 
+const NOBODY: readonly Follower[] = []
+
 /**
  * Which value of each message passed the fan-out, and which sockets stand on its topic or ahead of it; `Follower` has the places.
  * The arrays are public: what is asked for each value of the journal reads them in place.
@@ -55,12 +57,25 @@ export class Standing {
       if (ahead === undefined) this.ahead.set(message, new Set([follower]))
       else ahead.add(follower)
     }
+    if (follower.frames_owed.has(message)) this.oweFrame(follower, message)
+  }
+
+  /** The frame of the value that it has, or gets. Of one that stands behind it is known when it joins. */
+  oweFrame(follower: Follower, message: number): void {
+    follower.frames_owed.set(message, follower.ahead.get(message) ?? this.passed[message]!)
   }
 
   goLive(follower: Follower, message: number): void {
     follower.live.add(message)
     follower.socket.subscribe(this.#topics.topic(message))
     if (follower.media.has(message)) this.joinMedia(follower, message)
+  }
+
+  /** Of the next value that passes. */
+  wantsFrames(message: number): boolean {
+    if (this.media[message] !== 0) return true
+    for (const follower of this.ahead.get(message) ?? NOBODY) if (follower.media.has(message)) return true
+    return false
   }
 
   /** It is live on the message, and its frames are wanted. */

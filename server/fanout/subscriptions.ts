@@ -89,10 +89,9 @@ export class Subscriptions {
       if (follower.media.has(message)) continue
       follower.media.add(message)
       if (follower.live.has(message)) this.#standing.joinMedia(follower, message)
-      if (follower.live.has(message) || follower.ahead.has(message)) {
-        follower.frames_owed.set(message, this.#standing.passed[message]!)
-        this.#catchUp.schedule(follower)
-      } else this.#follow(follower, message, null)
+      this.#standing.oweFrame(follower, message)
+      if (follower.live.has(message) || follower.ahead.has(message)) this.#catchUp.schedule(follower)
+      else this.#follow(follower, message, null)
     }
   }
 

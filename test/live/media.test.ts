@@ -121,6 +121,27 @@ test('who comes later gets the present frame first, and who follows already gets
   }
 })
 
+test('who comes back with a version that is still the newest gets its frame alone', async t => {
+  const told = await story('back')
+  const picture = Buffer.from('still there')
+  told.publish('back.picture', held(picture))
+  const screen = await connect(t)
+  screen.say({ type: 'have', versions: { 'back.picture': 1 } })
+  await asked(screen, 'back.picture')
+  await screen.until(() => frames(screen).length === 1)
+  assert.deepEqual(frames(screen)[0]?.bytes, picture)
+  told.publish('back.picture', held(Buffer.from('new')))
+  await screen.until(() => screen.values('back.picture').length === 1)
+  assert.deepEqual(
+    screen.values('back.picture').map(({ version }) => version),
+    [2],
+  )
+  assert.deepEqual(
+    frames(screen).map(({ version }) => version),
+    [1, 2],
+  )
+})
+
 test('names without frames are told in one error, and the others stand; a new set replaces the old one', async t => {
   const told = await story('sets')
   const client = await connect(t)

@@ -35,6 +35,8 @@ export async function* followMedia(
   signal?: AbortSignal,
 ): AsyncGenerator<MediaFrame, void, undefined> {
   const waiting = new Map<string, MediaFrame>()
+  /** Of each name, what came last. */
+  const newest = new Map<string, { version: number; digest: string }>()
   let change = Promise.withResolvers<void>()
   const ended = Promise.withResolvers<never>()
   ended.promise.catch(() => {})
@@ -45,6 +47,11 @@ export async function* followMedia(
     media: names,
     onFrame: data => {
       const frame = mediaFrameOf(data)
+      const { name, version, digest } = frame
+      const before = newest.get(name)
+      // After a reconnect the engine sends the present frame, which may be here.
+      if (before?.version === version && before.digest === digest) return
+      newest.set(name, { version, digest })
       waiting.set(frame.name, frame)
       change.resolve()
     },

@@ -103,15 +103,17 @@ async function play(roundSeed: number): Promise<void> {
     else fanout.unfollowName(client.follower, values.indexOf(pick(NAMES)))
     note(client, values, before, new Map())
   }
-  const connect = (held: Map<number, number>): void => {
+  const connect = (held: Map<number, number>, media: ReadonlySet<number>): void => {
     const socket = front.connect()
     const client = { socket, follower: fanout.open(socket), stretches: [] }
     clients.push(client)
     for (const [message, version] of held) fanout.followName(client.follower, message, 'resumed', version)
+    fanout.setMedia(client.follower, media)
     note(client, values, new Set(), held)
   }
   const reconnect = (client: Client): void => {
     const held = new Map<number, number>()
+    const media = new Set(random() < 0.5 ? client.follower.media : [])
     for (const message of followed(client)) {
       const newest = client.socket.values(NAMES[message]!).at(-1)
       if (newest !== undefined) held.set(message, newest.version)
@@ -120,13 +122,13 @@ async function play(roundSeed: number): Promise<void> {
     clients = clients.filter(other => other !== client)
     fanout.close(client.socket)
     client.socket.end(1000, '')
-    connect(held)
+    connect(held, media)
   }
 
   for (let step = 0; step < STEPS; step++) {
     const client = clients.length === 0 ? null : pick(clients)
     const dice = random()
-    if (client === null || (dice < 0.04 && clients.length < 12)) connect(new Map())
+    if (client === null || (dice < 0.04 && clients.length < 12)) connect(new Map(), new Set())
     else if (dice < 0.4) for (let left = random() * 8; left > 0; left--) values.publish(pick([...NAMES.keys()]), step)
     else if (dice < 0.42) values.begin(pick([...NAMES.keys()]), step)
     else if (dice < 0.58) deliver(Math.floor(random() * 12))
@@ -158,7 +160,10 @@ async function play(roundSeed: number): Promise<void> {
     tick(10)
   }
   for (const client of clients) check(client, values, true)
-  for (const client of clients) checkFrames(client)
+  for (const client of clients) {
+    checkFrames(client)
+    checkNewestFrames(client, values)
+  }
   assert.equal(fanout.counts().slow, 0)
   assert.equal(fanout.counts().dropped, 0)
   for (const { socket } of clients) fanout.close(socket)
@@ -231,5 +236,15 @@ function checkFrames({ socket, stretches }: Client): void {
       assert.ok(!isGone(numberOf(digest as string)))
     }
     seen.set(name as string, Math.max(before, version as number))
+  }
+}
+
+/** Whoever asks for frames has that of the newest value, whatever it held when it came. */
+function checkNewestFrames({ socket, follower }: Client, values: ValuesDouble): void {
+  const newest = newestScratch()
+  for (const message of follower.media) {
+    if (!values.read(message, newest) || isGone(newest.number)) continue
+    const got = socket.received.findLast(({ type, name }) => type === 'media_frame' && name === NAMES[message])
+    assert.equal(got?.['version'], newest.version, `${NAMES[message]}: the frame of the newest value`)
   }
 }
