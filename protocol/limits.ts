@@ -169,6 +169,8 @@ export const limits = {
   MQTT_SHORT_LIVES: 3,
   /** Messages of QoS 1 and 2 on one connection that are not acknowledged; and those that one node sends before the next has its turn. */
   MQTT_IN_FLIGHT: 100,
+  /** With MQTT 3.1.1 a broker does not say how many it takes. Mosquitto drops what comes of QoS 2 beyond 20. */
+  MQTT_IN_FLIGHT_UNTOLD: 20,
   MQTT_OUT_TURN: 128,
   /** Messages of QoS 1 and 2 that a broker may send on one connection before they are acknowledged (MQTT 5). */
   MQTT_RECEIVE: 1_000,

@@ -42,6 +42,7 @@ export class ConnectorHostDouble implements ConnectorHost {
   }
 
   readonly folder = '/'
+  readonly stopping = false
 
   volatile(): never {
     throw new RangeError('nothing is kept in memory here')

@@ -6,6 +6,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
+import type { Certificate } from './certificates.ts'
 import { eventually } from './live-engine.ts'
 
 const PATHS = ['/usr/sbin/mosquitto', '/usr/local/sbin/mosquitto', '/usr/bin/mosquitto']
@@ -13,6 +14,15 @@ const executable = PATHS.find(path => existsSync(path))
 
 /** For the options of a test that needs a broker: why it cannot run here, or false. */
 export const skip = executable === undefined ? 'needs the broker Mosquitto: it is not installed' : false
+
+export interface BrokerOptions {
+  /** Only the user `plant` with that password may come. */
+  password?: string
+  /** It speaks TLS with this certificate. */
+  tls?: Certificate
+  /** Only who has a certificate of this authority may come: its path. */
+  client_ca_path?: string
+}
 
 interface Ending {
   after(end: () => unknown): void
@@ -26,22 +36,23 @@ export class Mosquitto {
   /** The filters of the subscriptions that clients have made. */
   readonly #granted = new Set<string>()
   readonly #folder: string
+  readonly #tls: Certificate | null
   #child: ChildProcess | null = null
 
-  private constructor(port: number, folder: string) {
+  private constructor(port: number, folder: string, tls: Certificate | null) {
     this.port = port
     this.#folder = folder
+    this.#tls = tls
   }
 
-  /** `password`: only the user `plant` with that password may come. */
-  static async start(t: Ending, { password = null }: { password?: string | null } = {}): Promise<Mosquitto> {
+  static async start(t: Ending, { password, tls, client_ca_path }: BrokerOptions = {}): Promise<Mosquitto> {
     const folder = mkdtempSync(join(tmpdir(), 'mosquitto-'))
-    const broker = new Mosquitto(await freePort(), folder)
+    const broker = new Mosquitto(await freePort(), folder, tls ?? null)
     const lines = [
       `listener ${broker.port} 127.0.0.1`,
       // Started by root it would become another user, who may not read this folder.
       `user ${userInfo().username}`,
-      `allow_anonymous ${password === null}`,
+      `allow_anonymous ${password === undefined}`,
       'persistence false',
       'log_dest stderr',
       'log_type notice',
@@ -49,7 +60,9 @@ export class Mosquitto {
       'max_queued_messages 100000',
       'set_tcp_nodelay true',
     ]
-    if (password !== null) {
+    if (tls !== undefined) lines.push(`certfile ${tls.cert_path}`, `keyfile ${tls.key_path}`)
+    if (client_ca_path !== undefined) lines.push(`cafile ${client_ca_path}`, 'require_certificate true')
+    if (password !== undefined) {
       const file = join(folder, 'passwords')
       writeFileSync(file, `plant:${password}\n`, { mode: 0o600 })
       spawnSync('mosquitto_passwd', ['-U', file])
@@ -65,7 +78,7 @@ export class Mosquitto {
   }
 
   get url(): string {
-    return `mqtt://127.0.0.1:${this.port}`
+    return `mqtt${this.#tls === null ? '' : 's'}://127.0.0.1:${this.port}`
   }
 
   /** Resolves when clients have subscribed to each of the filters. */

@@ -61,6 +61,8 @@ export interface ConnectorHost {
    * holds everything that makes a difference, credentials too; it is never shown.
    */
   share<Thing extends Shareable>(key: string, open: () => Thing): Lease<Thing>
+  /** The engine stops: what the other side keeps for the next start is left there. */
+  readonly stopping: boolean
   /** Where relative paths in settings begin: the folder that holds the data directory. */
   readonly folder: string
   /** Which addresses may be reached: whoever opens a connection asks it. */

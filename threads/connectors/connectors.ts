@@ -29,6 +29,7 @@ class Connectors {
   readonly #borrowed = new Map<string, ServedNode>()
   readonly #calls = new Map<number, Call>()
   #look: NodeJS.Timeout | null = null
+  #stopping = false
 
   constructor(task: ConnectorsTask) {
     const { reach, artifacts, timezone } = task
@@ -91,6 +92,7 @@ class Connectors {
       memory: this.#memory,
       sharing: this.#sharing,
       ...this.#serving,
+      isStopping: () => this.#stopping,
       onDefect: error => this.#defect(error),
     })
   }
@@ -152,6 +154,7 @@ class Connectors {
   }
 
   async #stop(): Promise<void> {
+    this.#stopping = true
     if (this.#look !== null) clearInterval(this.#look)
     for (const { abort } of this.#calls.values())
       abort.abort(new ServiceError('interrupted', 'The engine is stopping.'))

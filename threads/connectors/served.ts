@@ -20,6 +20,7 @@ export interface ServedParts {
   readonly reach: Reach
   readonly place: ArtifactPlace
   readonly timezone: string
+  isStopping(): boolean
   onDefect(error: unknown): void
 }
 
@@ -249,6 +250,10 @@ export class ServedNode implements ConnectorHost {
     }
     this.#leases.add(own)
     return own
+  }
+
+  get stopping(): boolean {
+    return this.#parts.isStopping()
   }
 
   get folder(): string {

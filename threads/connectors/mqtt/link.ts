@@ -27,6 +27,9 @@ export const linkKey = ({
 }: Broker): string =>
   `mqtt ${JSON.stringify([url, protocol, username, password, client_id, session_s, will, ca, cert, key, server_name])}`
 
+/** The other side has closed the connection: why that may be depends on how far it had come. */
+const isClose = ({ code }: Error & { code?: unknown }): boolean => code === 'ECONNRESET' || code === 'EPIPE'
+
 export interface LinkUser {
   /** A connection is being made; what it brings is told to the answer. */
   opening(stream: PacketStream): PacketUser
@@ -71,7 +74,7 @@ export class Link {
     let up_at: number | null = null
     let over = false
     const failed = (error: Error): void => {
-      reason ??= brokerReason(broker.url, error)
+      if (!isClose(error)) reason ??= brokerReason(broker.url, error)
     }
     const options = this.#options()
     const stream = new PacketStream(
@@ -100,7 +103,7 @@ export class Link {
         this.#short_lives = 0
       } else if (lived_ms !== null) this.#short_lives++
       const ms = this.#back_off.failed()
-      user.down(reason ?? this.#closedReason())
+      user.down(reason ?? this.#closedReason(up_at !== null))
       this.#timer = setTimeout(() => this.open(), ms)
     })
   }
@@ -126,9 +129,11 @@ export class Link {
     stream.destroy()
   }
 
-  #closedReason(): string {
+  #closedReason(wasUp: boolean): string {
     const { url } = this.#parts.broker
     const what = `${brokerReason.of(url)} closes the connection`
+    if (!wasUp && url.startsWith('mqtts:'))
+      return `${what} before it takes it; does it speak TLS on this port, or want a certificate (settings cert and key)?`
     if (this.#short_lives < limits.MQTT_SHORT_LIVES) return what
     return `${what} again and again, soon after it was made; is there another client with the id "${this.#parts.client_id}"?`
   }

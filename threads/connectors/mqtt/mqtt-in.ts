@@ -16,7 +16,7 @@ export const mqttInRunner: ConnectorRunner<MqttInSettings> = {
     lease.thing.add(subscriber)
     return {
       close() {
-        lease.thing.remove(subscriber)
+        lease.thing.remove(subscriber, host.stopping)
         // The broker of a session sends again what was not acknowledged.
         if (!lease.thing.isEmpty || !broker.session_s) subscriber.giveUp()
         subscriber.closed = true

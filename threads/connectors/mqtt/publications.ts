@@ -90,10 +90,11 @@ export class Publications implements Shareable, LinkUser {
     }
   }
 
-  up(_client: MqttClient, { properties }: IConnackPacket, stream: PacketStream): void {
+  up({ options }: MqttClient, { properties }: IConnackPacket, stream: PacketStream): void {
     this.#stream = stream
     this.#in_flight.clear()
-    this.#window = Math.min(limits.MQTT_IN_FLIGHT, properties?.receiveMaximum ?? limits.MQTT_IN_FLIGHT)
+    const most = options.protocolVersion === 5 ? properties?.receiveMaximum : limits.MQTT_IN_FLIGHT_UNTOLD
+    this.#window = Math.min(limits.MQTT_IN_FLIGHT, most ?? limits.MQTT_IN_FLIGHT)
     this.pump()
     for (const outlet of this.#outlets) outlet.up()
   }

@@ -85,10 +85,11 @@ export class Subscriptions implements Shareable {
     for (const line of this.#lines) line.tell(subscriber)
   }
 
-  remove(subscriber: Subscriber): void {
+  /** `stays`: what it has subscribed to stays with the broker, which keeps it for the session. */
+  remove(subscriber: Subscriber, stays: boolean): void {
     this.#routes.clear()
     this.#subscribers.delete(subscriber)
-    for (const line of this.#lines) line.forget(subscriber)
+    for (const line of this.#lines) line.forget(subscriber, stays)
   }
 
   get isEmpty(): boolean {
@@ -237,12 +238,12 @@ class Line implements LinkUser {
     this.#askSoon()
   }
 
-  forget(subscriber: Subscriber): void {
+  forget(subscriber: Subscriber, stays: boolean): void {
     for (const [filter, subscription] of this.subscriptions) {
       subscription.waiting.delete(subscriber)
       if (!subscription.subscribers.delete(subscriber) || subscription.subscribers.size > 0) continue
       this.subscriptions.delete(filter)
-      this.#client?.unsubscribe(filter)
+      if (!stays) this.#client?.unsubscribe(filter)
     }
   }
 
