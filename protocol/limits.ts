@@ -410,6 +410,26 @@ export const limits = {
   /** From its head on; a client that sends a byte now and then is refused after it. */
   HOOK_RECEIVE_MS: 30_000,
 
+  // MCP
+  /** Of what a tool, a resource or a prompt answers: what is longer is cut, and says how to ask for the rest. */
+  MCP_RESULT_BYTES: 48 * KIB,
+  /** Items of a list that a tool answers. */
+  MCP_LIST_ITEMS: 200,
+  /** A tool that follows something waits for at most so long. */
+  MCP_FOLLOW_S: 50,
+  /** Sessions of clients of the older protocol; those of one caller; without a request or an open stream they end after so long. */
+  MCP_SESSIONS: 512,
+  MCP_CALLER_SESSIONS: 16,
+  MCP_SESSION_IDLE_MS: 1_800_000,
+  /** What a session keeps of what it has sent, for a client that comes back. */
+  MCP_SESSION_EVENTS: 64,
+  MCP_SESSION_EVENT_BYTES: 256 * KIB,
+  /** Open streams of events, those of one caller, and how often each says that it is there: a silent one is closed after ten seconds. */
+  MCP_STREAMS: 1_024,
+  MCP_CALLER_STREAMS: 128,
+  MCP_KEEP_ALIVE_MS: 4_000,
+  MCP_LOOK_MS: 15_000,
+
   // sockets
   SOCKETS: 4_096,
   SOCKET_FRAME_BYTES: 2 * MIB,

@@ -10,6 +10,7 @@ import { Gatekeeper } from './auth/gatekeeper.ts'
 import { KnownAddresses } from './auth/known-addresses.ts'
 import { LASTING_TOKENS, LastingTokens } from './auth/lasting-tokens.ts'
 import { Passwords } from './auth/passwords.ts'
+import type { Caller } from './auth/principal.ts'
 import { Revocations } from './auth/revocations.ts'
 import { byAddress, SignIn } from './auth/sign-in.ts'
 import { signingKeyOf } from './auth/signing-key.ts'
@@ -28,6 +29,8 @@ import { AllowedHosts } from './http/hosts.ts'
 import { limitReceiveBuffers } from './http/receive-buffer.ts'
 import type { MintedToken } from './installation/installation.ts'
 import { LiveEngine } from './live-engine.ts'
+import { loadInTurns } from './mcp/load.ts'
+import { Mcp } from './mcp/mcp.ts'
 import { Panels } from './panels/panels.ts'
 import { allRoutes } from './routes/all-routes.ts'
 import type { RunningEngine, StartOptions } from './running-engine.ts'
@@ -73,6 +76,14 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   const audit = new Audit(entry => engine.announce('audit', null, entry), steadyMs)
   const keepTokens = (text: string): Promise<null> => engine.store.putSetting(LASTING_TOKENS, text)
   const lasting = new LastingTokens(engine.settings[LASTING_TOKENS], keepTokens, wallMs)
+  const onDefect = (error: unknown): void => log.error('defect', { error })
+  const holds = (token: string, caller: Caller): boolean => callers.known(token)?.principal === caller
+  const mcp = new Mcp(async () => {
+    const { openEndpoint } = await loadInTurns<typeof import('./mcp/open.ts')>(
+      new URL('./mcp/open.ts', import.meta.url),
+    )
+    return openEndpoint({ engine, audit, onDefect, holds, now_ms: steadyMs })
+  })
   const clients = await Clients.open({
     records: engine.store.records,
     now: wallMs,
@@ -105,6 +116,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     revocations,
     lasting,
     clients,
+    mcp,
     now: wallMs,
     addresses,
     audit,
@@ -115,7 +127,6 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     // No mail server is configured yet: an administrator finds the way to a new password beside the log, never in it.
     deliverReset: (name, token) => log.info('reset_written', { user: name, path: installation.keepReset(name, token) }),
   })
-  const onDefect = (error: unknown): void => log.error('defect', { error })
   const logs = new LogFollowers(engine.run_logs, onDefect)
   engine.run_logs.onWritten(run => logs.written(run))
   const users = new Gatekeeper(tokens, new StandingUsers(accounts, revocations), wallMs)
@@ -136,10 +147,14 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     watch,
   })
   engine.fanout.attach(front)
-  accounts.onChange(() => front.endStale())
-  revocations.onChange(() => front.endStale())
-  clients.onChange(() => front.endStale())
-  panels.onEnded(() => front.endStale())
+  const endStale = (): void => {
+    front.endStale()
+    mcp.endStale()
+  }
+  accounts.onChange(endStale)
+  revocations.onChange(endStale)
+  clients.onChange(endStale)
+  panels.onEnded(endStale)
   const port = await front.listen(config.host, config.port).catch(async error => {
     front.close()
     await engine.close()
@@ -182,6 +197,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
       watch.stop()
       engine.prepareClose()
       front.close()
+      await mcp.close()
       await engine.close()
     },
   }

@@ -64,9 +64,10 @@ export interface WorkerPrincipal {
 
 /**
  * What a route asks of its caller. `open`: nothing, nobody has to sign in. `self`: an account, whatever its role, since the route is about
- * that account. `metrics`: the right of that name, or `read`. Else the scope.
+ * that account. `mcp`: a user or a client of any scopes, since each tool asks for its own. `metrics`: the right of that name, or `read`. Else
+ * the scope.
  */
-export type RouteScope = 'open' | 'self' | Right | Scope
+export type RouteScope = 'open' | 'self' | 'mcp' | Right | Scope
 
 /** For panels: does their reach cover what this request touches? */
 export type ObjectRule<Request = never> = (reach: PanelReach, request: Request) => boolean
@@ -80,6 +81,7 @@ export function mayCall(scope: RouteScope, hasObjectRule: boolean, caller: Calle
   if (caller === null) return false
   if (caller.kind === 'panel') return hasObjectRule
   if (scope === 'self') return caller.kind === 'user'
+  if (scope === 'mcp') return caller.kind === 'user' || caller.kind === 'client'
   return mayDo(caller, scope)
 }
 
@@ -87,9 +89,11 @@ export function mayDo(caller: Caller, scope: Scope | Right): boolean {
   return caller.scopes.includes(scope) || (scope === 'metrics' && caller.scopes.includes('read'))
 }
 
+const FOR: { readonly [Some in RouteScope]?: string } = { self: 'is for users', mcp: 'is for users and clients' }
+
 /** Why not, in a sentence that names both. */
 export function whyNot(scope: RouteScope, caller: Caller | null): string {
-  const wanted = scope === 'self' ? 'is for users' : `needs the scope "${scope}"`
+  const wanted = FOR[scope] ?? `needs the scope "${scope}"`
   if (caller === null) return `This route ${wanted}.`
   if (caller.kind === 'panel') return 'A panel may use only what its own tiles show and publish.'
   const has = caller.scopes.length === 0 ? 'no scope' : caller.scopes.map(each => `"${each}"`).join(', ')

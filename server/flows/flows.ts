@@ -20,6 +20,7 @@ import type { Store } from '../store/front/client.ts'
 import type { StoredFlow } from '../store/front/replies.ts'
 import { inSlices } from '../watch/slices.ts'
 import { Catalog } from './catalog.ts'
+import { type CheckedFlow, check } from './changes/check.ts'
 import { Deploy, type DeployParts } from './changes/deploy.ts'
 import { type EnableParts, enable } from './changes/enable.ts'
 import { type PurgeParts, purge } from './changes/purge.ts'
@@ -36,6 +37,8 @@ export interface Flows {
   create(request: CreateFlow, author: string, may?: 'edit' | 'code'): Promise<SavedFlow>
   /** Creates or replaces. An author who may only `edit` is refused (`forbidden`) when a body is new or another; `code` when absent. */
   save(name: string, request: SaveFlow, author: string, may?: 'edit' | 'code'): Promise<SavedFlow>
+  /** What a save of the document would do to the nodes that run; refused as the save would be. Changes nothing. */
+  check(name: string, document: SaveFlow['document'], may?: 'edit' | 'code'): Promise<CheckedFlow>
   remove(name: string, author: string): Promise<void>
   rename(name: string, to: string, author: string): Promise<SavedFlow>
   setEnabled(name: string, enabled: boolean, author: string): Promise<SavedFlow>
@@ -188,6 +191,10 @@ export class LiveFlows implements Flows {
 
   save(name: string, request: SaveFlow, author: string, may: 'edit' | 'code' = 'code'): Promise<SavedFlow> {
     return this.inTurn(() => save(this.#parts, name, request, { author, may }, 'save'))
+  }
+
+  check(name: string, document: SaveFlow['document'], may: 'edit' | 'code' = 'code'): Promise<CheckedFlow> {
+    return this.inTurn(() => check(this.#parts, name, document, may))
   }
 
   restore(name: string, commit: string, author: string): Promise<SavedFlow> {

@@ -9,7 +9,7 @@ import { inSlices } from '../watch/slices.ts'
 import { AnswerStream, type StreamChannel } from './answer-stream.ts'
 
 import { inPieces } from './long-answer.ts'
-import { refusalOf } from './problem.ts'
+import { type Refusal, refusalOf } from './problem.ts'
 import { bytesOf, writeAnswer, writeRefusal } from './respond.ts'
 import type { Answer, StreamContent } from './route.ts'
 import type { ServedRoute } from './served-route.ts'
@@ -42,6 +42,7 @@ export interface Opening {
   readonly served: ServedRoute
   readonly method: string
   readonly path: string
+  readonly host: string
   readonly query: string
   readonly params: Record<string, string>
   readonly token: string | null
@@ -90,6 +91,8 @@ export class Exchange {
   #upload: Upload | null = null
   #is_uploading = false
   #stream: AnswerStream | null = null
+  /** Of a route that wants to hear that the client is gone. */
+  #gone: AbortController | null = null
   #handled = false
   /** Of a raw body that is on its way. */
   #deadline: NodeJS.Timeout | null = null
@@ -237,13 +240,14 @@ export class Exchange {
   }
 
   #handle(body: unknown): void {
-    const { served, params, address, path, query, content_type, headers, token } = this.#opening
+    const { served, params, address, path, host, query, content_type, headers, token } = this.#opening
     const { route } = served
     this.#forgetBody()
     this.#body = NO_BODY
     const caller = this.#principal
     if (caller?.kind === 'panel' && !route.object!(caller.reach, { params, query: this.#query, body } as never))
       throw new ServiceError('forbidden', whyNot(route.scope, caller))
+    if (route.gone) this.#gone = new AbortController()
     const answer = route.handle({
       params,
       query: this.#query,
@@ -252,6 +256,8 @@ export class Exchange {
       address,
       token: route.token ? (token ?? '') : '',
       path,
+      host,
+      gone: this.#gone?.signal ?? null,
       content_type,
       headers,
       query_text: route.raw ? query : '',
@@ -285,6 +291,7 @@ export class Exchange {
       this.#upload?.abort()
       this.#closeUpload()
       this.#stream?.abort()
+      this.#gone?.abort()
       this.#forgetBody()
     })
   }
@@ -329,11 +336,21 @@ export class Exchange {
     if (this.#channel === null) return
     if (!(error instanceof ServiceError) || error.code === 'internal')
       this.#services.log.error('request_failed', { method, path, error })
-    const refusal = refusalOf(error, path)
+    const refusal = this.#challenged(refusalOf(error, path))
     const head = this.#isHead
     const cut = !this.#isDrained
     const channel = this.#finish()!
     this.#write(channel, () => writeRefusal(channel, refusal, head, cut))
+  }
+
+  /** A 401 of a route that says so names where to read how to get a token. */
+  #challenged(refusal: Refusal): Refusal {
+    const { resource_metadata } = this.#opening.served.route
+    if (refusal.status !== 401 || resource_metadata === null) return refusal
+    const scheme = refusal.headers['www-authenticate']!
+    const comma = scheme === 'Bearer' ? '' : ','
+    const named = `${scheme}${comma} resource_metadata="http://${this.#opening.host}${resource_metadata}"`
+    return { ...refusal, headers: { ...refusal.headers, 'www-authenticate': named } }
   }
 
   /** Takes the channel: from here on the exchange is over, and whoever took it writes. */

@@ -195,7 +195,8 @@ export class Front implements Publisher {
       return
     }
     const { headers, raw } = served.route
-    const carried = raw ? everyHeader(req) : headers.length === 0 ? NO_HEADERS : headersOf(req, headers)
+    const carried =
+      raw || headers === 'every' ? everyHeader(req) : headers.length === 0 ? NO_HEADERS : headersOf(req, headers)
     if (carried === null) {
       refuse(res, new ServiceError('malformed_request', 'A header field is given twice.'), path, head, true)
       return
@@ -206,6 +207,7 @@ export class Front implements Publisher {
         served,
         method,
         path,
+        host: gate.host,
         query,
         params,
         token: gate.authorization === '' ? null : bearerOf(gate.authorization),

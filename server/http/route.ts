@@ -70,6 +70,10 @@ export interface RouteRequest<Params = Record<string, string>, Query = unknown, 
   readonly address: string
   /** The access token that the request came with; only for routes with `token: true`, else empty. */
   readonly token: string
+  /** Aborted when the client goes away; only for routes with `gone: true`, else null. */
+  readonly gone: AbortSignal | null
+  /** The Host as it came, which is one of this engine. */
+  readonly host: string
   /** The path as it came, without the query. */
   readonly path: string
 }
@@ -106,12 +110,19 @@ interface Declaration<P extends Record<string, Parameter>, Q extends TObject, B 
    * callers nobody knows, so their bodies are bounded together, and each has to be there within `limits.HOOK_RECEIVE_MS`.
    */
   readonly raw?: boolean
-  /** Names, in lower case, of further header fields that the handler needs. One that a request carries twice is refused. */
-  readonly headers?: readonly string[]
+  /**
+   * Names, in lower case, of further header fields that the handler needs. One that a request carries twice is refused; where the
+   * handler needs every one, those that come twice are joined by commas.
+   */
+  readonly headers?: readonly string[] | 'every'
   /** Does the handler need the client's address? */
   readonly address?: boolean
   /** Does the handler need the token itself? */
   readonly token?: boolean
+  /** Does the handler need to hear when the client goes away before the answer is complete? */
+  readonly gone?: boolean
+  /** A path whose document says how to get a token for this route (RFC 9728): a 401 names it. */
+  readonly resource_metadata?: string
   /** What is told when it has been done, as an event of type `audit`: `server/routes/audited.ts`. */
   readonly audit?: AuditRule<RouteRequest<{ readonly [Name in keyof P]: string }, Static<Q>, Static<B>, CallerOf<S>>>
   /** Left out of OpenAPI: files that belong to a page. */
@@ -163,9 +174,11 @@ export interface Route {
   readonly form: boolean
   readonly upload: boolean
   readonly raw: boolean
-  readonly headers: readonly string[]
+  readonly headers: readonly string[] | 'every'
   readonly address: boolean
   readonly token: boolean
+  readonly gone: boolean
+  readonly resource_metadata: string | null
   readonly audit: AuditRule | null
   readonly hidden: boolean
   readonly answers: Readonly<Record<number, AnswerShape>>
@@ -197,6 +210,8 @@ export function route<
     headers: declaration.headers ?? [],
     address: declaration.address ?? false,
     token: declaration.token ?? false,
+    gone: declaration.gone ?? false,
+    resource_metadata: declaration.resource_metadata ?? null,
     audit: declaration.audit ?? null,
     hidden: declaration.hidden ?? false,
     answers: declaration.answers,

@@ -2,6 +2,7 @@ import type { Workers } from '../calls/resource-desk.ts'
 import type { Engine } from '../engine.ts'
 import type { Flavors } from '../flows/flavors.ts'
 import type { Route } from '../http/route.ts'
+import { type McpServices, mcpRoutes } from '../mcp/routes.ts'
 import { type ClientServices, clientRoutes } from './accounts/clients.ts'
 import { type LoginServices, loginRoutes } from './accounts/login.ts'
 import { type TokenServices, tokenRoutes } from './accounts/tokens.ts'
@@ -33,6 +34,7 @@ export interface Services
     UserServices,
     TokenServices,
     ClientServices,
+    McpServices,
     DashboardServices,
     PanelServices {
   readonly engine: Engine
@@ -66,6 +68,7 @@ export function allRoutes(services: Services): Route[] {
     ...userRoutes(services),
     ...tokenRoutes(services),
     ...clientRoutes(services),
+    ...mcpRoutes(services),
   ]
   routes.push(...openapiRoutes(() => routes))
   return routes.map(route => audited(route, services.audit))

@@ -234,6 +234,12 @@ export class EngineDouble implements Engine {
       })
       return this.#commit(name, author, 'save', message)
     },
+    check: async (name, document) => {
+      const errors = shape.refusals(document)
+      if (errors.length > 0) throw new ServiceError('validation', 'The document was refused.', { errors })
+      const restarted = document.nodes.map(({ id }) => id)
+      return { version: this.#flows.get(name)?.version ?? 0, restarted, removed: [], kept: [] }
+    },
     remove: async name => {
       this.#held(name)
       this.#flows.delete(name)

@@ -10,6 +10,7 @@ import { Gatekeeper } from '../../server/auth/gatekeeper.ts'
 import { KnownAddresses } from '../../server/auth/known-addresses.ts'
 import { LastingTokens } from '../../server/auth/lasting-tokens.ts'
 import { Passwords } from '../../server/auth/passwords.ts'
+import type { Caller } from '../../server/auth/principal.ts'
 import { Revocations } from '../../server/auth/revocations.ts'
 import { byAddress, SignIn } from '../../server/auth/sign-in.ts'
 import { type SigningKey, signingKeyOf } from '../../server/auth/signing-key.ts'
@@ -25,6 +26,9 @@ import { createFront, type Front } from '../../server/http/front.ts'
 import { AllowedHosts } from '../../server/http/hosts.ts'
 import type { Route } from '../../server/http/route.ts'
 import type { SocketHandlers } from '../../server/http/socket.ts'
+import type { EndpointParts, McpEndpoint } from '../../server/mcp/endpoint.ts'
+import { Mcp } from '../../server/mcp/mcp.ts'
+import { openEndpoint } from '../../server/mcp/open.ts'
 import type { Log, LogFields } from '../../server/observe/serve-log.ts'
 import type { Panels } from '../../server/panels/panels.ts'
 import { allRoutes, type Services } from '../../server/routes/all-routes.ts'
@@ -100,6 +104,8 @@ export interface FrontSetup {
   connections?: number
   most_sockets?: number
   token_sweep_ms?: number
+  /** What serves /mcp in place of the service's own. */
+  mcp?: (holds: EndpointParts['holds']) => () => Promise<McpEndpoint>
   /** Routes in place of the service's own. */
   routes?: (services: Services) => Route[]
 }
@@ -129,6 +135,11 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
   const records = new RecordsDouble()
   const clients = await Clients.open({ records, now: clock.now, failed: error => log.warn('not_kept', { error }) })
   const { dashboards, panels } = await screens({ records, now_ms: clock.now, mint: mintPanel(tokens) })
+  const holds = (token: string, caller: Caller): boolean => callers.known(token)?.principal === caller
+  const onDefect = (error: unknown): void => log.error('defect', { error })
+  const mcp = new Mcp(
+    setup.mcp?.(holds) ?? (async () => openEndpoint({ engine, audit, onDefect, holds, now_ms: clock.now })),
+  )
   const services: Services = {
     engine,
     dashboards,
@@ -141,6 +152,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     revocations,
     lasting,
     clients,
+    mcp,
     now: clock.now,
     addresses,
     audit,
@@ -177,10 +189,14 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     most_sockets: setup.most_sockets,
     token_sweep_ms: setup.token_sweep_ms,
   })
-  accounts.onChange(() => front.endStale())
-  revocations.onChange(() => front.endStale())
-  clients.onChange(() => front.endStale())
-  panels.onEnded(() => front.endStale())
+  const endStale = (): void => {
+    front.endStale()
+    mcp.endStale()
+  }
+  accounts.onChange(endStale)
+  revocations.onChange(endStale)
+  clients.onChange(endStale)
+  panels.onEnded(endStale)
   const port = await front.listen('127.0.0.1', 0)
   const mint = (name: string): Promise<string> =>
     tokens.mint('access', name, accounts.find(name)!.digest, limits.TOKEN_LIFETIME_S)
@@ -210,6 +226,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     mint,
     close: () => {
       front.close()
+      void mcp.close()
       void engine.artifacts.close()
     },
   }

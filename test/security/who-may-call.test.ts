@@ -121,7 +121,7 @@ before(async () => {
     'a lasting token with the id of another': bad(`Bearer ${lasting.token.replace(lasting.id, brief.id)}`),
     'a lasting token that has expired': bad(`Bearer ${brief.token}`, 'token_expired'),
     'a lasting token for metrics': { header: `Bearer ${lasting.token}`, may: ['open', 'metrics'], code: 'forbidden' },
-    'a superuser': { header: `bearer  ${served.superuser}`, may: ['open', 'self', 'metrics', ...SCOPES] },
+    'a superuser': { header: `bearer  ${served.superuser}`, may: ['open', 'self', 'mcp', 'metrics', ...SCOPES] },
   }
   for (const role of ROLES) {
     if (role === 'superuser') continue
@@ -129,7 +129,11 @@ before(async () => {
     const token = await served.mint(role)
     signed_in.push([token, role])
     const header = `Bearer ${token}`
-    table[`a user who is ${role}`] = { header, may: ['open', 'self', 'metrics', ...SCOPES_OF[role]], code: 'forbidden' }
+    table[`a user who is ${role}`] = {
+      header,
+      may: ['open', 'self', 'mcp', 'metrics', ...SCOPES_OF[role]],
+      code: 'forbidden',
+    }
   }
   const { clients } = served
   const clientOf = async (owner: string, scopes: readonly Scope[], expires_ms: number | null = null) => {
@@ -145,12 +149,12 @@ before(async () => {
   }
   for (const scope of SCOPES) {
     const { token } = await clientOf(ROOT.name, [scope])
-    const may: RouteScope[] = scope === 'read' ? ['open', 'read', 'metrics'] : ['open', scope]
+    const may: RouteScope[] = scope === 'read' ? ['open', 'mcp', 'read', 'metrics'] : ['open', 'mcp', scope]
     table[`a client that may ${scope}`] = { header: `Bearer ${token}`, may, code: 'forbidden' }
   }
   table['a client with more scopes than its owner'] = {
     header: `Bearer ${(await clientOf('operator', SCOPES)).token}`,
-    may: ['open', 'metrics', ...SCOPES_OF.operator],
+    may: ['open', 'mcp', 'metrics', ...SCOPES_OF.operator],
     code: 'forbidden',
   }
   const asClient = (id: string, more: object = {}) => ({ sub: id, aud: 'client', client_id: id, ...more })
@@ -263,7 +267,7 @@ describe('deny by default', () => {
   test('every route says who may call it', () => {
     assert.ok(served.routes.length > 30)
     for (const route of served.routes)
-      assert.ok(['open', 'self', 'metrics', ...SCOPES].includes(route.scope), route.path)
+      assert.ok(['open', 'self', 'mcp', 'metrics', ...SCOPES].includes(route.scope), route.path)
   })
 
   test('only these routes need no credential', () => {
@@ -365,6 +369,9 @@ describe('deny by default', () => {
       const answer = await fetch(`${served.url}/flows`, { headers: header === null ? {} : { authorization: header } })
       assert.equal(answer.status, 401, name)
       assert.equal(answer.headers.get('www-authenticate'), 'Bearer')
+      const mcp = await fetch(`${served.url}/mcp`, { headers: header === null ? {} : { authorization: header } })
+      const metadata = `${served.url}/.well-known/oauth-protected-resource/mcp`
+      assert.equal(mcp.headers.get('www-authenticate'), `Bearer resource_metadata="${metadata}"`, name)
       const { detail } = (await answer.json()) as Problem
       assert.doesNotMatch(detail, /signature|alg|audience|claim|key/i, name)
     }

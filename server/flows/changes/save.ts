@@ -1,13 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { checkSteps, type Rules } from '../../../core/flow/check.ts'
-import { nodesWithNewCode } from '../../../core/flow/code-change.ts'
 import { changeKeys, type Difference, difference } from '../../../core/flow/difference.ts'
 import { documentTextSteps } from '../../../core/flow/document-text.ts'
 import { PLACEMENT } from '../../../core/memory/counters.ts'
 import type { Steps } from '../../../core/steps.ts'
 import { ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
-import { isName } from '../../../protocol/names.ts'
 import type { EventType } from '../../../protocol/nouns/event.ts'
 import type { SavedFlow, SaveFlow } from '../../../protocol/nouns/flow.ts'
 import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
@@ -21,6 +19,7 @@ import { type LiveFlow, newFlow, written } from '../flow.ts'
 import type { Names } from '../names.ts'
 import type { Show } from '../show.ts'
 import { buryStates, clearMessage, dropHeld, dropTimed } from './bury.ts'
+import { assertName, refuseCode } from './check.ts'
 import { type Deploy, hash } from './deploy.ts'
 import type { EndedFlows } from './ended-flows.ts'
 import { renewedMessages } from './seeding.ts'
@@ -65,11 +64,7 @@ export async function save(
   action: 'save' | 'restore',
 ): Promise<SavedFlow> {
   const { catalog, store, names, bodies, rules } = parts
-  if (!isName(name)) {
-    throw new ServiceError('validation', `"${name}" is not a valid flow name.`, {
-      errors: [{ loc: 'path.name', msg: 'is not a valid flow name' }],
-    })
-  }
+  assertName(name)
   const before = catalog.find(name)
   // Who edits a flow by hand says nothing of where it came from, and it came from there all the same.
   const origin = request.origin === undefined ? (before?.origin ?? null) : request.origin
@@ -77,7 +72,7 @@ export async function save(
     throw new ServiceError('too_many_flows', `There are ${catalog.size} flows; no more are allowed.`)
   const checked = await inSlices(checkSteps(name, request.document, catalog.wiring, rules))
   const { document } = checked
-  if (may === 'edit') refuseCode(name, nodesWithNewCode(before?.document ?? null, document))
+  if (may === 'edit') refuseCode(name, before?.document ?? null, document)
   if (before !== undefined && (await isSame(before, document, origin))) {
     assertBase(before, request.base_version ?? null)
     return saved(parts, before, { restarted: [], removed: [], kept: document.nodes.map(node => node.id) })
@@ -121,16 +116,6 @@ export async function save(
   if (buried) await store.flush().catch(() => null)
   parts.announce('flow_saved', name, { version: flow.version, commit: flow.commit, by: author })
   return saved(parts, flow, change)
-}
-
-function refuseCode(flow: string, nodes: readonly string[]): void {
-  if (nodes.length === 0) return
-  const named = nodes.slice(0, 5).join(', ')
-  const more = nodes.length > 5 ? ` and ${nodes.length - 5} more` : ''
-  throw new ServiceError(
-    'forbidden',
-    `The code of ${named}${more} in flow "${flow}" changed; that needs the scope "code".`,
-  )
 }
 
 /** Would the save change nothing? Node by node: comparing 2,000 of them takes 40 ms. */

@@ -99,7 +99,7 @@ function operationOf(route: Route, nouns: Nouns): Json {
     schema: { ...(nouns.write(schema) as Json), ...formatOf(name) },
   })
   const parameters = [
-    ...route.headers.map(name => of('header', name, false, { type: 'string' })),
+    ...(route.headers === 'every' ? [] : route.headers).map(name => of('header', name, false, { type: 'string' })),
     ...Object.entries(route.params).map(([name, { schema }]) => of('path', name, true, schema)),
     ...Object.entries(query?.properties ?? {}).map(([name, schema]) =>
       of('query', name, (query?.required ?? []).includes(name) && !('default' in schema), schema),

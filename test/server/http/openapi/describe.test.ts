@@ -62,7 +62,9 @@ describe('the description of the interface', () => {
     assert.deepEqual(description, JSON.parse(JSON.stringify(openapiOf(served.routes))))
     assert.equal(operations().length, routes.length)
     assert.deepEqual(
-      served.routes.filter(route => route.hidden && !route.path.startsWith('/docs/') && route.path !== '/'),
+      served.routes.filter(
+        ({ hidden, path }) => hidden && !path.startsWith('/docs/') && path !== '/' && path !== '/mcp',
+      ),
       [],
     )
   })

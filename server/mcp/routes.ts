@@ -1,0 +1,36 @@
+import Type from 'typebox'
+import { ServiceError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
+import { type Route, route } from '../http/route.ts'
+import type { Mcp } from './mcp.ts'
+
+export interface McpServices {
+  readonly mcp: Pick<Mcp, 'take'>
+}
+
+/** The Model Context Protocol over HTTP: POST carries messages, GET opens a stream of events, DELETE ends a session. */
+export function mcpRoutes({ mcp }: McpServices): Route[] {
+  return (['GET', 'POST', 'DELETE'] as const).map(method =>
+    route({
+      method,
+      path: '/mcp',
+      scope: 'mcp',
+      tag: 'mcp',
+      summary: 'The endpoint of the Model Context Protocol.',
+      ...(method === 'POST' ? { body: Type.Unknown() } : {}),
+      body_limit: limits.FLOW_BODY_BYTES,
+      headers: 'every',
+      address: true,
+      token: true,
+      gone: true,
+      resource_metadata: '/.well-known/oauth-protected-resource/mcp',
+      hidden: true,
+      answers: { 200: Type.Unknown(), 202: null },
+      refuses: ['too_many_connections'],
+      handle: ({ host, path, headers, body, caller, address, token, gone, head_only }) => {
+        if (head_only) throw new ServiceError('method_not_allowed')
+        return mcp.take({ method, host, path, headers, body, caller, address, token, gone: gone! })
+      },
+    }),
+  )
+}
