@@ -45,7 +45,7 @@ import { LiveHooks } from './hooks/hooks.ts'
 import { LaneFaults } from './lanes/lane-faults.ts'
 import { LaneTeam } from './lanes/lane-team.ts'
 import { ThreadNotes } from './lanes/thread-notes.ts'
-import { TimerThread } from './lanes/timer-thread.ts'
+import { timerThread } from './lanes/timer-thread.ts'
 import { Announcer } from './observe/announcer.ts'
 import { LiveObserve } from './observe/observe.ts'
 import { Overload } from './observe/overload.ts'
@@ -325,7 +325,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     onDefect,
     onFatal: options.onFatal,
   })
-  const timer = new TimerThread({
+  const timer = timerThread({
     front,
     timezone: config.timezone,
     degraded_after_ms: bounds.degraded_after_ms,
