@@ -157,8 +157,9 @@ const ROOMS: Record<string, readonly string[]> = {
   mcp: ['auth', 'http', 'watch'],
   observe: ['fanout', 'flows', 'health', 'lanes', 'store', 'watch'],
   panels: ['auth', 'dashboards', 'fanout'],
-  routes: ['auth', 'calls', 'dashboards', 'flows', 'http', 'mcp', 'panels', 'store'],
+  routes: ['auth', 'calls', 'dashboards', 'flows', 'http', 'mcp', 'panels', 'secrets', 'store'],
   runs: ['calls', 'store', 'watch'],
+  secrets: ['store', 'watch'],
   store: ['lanes', 'watch'],
   watch: [],
 }
