@@ -329,17 +329,6 @@ export const limits = {
   NODE_QUEUED_EVERY_MS: 1_000,
   FLAVORS: 256,
 
-  // secrets
-  SECRETS: 1_000,
-  SECRET_NAME_CHARACTERS: 128,
-  SECRET_BYTES: 64 * KIB,
-  /** Nodes that are remembered to have asked for one while they ran. */
-  SECRET_USES_KEPT: 100,
-  /** Nodes that a list names for each. */
-  SECRET_USES_SHOWN: 1_000,
-  /** Keys that the key file keeps beside the first one. */
-  SECRET_KEYS: 16,
-
   // workers
   WORKERS: 256,
   WORKER_FRAME_BYTES: 72 * MIB,
@@ -504,6 +493,8 @@ export const limits = {
   /** What a panel showed so long ago it may still fetch, and so many different ones of a message. */
   PANEL_MEDIA_MS: 60_000,
   PANEL_MEDIA_SHOWN: 2_048,
+  /** How often the sources of what open screens show are looked at. */
+  PANEL_SOURCE_LOOK_MS: 500,
   PAIRINGS_PENDING: 50,
   /** Of one address. */
   PAIRINGS_OF_ADDRESS: 10,

@@ -31,9 +31,9 @@ import type { MintedToken } from './installation/installation.ts'
 import { LiveEngine } from './live-engine.ts'
 import { loadInTurns } from './mcp/load.ts'
 import { Mcp } from './mcp/mcp.ts'
-import { Panels } from './panels/panels.ts'
 import { allRoutes } from './routes/all-routes.ts'
 import type { RunningEngine, StartOptions } from './running-engine.ts'
+import { openScreens } from './screens.ts'
 import type { Store } from './store/front/client.ts'
 import type { KnownAddress } from './store/front/requests.ts'
 import { FrontWatch } from './watch/front-watch.ts'
@@ -47,7 +47,6 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     config,
     data_dir,
     log,
-    key_file: installation.key_file,
     front_watch: watch,
     opening,
     wall_ms: options.wall_ms,
@@ -90,27 +89,12 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     now: wallMs,
     failed: error => log.warn('client_use_not_kept', { error }),
   })
-  const { dashboards, locks, shown_media } = engine
-  const panels = await Panels.open({
-    records: engine.store.records,
-    dashboards,
-    now: {
-      isClosed: lock => locks.isClosed(lock),
-      wasShown: (digest, messages) => shown_media.wasShown(digest, messages),
-    },
-    mint: (panel, nonce) => tokens.mint('panel', panel, nonce, limits.PANEL_TOKEN_LIFETIME_S),
-    now_us: clock.now_us,
-    steady_ms: steadyMs,
-  })
-  const watchMedia = (): void => shown_media.watch(panels.media)
-  watchMedia()
-  panels.onScope(watchMedia)
+  const { dashboards, panels, panel_sockets } = await openScreens({ engine, tokens, steady_ms: steadyMs, onDefect })
   const routes = allRoutes({
     engine,
     dashboards,
     panels,
     flavors: engine.flavors,
-    secrets: engine.secrets,
     workers: engine.workers,
     accounts,
     tokens,
@@ -139,7 +123,14 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   const front = await createFront({
     routes,
     sockets: [
-      new FlowsSocket({ fanout: engine.fanout, logs, directory: engine.map, messages: engine.messages, onDefect }),
+      new FlowsSocket({
+        fanout: engine.fanout,
+        panels: panel_sockets,
+        logs,
+        directory: engine.map,
+        messages: engine.messages,
+        onDefect,
+      }),
       new WorkersSocket(engine.hub, door),
     ],
     admissions: callers,

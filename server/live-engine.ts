@@ -19,10 +19,9 @@ import type { LiveHooks } from './hooks/hooks.ts'
 import type { Announcer } from './observe/announcer.ts'
 import type { LiveObserve } from './observe/observe.ts'
 import type { ShownMedia } from './panels/shown-media.ts'
+import { type SourceTrouble, troubleOfSource } from './panels/sources.ts'
 import type { BatchRuns } from './runs/batch-runs.ts'
 import type { StoredRunLogs } from './runs/run-logs.ts'
-import { Sealing } from './secrets/sealing.ts'
-import { type LiveSecrets, OpenedSecrets } from './secrets/secrets.ts'
 import { type OpenedStore, openStore } from './store/front/open-store.ts'
 
 /**
@@ -43,7 +42,6 @@ export class LiveEngine implements Engine {
   readonly workers: ResourceDesk
   readonly artifacts: EngineArtifacts
   readonly hooks: LiveHooks
-  readonly secrets: LiveSecrets
   readonly fanout: Fanout
   readonly dashboards: Dashboards
   readonly locks: Locks
@@ -61,9 +59,7 @@ export class LiveEngine implements Engine {
   #closing = false
 
   static async open(options: LiveEngineOptions): Promise<LiveEngine> {
-    const opened = await (options.opening ?? openStore(options))
-    const secrets = await OpenedSecrets.open(opened.store.records, new Sealing(options.key_file))
-    const engine = new LiveEngine(compose(options, opened, secrets))
+    const engine = new LiveEngine(compose(options, await (options.opening ?? openStore(options))))
     await engine.dashboards.load()
     return engine
   }
@@ -81,7 +77,6 @@ export class LiveEngine implements Engine {
     this.workers = parts.workers
     this.artifacts = parts.artifacts
     this.hooks = parts.hooks
-    this.secrets = parts.secrets
     this.fanout = parts.fanout
     this.dashboards = parts.dashboards
     this.locks = parts.locks
@@ -138,6 +133,16 @@ export class LiveEngine implements Engine {
   async refreshModules(): Promise<void> {
     this.#parts.desk.refresh()
     await this.#parts.team.refresh()
+  }
+
+  /** Why no good values come of the message; null: nothing is wrong. */
+  sourceTrouble(message: string): SourceTrouble | null {
+    return troubleOfSource({ messages: this.map, health: this.#parts.health }, message)
+  }
+
+  /** Messages of a flow came or went. */
+  onFlowChanged(follower: (flow: string) => void): void {
+    this.#parts.flow_followers.push(follower)
   }
 
   /** Where worker processes attach. */

@@ -156,10 +156,9 @@ const ROOMS: Record<string, readonly string[]> = {
   lanes: ['calls', 'health', 'watch'],
   mcp: ['auth', 'http', 'watch'],
   observe: ['fanout', 'flows', 'health', 'lanes', 'store', 'watch'],
-  panels: ['auth', 'dashboards', 'fanout'],
-  routes: ['auth', 'calls', 'dashboards', 'flows', 'http', 'mcp', 'panels', 'secrets', 'store'],
+  routes: ['auth', 'calls', 'dashboards', 'flows', 'http', 'mcp', 'panels', 'store'],
+  panels: ['auth', 'dashboards', 'fanout', 'health', 'watch'],
   runs: ['calls', 'store', 'watch'],
-  secrets: ['store', 'watch'],
   store: ['lanes', 'watch'],
   watch: [],
 }

@@ -45,7 +45,6 @@ answer({
       bounds: liveBounds,
       operator: {},
       environment: () => ({}),
-      secret: () => null,
       now_us: () => Date.now() * 1000,
       onLost: () => {},
     })

@@ -19,6 +19,9 @@ interface Trouble {
   since_us: number
 }
 
+/** What may be wrong with a node, so that what it produces is not to be trusted. */
+export type IssueCode = 'node_down' | 'node_error' | 'cycle'
+
 /** What the threads say of nodes, as the flows' issues and the summary show it: derived on read, cleared when the node is well again. */
 export class NodeHealth {
   readonly #errors = new Map<string, Failed>()
@@ -120,6 +123,16 @@ export class NodeHealth {
     let count = 0
     for (const node of this.#errors.keys()) if (this.#shown(node) !== null) count++
     return count
+  }
+
+  /** What is wrong with the node now: the worst of it. */
+  troubleOf(node: string): { code: IssueCode; since: string } | null {
+    const down = this.#downs.get(node)
+    if (down !== undefined) return { code: 'node_down', since: formatTime(down.since_us) }
+    const error = this.#shown(node)
+    if (error !== null) return { code: 'node_error', since: error.ts }
+    const trouble = this.#troubles.get(node)
+    return trouble?.code === 'cycle' ? { code: 'cycle', since: formatTime(trouble.since_us) } : null
   }
 
   issuesOf(flow: string, node_ids: readonly string[]): Issue[] {

@@ -60,7 +60,7 @@ interface Line {
  */
 export class LiveHooks implements Hooks {
   readonly #parts: LiveHooksParts
-  #plans = new WeakMap<Plan, ReadonlyMap<string, Hook>>()
+  readonly #plans = new WeakMap<Plan, ReadonlyMap<string, Hook>>()
   /** Requests that are being served, by node. */
   readonly #serving = new Map<string, number>()
   /** By message. */
@@ -69,11 +69,6 @@ export class LiveHooks implements Hooks {
 
   constructor(parts: LiveHooksParts) {
     this.#parts = parts
-  }
-
-  /** A secret has another value: settings are looked up again. */
-  secretsChanged(): void {
-    this.#plans = new WeakMap()
   }
 
   async take(request: HookRequest): Promise<HookAnswer> {

@@ -166,6 +166,7 @@ export class Panels implements KnownPanels {
       await this.#parts.records.write([{ kind: 'panel', id, body: null }])
       this.#panels.delete(id)
       this.#dropScopes()
+      this.#tell([])
       this.#ended()
     })
   }

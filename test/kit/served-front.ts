@@ -36,7 +36,6 @@ import { EngineDouble } from './engine-double.ts'
 import { RecordsDouble } from './records-double.ts'
 import { flavorsOver, ownMachine } from './resources-double.ts'
 import { mintPanel, screens } from './screens-double.ts'
-import { secretsOver } from './secrets.ts'
 import { UsersDouble } from './users-double.ts'
 
 export const ADA = { name: 'ada', password: 'correct horse battery' }
@@ -147,7 +146,6 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     panels,
     flavors: flavorsOver(engine),
     workers,
-    secrets: (await secretsOver()).live,
     accounts,
     tokens,
     sign_in: new SignIn({ accounts, addresses, audit, now: clock.now }),

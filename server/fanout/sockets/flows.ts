@@ -1,5 +1,6 @@
 import { type ErrorPlace, ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
+import type { PanelPrincipal } from '../../auth/principal.ts'
 import type { Engine } from '../../engine.ts'
 import type { Socket, TextSocketHandlers } from '../../http/socket.ts'
 import type { Fanout } from '../fanout.ts'
@@ -9,8 +10,20 @@ import type { MessageDirectory } from '../topics.ts'
 import { type Frame, idOf, readFrame } from './frames.ts'
 import { permitted } from './permitted.ts'
 
+/** Who keeps what screens asked for, so that it can be taken from them, and told what becomes of it. */
+export interface PanelFollowers {
+  opened(follower: Follower, principal: PanelPrincipal): void
+  closed(follower: Follower): void
+  asked(follower: Follower, names: Iterable<string>): void
+  unasked(follower: Follower, names: Iterable<string>): void
+  /** In place of those of before. */
+  askedMedia(follower: Follower, names: readonly string[]): void
+}
+
 export interface FlowsSocketServices {
   fanout: Fanout
+  /** None: there are no screens. */
+  panels?: PanelFollowers
   logs: LogFollowers
   directory: MessageDirectory
   messages: Pick<Engine['messages'], 'publish' | 'publishDurably'>
@@ -54,6 +67,7 @@ export class FlowsSocket implements TextSocketHandlers {
   open(socket: Socket): void {
     const follower = this.#services.fanout.open(socket)
     this.#connections.set(socket, { follower, refusals: 0, window_ms: this.#now() })
+    if (socket.caller.kind === 'panel') this.#services.panels?.opened(follower, socket.caller)
   }
 
   message(socket: Socket, text: string): void {
@@ -74,6 +88,8 @@ export class FlowsSocket implements TextSocketHandlers {
   }
 
   close(socket: Socket): void {
+    const connection = this.#connections.get(socket)
+    if (connection !== undefined) this.#services.panels?.closed(connection.follower)
     this.#connections.delete(socket)
     this.#services.fanout.close(socket)
     this.#services.logs.closed(socket)
@@ -122,10 +138,12 @@ export class FlowsSocket implements TextSocketHandlers {
     this.#answer(follower.socket, `{"type":"ack","id":${id},"version":${version}}`)
   }
 
-  /** All of it, or nothing: an unknown name leaves the socket as it was. */
+  /** All of it, or nothing: an unknown name leaves the socket as it was. Of a screen, it may be that of a message that comes later. */
   #subscribe({ follower }: Connection, frame: Subscribe): void {
-    const { fanout, directory } = this.#services
-    const names = (frame.names ?? []).map(name => this.#indexOf(name))
+    const { fanout, directory, panels } = this.#services
+    const isScreen = follower.socket.caller.kind === 'panel'
+    const there = isScreen ? (frame.names ?? []).filter(name => directory.indexOf(name) !== -1) : (frame.names ?? [])
+    const names = there.map(name => this.#indexOf(name))
     const flows = frame.flows ?? []
     const added = new Set(names.filter(message => !follower.follows(message)))
     for (const flow of flows) {
@@ -139,6 +157,7 @@ export class FlowsSocket implements TextSocketHandlers {
     for (const flow of flows) fanout.followFlow(follower, flow)
     if (frame.events === true) fanout.followEvents(follower)
     this.#tellSubscribed(follower)
+    if (isScreen) panels?.asked(follower, frame.names ?? [])
   }
 
   /** What is not followed is not refused: the names may have gone in the meantime. */
@@ -150,6 +169,7 @@ export class FlowsSocket implements TextSocketHandlers {
     }
     for (const flow of frame.flows ?? []) fanout.unfollowFlow(follower, flow)
     if (frame.events === true) fanout.unfollowEvents(follower)
+    this.#services.panels?.unasked(follower, frame.names ?? [])
     this.#tellSubscribed(follower)
   }
 
@@ -164,6 +184,7 @@ export class FlowsSocket implements TextSocketHandlers {
     this.#checkRoom(follower, versions.filter(([message]) => !follower.follows(message)).length)
     for (const [message, version] of versions) fanout.followName(follower, message, 'resumed', version)
     this.#tellSubscribed(follower)
+    this.#services.panels?.asked(follower, Object.keys(frame.versions))
   }
 
   /** The names that have frames stand, in place of those of before; the others are told. */
@@ -182,6 +203,7 @@ export class FlowsSocket implements TextSocketHandlers {
     fanout.setMedia(follower, messages)
     const standing = [...messages].map(message => directory.nameOf(message))
     this.#answer(follower.socket, JSON.stringify({ type: 'media', names: standing }))
+    this.#services.panels?.askedMedia(follower, names)
     if (errors.length === 0) return
     const shown = errors.slice(0, NAMES_SHOWN).map(({ loc }) => loc)
     const more = errors.length > NAMES_SHOWN ? ` and ${errors.length - NAMES_SHOWN} more` : ''
