@@ -385,6 +385,8 @@ export const limits = {
   URL_BYTES: 8 * KIB,
   HEADER_BYTES: 16 * KIB,
   HEADER_COUNT: 100,
+  /** Those of other engines and programs of the same host are among them. */
+  COOKIE_BYTES: 8 * KIB,
   CONNECTIONS: 10_000,
   BODIES_BYTES: 128 * MIB,
   BODY_DRAIN_BYTES: 16 * MIB,

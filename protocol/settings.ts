@@ -84,6 +84,13 @@ export const settings = {
     'none',
     'addresses or networks of proxies to trust, separated by commas',
   ),
+  public_url: setting(
+    'PUBLIC_URL',
+    null,
+    null,
+    'unset',
+    'the address at which browsers reach this engine, such as https://engine.example; its host is allowed, and links in mails begin with it',
+  ),
   allowed_hosts: setting(
     'ALLOWED_HOSTS',
     null,

@@ -27,6 +27,7 @@ import { FlowsSocket } from './fanout/sockets/flows.ts'
 import { createFront } from './http/front.ts'
 import { AllowedHosts } from './http/hosts.ts'
 import { limitReceiveBuffers } from './http/receive-buffer.ts'
+import { SessionCookie } from './http/session-cookie.ts'
 import type { MintedToken } from './installation/installation.ts'
 import { LiveEngine } from './live-engine.ts'
 import { loadInTurns } from './mcp/load.ts'
@@ -90,6 +91,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     failed: error => log.warn('client_use_not_kept', { error }),
   })
   const { dashboards, panels, panel_sockets } = await openScreens({ engine, tokens, steady_ms: steadyMs, onDefect })
+  const session = new SessionCookie(key.id, config.public_url)
   const routes = allRoutes({
     engine,
     dashboards,
@@ -98,6 +100,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     workers: engine.workers,
     accounts,
     tokens,
+    session,
     sign_in: new SignIn({ accounts, addresses, audit, now: steadyMs }),
     revocations,
     lasting,
@@ -134,6 +137,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
       new WorkersSocket(engine.hub, door),
     ],
     admissions: callers,
+    session,
     proxies: new TrustedProxies(config.trusted_proxies),
     hosts: new AllowedHosts(config.allowed_hosts, config.host),
     log,

@@ -32,6 +32,8 @@ export interface Config {
   readonly node_venv: 'auto' | 'managed'
   readonly timezone: string
   readonly trusted_proxies: readonly string[]
+  /** The address at which browsers reach the engine: scheme and host, nothing behind it. */
+  readonly public_url: string | null
   /** Besides the loopback names and `host`. */
   readonly allowed_hosts: readonly string[]
   /** Which addresses connectors may reach. */
@@ -105,6 +107,7 @@ export function readConfig(source: ConfigSource): Config {
   if (global && data_dir?.name === '--data-dir') {
     refuse(data_dir, '--global already names the installation; give only one of the two')
   }
+  const public_url = readPublicUrl(given('public_url'))
   const gpus = integer('gpus', 0, limits.MACHINE_CARDS, 0)
   return {
     max_runs: integer('max_runs', 1, 10_000, limits.MAX_RUNS),
@@ -123,7 +126,11 @@ export function readConfig(source: ConfigSource): Config {
     node_venv: readOneOf(given('node_venv'), 'auto', 'managed'),
     timezone: readTimezone(given('timezone')),
     trusted_proxies: readNetworks(given('trusted_proxies')),
-    allowed_hosts: readHosts(given('allowed_hosts')),
+    public_url,
+    allowed_hosts: [
+      ...readHosts(given('allowed_hosts')),
+      ...(public_url === null ? [] : [new URL(public_url).hostname]),
+    ],
     reach: { allow: readNetworks(given('connector_allow')), deny: readNetworks(given('connector_deny')) },
     max_artifact_bytes: integer('max_artifact_bytes', 0, 10 ** 15 - 1, limits.ARTIFACT_BYTES),
     artifact_gc_interval_s: integer('artifact_gc_interval_s', 0, 2_000_000, limits.ARTIFACT_GC_INTERVAL_S),
@@ -204,6 +211,15 @@ function readNetworks(given: Given | null): string[] {
     }
   }
   return entries.filter(Boolean)
+}
+
+function readPublicUrl(given: Given | null): string | null {
+  if (given === null) return null
+  const url = URL.parse(given.text)
+  const isBare = url !== null && url.pathname === '/' && url.search === '' && url.hash === '' && url.username === ''
+  if (!isBare || !['http:', 'https:'].includes(url.protocol) || url.password !== '')
+    return refuse(given, 'an address such as https://engine.example is needed, without a path')
+  return url.origin
 }
 
 const HOST_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253})$/

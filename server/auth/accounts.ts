@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import type { User } from '../../protocol/nouns/accounts/user.ts'
+import type { OwnUser, User } from '../../protocol/nouns/accounts/user.ts'
 import { formatTime } from '../../protocol/time.ts'
 import { type Role, SCOPES_OF } from '../../protocol/words/scopes.ts'
 import type { Passwords } from './passwords.ts'
@@ -46,6 +46,9 @@ export const shown = (user: StoredUser): User => ({
   disabled: user.disabled,
   created_at: formatTime(user.created_at),
 })
+
+/** To the user. */
+export const shownOwn = (user: StoredUser): OwnUser => ({ ...shown(user), scopes: [...SCOPES_OF[user.role]] })
 
 /**
  * The users, held in memory over their store: a request looks its user up without waiting. The store is written first; memory

@@ -71,6 +71,11 @@ export class TrustedProxies {
     return !this.#empty && this.#list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
   }
 
+  /** Did the client speak https to the outermost proxy, as a trusted one says in `X-Forwarded-Proto`? */
+  isHttps(peer: string, forwarded_proto: string): boolean {
+    return forwarded_proto.split(',', 1)[0]!.trim().toLowerCase() === 'https' && this.isTrusted(peer)
+  }
+
   /**
    * The client behind `peer`: the right-most entry of `X-Forwarded-For` that no trusted proxy has. What stands left of it was
    * written by the client and proves nothing. An entry that is no address ends the walk at the last good one.

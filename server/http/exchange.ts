@@ -46,7 +46,9 @@ export interface Opening {
   readonly query: string
   readonly params: Record<string, string>
   readonly token: string | null
+  readonly by_cookie: boolean
   readonly address: string
+  readonly is_https: boolean
   readonly content_type: string
   readonly content_length: number
   readonly has_body: boolean
@@ -240,7 +242,8 @@ export class Exchange {
   }
 
   #handle(body: unknown): void {
-    const { served, params, address, path, host, query, content_type, headers, token } = this.#opening
+    const { served, params, address, path, query, content_type, headers, token, by_cookie, host, is_https } =
+      this.#opening
     const { route } = served
     this.#forgetBody()
     this.#body = NO_BODY
@@ -255,8 +258,10 @@ export class Exchange {
       caller,
       address,
       token: route.token ? (token ?? '') : '',
-      path,
+      by_cookie,
       host,
+      is_https,
+      path,
       gone: this.#gone?.signal ?? null,
       content_type,
       headers,

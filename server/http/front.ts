@@ -2,7 +2,7 @@ import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket, us_sock
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { addressOfBytes, type TrustedProxies } from '../auth/client-address.ts'
-import { type Admission, type Admissions, bearerOf } from '../auth/gatekeeper.ts'
+import type { Admission, Admissions } from '../auth/gatekeeper.ts'
 import { type Caller, mayOpen, type WorkerPrincipal } from '../auth/principal.ts'
 import type { Log } from '../observe/serve-log.ts'
 import { FrontWatch } from '../watch/front-watch.ts'
@@ -16,6 +16,7 @@ import { type Responder, writeAnswer, writeRefusal } from './respond.ts'
 import type { Route } from './route.ts'
 import { RouteTree } from './route-tree.ts'
 import { ServedRoute } from './served-route.ts'
+import { type Credential, credentialOf, type SessionCookie } from './session-cookie.ts'
 import type { Publisher, SocketHandlers } from './socket.ts'
 import { readUpgrade, type UpgradeRequest } from './upgrade.ts'
 
@@ -30,6 +31,8 @@ export interface FrontOptions {
   readonly admissions: Admissions<Caller>
   readonly proxies: TrustedProxies
   readonly hosts: AllowedHosts
+  /** Without it no cookie is looked at. */
+  readonly session?: SessionCookie
   readonly log: Log
   /** Measures what requests cost this thread; one that nobody asks when absent. */
   readonly watch?: FrontWatch
@@ -52,6 +55,7 @@ const UNSUPPORTED_DATA = 1003
 /** Another process may take a free port between the look and the listen. */
 const FREE_PORT_TRIES = 5
 
+const NOBODY: Credential = { token: null, by_cookie: false }
 const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({})
 
 type Library = typeof import('uWebSockets.js') & { readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number }
@@ -201,6 +205,14 @@ export class Front implements Publisher {
       refuse(res, new ServiceError('malformed_request', 'A header field is given twice.'), path, head, true)
       return
     }
+    let credential: Credential = NOBODY
+    try {
+      if (served.route.scope !== 'open') credential = credentialOf(gate, method, this.#options.session ?? null)
+    } catch (error) {
+      refuse(res, error, path, head, cut)
+      return
+    }
+    const peer = served.route.address ? addressOfBytes(new Uint8Array(res.getRemoteAddress())) : null
     const exchange = new Exchange(
       this.#services,
       {
@@ -210,8 +222,10 @@ export class Front implements Publisher {
         host: gate.host,
         query,
         params,
-        token: gate.authorization === '' ? null : bearerOf(gate.authorization),
-        address: served.route.address ? this.#addressOf(res) : '',
+        token: credential.token,
+        by_cookie: credential.by_cookie,
+        address: peer === null ? '' : this.#addressOf(peer),
+        is_https: peer !== null && this.#options.proxies.isHttps(peer, gate.forwarded_proto),
         content_type: gate.content_type,
         content_length: gate.content_length,
         has_body: gate.has_body,
@@ -233,10 +247,9 @@ export class Front implements Publisher {
     }
   }
 
-  #addressOf(res: HttpResponse): string {
+  #addressOf(peer: string): string {
     const { proxies, log } = this.#options
     const { forwarded_for } = this.#gate
-    const peer = addressOfBytes(new Uint8Array(res.getRemoteAddress()))
     // Mostly a proxy that nobody named: everybody behind it is one client then. Anybody can send the header, so it is told once.
     if (forwarded_for !== '' && !this.#warned && !proxies.isTrusted(peer)) {
       this.#warned = true
@@ -308,7 +321,7 @@ export class Front implements Publisher {
     const admissions = handlers.frames === 'binary' ? handlers.admissions : this.#options.admissions
     let asked: UpgradeRequest
     try {
-      asked = readUpgrade(this.#gate, query)
+      asked = readUpgrade(this.#gate, query, handlers.frames === 'text' ? (this.#options.session ?? null) : null)
       const known = admissions.known(asked.token)
       if (known !== null) {
         this.#letIn(handlers, known, asked, res, context)

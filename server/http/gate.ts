@@ -9,7 +9,7 @@ import { type AllowedHosts, isSameHost } from './hosts.ts'
  * what is ambiguous is refused with a closed connection.
  *
  * What the parser does see to: control characters in names and values, folded lines and a missing Host never get here. The
- * values that are used (host, authorization, lengths, origin) each have a grammar of their own.
+ * values that are used (host, authorization, cookie, lengths, origin) each have a grammar of their own.
  *
  * A request for a host that is not this engine's (DNS rebinding) and one that a page of another origin sends are refused here, too,
  * whatever the method: browsers say which host they mean and which page asks, and anything else sends no Origin.
@@ -38,6 +38,9 @@ export class Gate {
   authorization = ''
   content_type = ''
   forwarded_for = ''
+  forwarded_proto = ''
+  cookie = ''
+  svc_request = ''
   host = ''
   origin = ''
   upgrade = ''
@@ -72,6 +75,7 @@ export class Gate {
   inspect(method: string, path: string, query: string, headers: HeaderSource): GateRefusal | null {
     this.authorization = this.content_type = this.forwarded_for = this.host = this.origin = this.upgrade = ''
     this.socket_key = this.socket_version = this.socket_protocols = this.socket_extensions = ''
+    this.forwarded_proto = this.cookie = this.svc_request = ''
     this.#has_range = this.#is_encoded = false
     this.content_length = -1
     this.chunked = this.has_body = false
@@ -85,6 +89,8 @@ export class Gate {
     if (this.#count > limits.HEADER_COUNT)
       return tooMany(`${this.#count} header fields; ${limits.HEADER_COUNT} are allowed.`)
     if (this.#bytes > limits.HEADER_BYTES) return tooMany(`The header fields pass ${limits.HEADER_BYTES} bytes.`)
+    if (this.cookie.length > limits.COOKIE_BYTES)
+      return tooMany(`The cookies pass ${limits.COOKIE_BYTES} bytes; delete those of this host in the browser.`)
     if (path.length + query.length > limits.URL_BYTES)
       return { code: 'url_too_long', detail: `The address passes ${limits.URL_BYTES} bytes.` }
     if (!TARGET.test(path) || (query !== '' && !TARGET.test(`/${query}`)))
@@ -136,6 +142,14 @@ export class Gate {
         return
       case 'x-forwarded-for':
         return void (this.forwarded_for = this.forwarded_for === '' ? value : `${this.forwarded_for},${value}`)
+      case 'x-forwarded-proto':
+        this.forwarded_proto ||= value
+        return
+      case 'cookie':
+        return void (this.cookie = this.#once(name, 128, value))
+      case 'x-svc-request':
+        this.svc_request = value
+        return
       case 'upgrade':
         return void (this.upgrade = this.#once(name, 16, value))
       case 'sec-websocket-key':

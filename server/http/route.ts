@@ -74,6 +74,10 @@ export interface RouteRequest<Params = Record<string, string>, Query = unknown, 
   readonly gone: AbortSignal | null
   /** The Host as it came, which is one of this engine. */
   readonly host: string
+  /** The token came in the session cookie. */
+  readonly by_cookie: boolean
+  /** A trusted proxy says that the client spoke https; only for routes with `address: true`. */
+  readonly is_https: boolean
   /** The path as it came, without the query. */
   readonly path: string
 }

@@ -25,6 +25,7 @@ import type { Dashboards } from '../../server/dashboards/dashboards.ts'
 import { createFront, type Front } from '../../server/http/front.ts'
 import { AllowedHosts } from '../../server/http/hosts.ts'
 import type { Route } from '../../server/http/route.ts'
+import { SessionCookie } from '../../server/http/session-cookie.ts'
 import type { SocketHandlers } from '../../server/http/socket.ts'
 import type { EndpointParts, McpEndpoint } from '../../server/mcp/endpoint.ts'
 import { Mcp } from '../../server/mcp/mcp.ts'
@@ -81,6 +82,7 @@ export interface ServedFront {
   readonly dashboards: Dashboards
   readonly panels: Panels
   readonly key: SigningKey
+  readonly session: SessionCookie
   readonly clock: Clock
   readonly log: LogDouble
   readonly routes: readonly Route[]
@@ -101,6 +103,7 @@ export interface FrontSetup {
   sockets?: readonly SocketHandlers[]
   proxies?: readonly string[]
   hosts?: readonly string[]
+  public_url?: string
   connections?: number
   most_sockets?: number
   token_sweep_ms?: number
@@ -140,6 +143,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
   const mcp = new Mcp(
     setup.mcp?.(holds) ?? (async () => openEndpoint({ engine, audit, onDefect, holds, now_ms: clock.now })),
   )
+  const session = new SessionCookie(key.id, setup.public_url ?? null)
   const services: Services = {
     engine,
     dashboards,
@@ -148,6 +152,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     workers,
     accounts,
     tokens,
+    session,
     sign_in: new SignIn({ accounts, addresses, audit, now: clock.now }),
     revocations,
     lasting,
@@ -182,6 +187,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     routes,
     sockets: [...(setup.sockets ?? []), new WorkersSocket(hub, door)],
     admissions: callers,
+    session,
     proxies: new TrustedProxies(setup.proxies ?? []),
     hosts: new AllowedHosts(setup.hosts ?? [], '127.0.0.1'),
     log,
@@ -215,6 +221,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     dashboards,
     panels,
     key,
+    session,
     clock,
     log,
     routes,

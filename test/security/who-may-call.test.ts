@@ -286,6 +286,7 @@ describe('deny by default', () => {
       'PATCH /hooks/{flow}/{node}',
       'POST /hooks/{flow}/{node}',
       'POST /login/access-token',
+      'POST /login/session',
       'POST /panels/pairings',
       'POST /panels/pairings/{code}/claim',
       'POST /password-recovery',

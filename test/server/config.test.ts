@@ -35,6 +35,7 @@ describe('settings that nobody gave', () => {
       node_venv: 'auto',
       timezone: 'UTC',
       trusted_proxies: [],
+      public_url: null,
       allowed_hosts: [],
       reach: { allow: [], deny: [] },
       max_artifact_bytes: 2 * 1024 ** 3,

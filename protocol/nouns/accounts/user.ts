@@ -110,6 +110,13 @@ export const AccessToken = Type.Object({
 })
 export type AccessToken = Static<typeof AccessToken>
 
+/** A browser's session: its token is in a cookie that no script can read. */
+export const Session = Type.Object({
+  user: OwnUser,
+  expires_in: Type.Integer({ description: 'seconds' }),
+})
+export type Session = Static<typeof Session>
+
 export const ChangePassword = Type.Object(
   { old: Type.String({ minLength: 1, maxLength: limits.PASSWORD_CHARACTERS }), new: Password },
   { additionalProperties: false },

@@ -45,6 +45,7 @@ export const BODIES: Readonly<Record<string, unknown>> = {
   changePanel: { dashboards: ['hall', 'office'] },
   approvePanel: { code: 'K7Q2MX' },
   claimPairing: { secret: 'uR0v2xjYV3mK9bqk1s5nJb8yT4zQ6wE7aH0cL2dF3gM' },
+  signInBrowser: { username: 'ada', password: 'a long pass phrase' },
   signIn: { username: 'ada', password: 'a long pass phrase' },
   createUser: { name: 'ada', password: 'a long pass phrase' },
   createClient: { name: 'claude', scopes: ['read', 'run'] },

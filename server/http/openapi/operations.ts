@@ -32,6 +32,7 @@ export const OPERATIONS: Readonly<Record<string, string>> = {
   'POST /panels/pairings': 'startPairing',
   'POST /panels/pairings/{code}/claim': 'claimPairing',
   'POST /login/access-token': 'signIn',
+  'POST /login/session': 'signInBrowser',
   'POST /logout': 'signOut',
   'POST /password-recovery': 'recoverPassword',
   'POST /password-reset': 'resetPassword',

@@ -13,8 +13,8 @@ import {
   User,
   UserName,
 } from '../../../protocol/nouns/accounts/user.ts'
-import { type Role, SCOPES_OF } from '../../../protocol/words/scopes.ts'
-import { type Account, type Accounts, type Profile, shown } from '../../auth/accounts.ts'
+import type { Role } from '../../../protocol/words/scopes.ts'
+import { type Accounts, type Profile, shown, shownOwn } from '../../auth/accounts.ts'
 import type { Attempts } from '../../auth/attempts.ts'
 import type { Audit } from '../../auth/audit.ts'
 import { bucketOf } from '../../auth/client-address.ts'
@@ -22,6 +22,7 @@ import type { KnownAddresses } from '../../auth/known-addresses.ts'
 import type { Revocations } from '../../auth/revocations.ts'
 import type { Tokens } from '../../auth/tokens.ts'
 import { accepted, existing, nothing, ok, type Route, route } from '../../http/route.ts'
+import type { SessionCookie } from '../../http/session-cookie.ts'
 import type { Log } from '../../observe/serve-log.ts'
 import { closed, listOf, okPage, pageQuery } from '../queries.ts'
 
@@ -36,6 +37,7 @@ export interface UserServices {
   readonly changes: Attempts
   readonly addresses: KnownAddresses
   readonly revocations: Revocations
+  readonly session: SessionCookie
   readonly audit: Audit
   /** Brings a reset token to whoever may have it; runs after the answer and reports its own failures. */
   readonly deliverReset: (name: string, token: string) => void
@@ -45,7 +47,6 @@ export interface UserServices {
 const tag = 'users'
 const SAME_ANSWER = accepted({ detail: 'If there is such a user, the way to a new password is on its way.' })
 
-const shownOwn = (account: Account): OwnUser => ({ ...shown(account), scopes: [...SCOPES_OF[account.role]] })
 const isWrongPassword = (error: unknown): boolean => error instanceof ServiceError && error.code === 'wrong_password'
 
 /** Throws `validation` when the two contradict each other. Undefined: neither names a role. */
@@ -59,7 +60,8 @@ function roleOf({ role, superuser }: { role?: Role; superuser?: boolean }): Role
 }
 
 export function userRoutes(services: UserServices): Route[] {
-  const { accounts, tokens, recoveries, resets, changes, addresses, revocations, audit, deliverReset, log } = services
+  const { accounts, tokens, recoveries, resets, changes, addresses, revocations, session, audit, deliverReset, log } =
+    services
   const endTokens = (name: string): Promise<void> => revocations.revokeAll(name)
   /** Work that a wrong password ends: so many of a user in a while. */
   const counted = async <Result>(name: string, work: () => Promise<Result>): Promise<Result> => {
@@ -139,13 +141,14 @@ export function userRoutes(services: UserServices): Route[] {
       path: '/users/me/password',
       scope: 'self',
       tag,
-      summary: 'Changes your password. All your tokens end; the answer holds a new token.',
+      summary:
+        'Changes your password. All your tokens end; the answer holds a new one, in the cookie too where the request came with it.',
       body: ChangePassword,
       body_limit: 16 * 1024,
       audit: { action: 'password_changed', object: ({ caller }) => `user:${caller.name}` },
       answers: { 200: AccessToken },
       refuses: ['wrong_password', 'rate_limited', 'disk_full'],
-      handle: async ({ body, caller, address }) => {
+      handle: async ({ body, caller, address, by_cookie, host, is_https }) => {
         const { name } = caller
         const told = { action: 'password_changed', actor: name, object: `user:${name}`, address } as const
         const account = await counted(name, () => accounts.changePassword(name, body.old, body.new)).catch(error => {
@@ -154,7 +157,10 @@ export function userRoutes(services: UserServices): Route[] {
         })
         const lifetime_s = limits.TOKEN_LIFETIME_S
         const access_token = await tokens.mint('access', name, account.digest, lifetime_s)
-        return ok({ access_token, token_type: 'bearer', expires_in: lifetime_s })
+        const headers: Record<string, string> = by_cookie
+          ? { 'set-cookie': session.set(access_token, host, is_https) }
+          : {}
+        return { status: 200, body: { access_token, token_type: 'bearer', expires_in: lifetime_s }, headers }
       },
     }),
     route({

@@ -172,6 +172,7 @@ const DRIVES: Record<string, Drive> = {
   'GET /utils/health/': {},
   'POST /modules/refresh': { not: SHORT },
   'POST /login/access-token': { bodies: ['$'] },
+  'POST /login/session': { bodies: ['$'] },
   'POST /logout': { not: 'ends the session that asks' },
   'GET /users': { paths: ['/users?limit=1000'] },
   'POST /users': { bodies: ['$'] },
