@@ -1,7 +1,8 @@
 /**
  * Frames of 50 KB to 20 sockets, beside 20 more that read nothing. `25 a second`: a body publishes a volatile artifact each 40 ms; measured is the time
- * from the publish of its reference to the last byte of its frame at each reading socket. `unthrottled`: a body publishes references
- * faster than sockets can take their frames, and they get the newest one of each batch; measured are the bytes that they get.
+ * from the publish of its reference to the last byte of its frame at each reading socket. `unthrottled`: references of frames in a full volatile store are
+ * published faster than sockets can take their frames, on the thread that sends, as the floor does it; they get the newest one of each batch; measured
+ * are the bytes that they get. A producer on another thread would measure who gets the processors of the machine.
  *
  * The floor has no sockets that read nothing when it publishes as fast as it can: it would keep 64 MiB for each of them.
  *
@@ -13,8 +14,9 @@
  * highest after a pass, over that before the first frame; the bound is that of the volatile store and 64 MB.
  */
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { limits } from '../protocol/limits.ts'
 import type { FlowDocument } from '../protocol/nouns/flow-document.ts'
+import type { ArtifactReference } from '../protocol/values/dtype.ts'
 import { type Bench, type Contestant, compare, median, type Row, RUNS } from './kit.ts'
 import { Partner } from './partner.ts'
 import type { MediaClients, MediaSeen } from './partners/media-load.ts'
@@ -26,6 +28,9 @@ const EVERY_MS = 40
 const PACED_SECONDS = 8
 const FAST_SECONDS = 4
 const FAST_EVERY_MS = 0.3
+const FAST_FRAMES = 64
+/** More than the ring of the volatile store holds: it is full from then on. */
+const FILL_FRAMES = Math.ceil((1.25 * limits.VOLATILE_BYTES) / BYTES)
 const MB = 1e6
 
 const SHOT = `
@@ -52,19 +57,27 @@ function flowOf(body: string, message: 'picture' | 'us'): FlowDocument {
   }
 }
 const PACED = camera('({ go }, ctx) => shoot(go, ctx)')
-/** References to frames that are there already, more of them than the sockets can take: what is measured is the way out. */
-const FAST = camera(`async ({ go }, ctx) => {
+/** Frames that are there already, as many as the store has room for: what is measured is the way out, past a full ring. */
+const FILL: FlowDocument = {
+  inputs: [
+    { message: 'go', dtype: 'float' },
+    { message: 'picture', dtype: 'image' },
+  ],
+  nodes: [
+    {
+      id: 'body',
+      type: 'code',
+      language: 'js',
+      source: `${SHOT}
+export default async ({ go }, ctx) => {
   const pictures = []
-  for (let number = 0; number < 64; number++) pictures.push((await shoot(number, ctx)).picture)
-  const until = performance.now() + go * 1000
-  for (let number = 0; performance.now() < until; number++) {
-    const next = performance.now() + ${FAST_EVERY_MS}
-    const meta = { us: Number(process.hrtime.bigint()) / 1000 }
-    await ctx.emit({ picture: { ...pictures[number % pictures.length], meta } })
-    // One at a time: of values that come together only the newest has its frame sent.
-    while (performance.now() < next) await new Promise(resolve => setImmediate(resolve))
-  }
-}`)
+  for (let number = 0; number < go; number++) pictures.push((await shoot(number, ctx)).picture)
+  return { pictures: pictures.slice(-${FAST_FRAMES}) }
+}`,
+      ports: { inputs: [{ name: 'go', dtype: 'float' }], outputs: [{ name: 'pictures', dtype: 'json' }] },
+    },
+  ],
+}
 const READS = flowOf(
   `async ({ go }, ctx) => {
     const reference = await ctx.artifact(Buffer.alloc(${BYTES}, 9), 'image/jpeg', { volatile: true })
@@ -96,19 +109,21 @@ const bench: Bench = {
     const { port } = await raw.ask<{ port: number }>('listen')
     const engine = await ours.ask<{ url: string; token: string }>('start', { lanes: 2 })
     await ours.ask('save', { name: 'paced', document: PACED })
-    await ours.ask('save', { name: 'fast', document: FAST })
+    await ours.ask('save', { name: 'fast', document: FILL })
     await ours.ask('save', { name: 'reads', document: READS })
     const floor = contestant(
       load,
       raw,
       { port, path: '/ws', protocol: 'svc.v1', first: () => '{}' },
       {
+        fill: () => Promise.resolve(),
         paced: () => raw.ask('every', { seconds: PACED_SECONDS, every_ms: EVERY_MS, bytes: BYTES }),
         fast: () => raw.ask('all', { seconds: FAST_SECONDS, reading: READING, bytes: BYTES }),
         read_us: async () => copied_us(),
       },
       0,
     )
+    let pictures: ArtifactReference[] = []
     const measured = contestant(
       load,
       ours,
@@ -120,9 +135,12 @@ const bench: Bench = {
       },
       {
         paced: () => ours.ask('tick', { name: 'paced.go', every_ms: EVERY_MS, seconds: PACED_SECONDS }),
-        fast: async () => {
-          await ours.ask('publish', { name: 'fast.go', value: FAST_SECONDS })
-          await sleep(FAST_SECONDS * 1000)
+        fill: async () => {
+          pictures = await ours.ask('answered', { ask: 'fast.go', value: FILL_FRAMES, answer: 'fast.pictures' })
+        },
+        fast: () => {
+          const asked = { name: 'fast.picture', values: pictures, every_ms: FAST_EVERY_MS, seconds: FAST_SECONDS }
+          return ours.ask('turnAbout', asked)
         },
         read_us: () => ours.ask<number>('answered', { ask: 'reads.go', value: READ_COUNT, answer: 'reads.us' }),
       },
@@ -155,7 +173,7 @@ function contestant(
   load: Partner,
   server: Partner,
   { port, path, protocol, first }: Server,
-  shows: { paced(): Promise<unknown>; fast(): Promise<unknown>; read_us(): Promise<number> },
+  shows: { fill(): Promise<unknown>; paced(): Promise<unknown>; fast(): Promise<unknown>; read_us(): Promise<number> },
   /** Beside those that are published to as fast as possible. */
   stalled: number,
 ): Contestant {
@@ -181,6 +199,7 @@ function contestant(
   return async () => {
     if (before === 0) before = await server.ask<number>('rss')
     const paced = await pass('paced')
+    await shows.fill()
     const cpu = await server.ask<number>('cpu')
     const fast = await pass('fast')
     const spent = (await server.ask<number>('cpu')) - cpu

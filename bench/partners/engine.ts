@@ -6,6 +6,7 @@
  *   spread({flows, publishes}) -> {seconds}    a value to `flow<i>.x` in turn, until every `flow<i>.y` has come
  *   run({flow, inputs, no_cache}) -> {seconds}   a batch run, from its creation to its end as its record has them
  *   publish({name, value}), tick({name, every_ms, seconds})   one value; 1, 2 ... on the beat
+ *   turnAbout({name, values, every_ms, seconds})   the values in turn, at most one each `every_ms` and turn of the event loop; `meta.us` is when
  *   answered({ask, value, answer}) -> the next value of `answer`
  *   rss() -> bytes, cpu() -> seconds of the main thread
  *   version({message}) -> {version}, gauges({node}) -> {gauges}
@@ -18,6 +19,7 @@ import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { ServiceError } from '../../protocol/errors.ts'
 import type { FlowDocument } from '../../protocol/nouns/flow-document.ts'
 import { parseTime } from '../../protocol/time.ts'
+import type { ArtifactReference } from '../../protocol/values/dtype.ts'
 import type { Engine } from '../../server/engine.ts'
 import { type Served, serve } from '../../server/main.ts'
 import type { StartEngine } from '../../server/running-engine.ts'
@@ -82,6 +84,18 @@ answer({
     for (let number = 1; number <= (seconds * 1000) / every_ms; number++) {
       engine().messages.publish([{ name, value: number }])
       await sleep(Math.max(0, began_ms + number * every_ms - performance.now()))
+    }
+  },
+
+  async turnAbout(asked: { name: string; values: ArtifactReference[]; every_ms: number; seconds: number }) {
+    const { name, values, every_ms, seconds } = asked
+    const until_ms = performance.now() + seconds * 1000
+    let next_ms = 0
+    for (let number = 0; performance.now() < until_ms; await turn()) {
+      if (performance.now() < next_ms) continue
+      next_ms = performance.now() + every_ms
+      const meta = { us: Number(process.hrtime.bigint()) / 1000 }
+      engine().messages.publish([{ name, value: { ...values[number++ % values.length]!, meta } }])
     }
   },
 
