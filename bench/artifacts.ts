@@ -29,7 +29,7 @@ import type { EngineFile } from '../protocol/installation.ts'
 import type { ArtifactReference } from '../protocol/values/dtype.ts'
 import { type Bench, compare, MissingPart, type Row, RUNS, row } from './kit.ts'
 import { Partner } from './partner.ts'
-import type { RangeLoad } from './partners/range-load.ts'
+import type { RangeLoad } from './partners/loads/range-load.ts'
 import { ServedProcess } from './served-process.ts'
 
 const SVC = join(import.meta.dirname, '..', 'svc')
@@ -69,7 +69,7 @@ const bench: Bench = {
         ours: () => memory.watched(async () => ({ 'put 1 GiB': await putRate(ours, file) })),
       })
       const digest = await digestOf(ours)
-      const load = await Partner.start(join(import.meta.dirname, 'partners', 'range-load.ts'))
+      const load = await Partner.start(join(import.meta.dirname, 'partners', 'loads/range-load.ts'))
       const range = async (server: Pick<RangeLoad, 'port' | 'path' | 'token'>) => {
         const asked: RangeLoad = {
           ...server,

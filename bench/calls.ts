@@ -17,7 +17,7 @@ const bench: Bench = {
   floor: 'a bare piscina task; for the books two compare-and-sets',
   rival: 'none',
   async run(): Promise<Row[]> {
-    const partner = await Partner.start(join(import.meta.dirname, 'partners', 'calls.ts'))
+    const partner = await Partner.start(join(import.meta.dirname, 'partners', 'ours/calls.ts'))
     await partner.ask('open')
     const p50 =
       (ask: string, name: string, times: number): Contestant =>

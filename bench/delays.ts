@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { type Bench, type Contestant, compare, type Row, RUNS } from './kit.ts'
 
-const file = join(import.meta.dirname, 'partners', 'delays.ts')
+const file = join(import.meta.dirname, 'partners', 'ours/delays.ts')
 const NEW = 'a new value, 100,000 wait'
 const MEMORY = 'memory of each that waits'
 

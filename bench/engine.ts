@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { FlowDocument, FlowNode } from '../protocol/nouns/flow-document.ts'
 import { Partner } from './partner.ts'
 
-/** Our engine as a contestant: how it is started (`partners/engine.ts`), and the flows that it runs. */
+/** Our engine as a contestant: how it is started (`partners/ours/engine.ts`), and the flows that it runs. */
 
 export interface RunningPartner {
   partner: Partner
@@ -12,7 +12,7 @@ export interface RunningPartner {
 
 /** On a fresh data directory that goes with it, unless one is given. */
 export async function startOurs(lanes = 1, data_dir?: string): Promise<RunningPartner> {
-  const partner = await Partner.start(join(import.meta.dirname, 'partners', 'engine.ts'))
+  const partner = await Partner.start(join(import.meta.dirname, 'partners', 'ours/engine.ts'))
   return { partner, ...(await partner.ask<{ url: string; token: string }>('start', { lanes, data_dir })) }
 }
 

@@ -25,7 +25,7 @@ const bench: Bench = {
   rival: 'none',
   async run(): Promise<Row[]> {
     progress(`writing ${ROWS} points ...`)
-    const floor = await Partner.start(join(import.meta.dirname, 'partners', 'rows-to-json.ts'))
+    const floor = await Partner.start(join(import.meta.dirname, 'partners', 'floors/rows-to-json.ts'))
     await floor.ask('open', { runs: COUNT, metrics: METRICS, points: POINTS })
     const { partner, url, token } = await startWithRuns({ runs: COUNT, metrics: METRICS, points: POINTS })
     return compare({

@@ -10,11 +10,12 @@
 import { join } from 'node:path'
 import { type Bench, type Contestant, compare, type Figures, type Row, RUNS } from './kit.ts'
 import { Partner } from './partner.ts'
-import type { FanOutClients } from './partners/fan-out-load.ts'
 import type { FanOutBurst, FanOutSpent } from './partners/fan-out-pace.ts'
+import type { FrameClients } from './partners/loads/frame-load.ts'
 
 const SIZES = [100, 1_000]
 /** Frames a pass. */
+const READ_BYTES = 64 * 1024
 const FRAMES = 1_000_000
 /** Passes of each case in one run, with and without stalled sockets in turn, so that a noisy moment hits both. */
 const PASSES = 2
@@ -32,9 +33,9 @@ const bench: Bench = {
   async run(): Promise<Row[]> {
     const partner = (file: string): Promise<Partner> => Partner.start(join(import.meta.dirname, 'partners', file))
     const [raw, ours, load] = await Promise.all([
-      partner('raw-fan-out.ts'),
-      partner('fan-out.ts'),
-      partner('fan-out-load.ts'),
+      partner('floors/raw-fan-out.ts'),
+      partner('ours/fan-out.ts'),
+      partner('loads/frame-load.ts'),
     ])
     const floor = await contestant(raw, load, EVENT)
     const measured = await contestant(ours, load, VALUE)
@@ -73,7 +74,8 @@ async function contestant(server: Partner, load: Partner, text: string): Promise
       reading,
       stalled,
       first: FIRST,
-    } satisfies FanOutClients)
+      read_bytes: READ_BYTES,
+    } satisfies FrameClients)
     const values = Math.floor(FRAMES / reading)
     const counted = load.ask<{ frames: number; last_us: number }>('count', { frames: values * reading })
     const burst: FanOutBurst = { values, reading, text }

@@ -25,7 +25,7 @@ const bench: Bench = {
   async run(): Promise<Row[]> {
     const rows: Row[] = []
     for (const flows of SIZES) {
-      const floor = await Partner.start(join(import.meta.dirname, 'partners', 'bodies-by-name.ts'))
+      const floor = await Partner.start(join(import.meta.dirname, 'partners', 'floors/bodies-by-name.ts'))
       const { partner: ours } = await startOurs()
       await ours.ask('saveMany', { flows })
       const { partner: rival, targets } = await nodeRedWith(flows)

@@ -19,8 +19,8 @@ const bench: Bench = {
   floor: 'raw columns appended to a file, synced every 50 ms',
   rival: 'plain row inserts through better-sqlite3, synced transactions of 1,000 rows',
   async run(): Promise<Row[]> {
-    const bare = await Partner.start(partnerFile('durable-points'))
-    const engine = await Partner.start(partnerFile('journal-points'))
+    const bare = await Partner.start(partnerFile('floors/durable-points'))
+    const engine = await Partner.start(partnerFile('ours/journal-points'))
     const contestants = {
       floor: rateOf(bare, 'append', FLOOR_POINTS),
       ours: rateOf(engine, 'pass', OUR_POINTS),

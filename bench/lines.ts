@@ -21,8 +21,8 @@ const bench: Bench = {
   floor: 'a bare loop: lines cut and parsed, the body called, nothing kept',
   rival: 'none',
   async run(): Promise<Row[]> {
-    const load = await Partner.start(partnerFile('line-load'))
-    const bare = await Partner.start(partnerFile('bare-lines'))
+    const load = await Partner.start(partnerFile('loads/line-load'))
+    const bare = await Partner.start(partnerFile('floors/bare-lines'))
     const { port } = await bare.ask<{ port: number }>('listen')
     const { partner: engine } = await startOurs()
     await engine.ask('save', { name: 'lines', document: DOCUMENT })

@@ -25,7 +25,7 @@ const bench: Bench = {
   async run(): Promise<Row[]> {
     const rows: Row[] = []
     for (const bodies of CHAINS) {
-      const floor = await Partner.start(join(import.meta.dirname, 'partners', 'ring-loop.ts'))
+      const floor = await Partner.start(join(import.meta.dirname, 'partners', 'floors/ring-loop.ts'))
       const { partner: ours } = await startOurs()
       await ours.ask('save', { name: 'chain', document: generatedChain(bodies) })
       const { partner: rival } = await startNodeRed(nodeRedChain(bodies))

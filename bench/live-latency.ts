@@ -11,7 +11,7 @@ import { passedThrough, type RunningPartner, startOurs } from './engine.ts'
 import { type Bench, type Contestant, compare, type Figures, progress, type Row, RUNS } from './kit.ts'
 import { type FlowEntry, functionNode, type NodeRed, startNodeRed, tab } from './node-red.ts'
 import { Partner } from './partner.ts'
-import type { SocketLatency, SocketLoad } from './partners/socket-load.ts'
+import type { SocketLatency, SocketLoad } from './partners/loads/socket-load.ts'
 
 const RATE_PER_S = 10_000
 const SECONDS = 10
@@ -26,15 +26,15 @@ const bench: Bench = {
   floor: 'a uWebSockets.js echo between two sockets; for the hop a bare Atomics.wait wake-up',
   rival: 'Node-RED 4 headless: websocket in, 3 function nodes, websocket out',
   async run(): Promise<Row[]> {
-    const wake = await Partner.start(partnerFile('bare-wake'))
+    const wake = await Partner.start(partnerFile('floors/bare-wake'))
     const ours = await startOurs()
     const contestants = { floor: hopsOf(wake, 'pass'), ours: hopsOf(ours.partner, 'hops') }
     for (const contestant of Object.values(contestants)) await contestant()
     const hops = await compare({ unit: 'us', runs: RUNS, ...contestants })
     await wake.stop()
 
-    const load = await Partner.start(partnerFile('socket-load'))
-    const echo = await Partner.start(partnerFile('uws-echo'))
+    const load = await Partner.start(partnerFile('loads/socket-load'))
+    const echo = await Partner.start(partnerFile('floors/uws-echo'))
     const { port } = await echo.ask<{ port: number }>('listen')
     const rival = await startNodeRed(nodeRedFlow())
     await ours.partner.ask('save', { name: 'latency', document: passedThrough(3) })

@@ -52,7 +52,7 @@ const bench: Bench = {
   floor: 'the same lines appended to a file, synced every 50 ms',
   rival: 'a row for each line through better-sqlite3, synced transactions of 1,000',
   async run(): Promise<Row[]> {
-    const others = await Partner.start(join(import.meta.dirname, 'partners', 'stored-lines.ts'))
+    const others = await Partner.start(join(import.meta.dirname, 'partners', 'floors/stored-lines.ts'))
     const { partner, url, token } = await startOurs(1)
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const ask = async <Answer>(path: string, body?: unknown): Promise<Answer> => {

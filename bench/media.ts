@@ -19,7 +19,7 @@ import type { FlowDocument } from '../protocol/nouns/flow-document.ts'
 import type { ArtifactReference } from '../protocol/values/dtype.ts'
 import { type Bench, type Contestant, compare, median, type Row, RUNS } from './kit.ts'
 import { Partner } from './partner.ts'
-import type { MediaClients, MediaSeen } from './partners/media-load.ts'
+import type { FrameClients, MediaSeen } from './partners/loads/frame-load.ts'
 
 const READING = 20
 const STALLED = 20
@@ -31,6 +31,7 @@ const FAST_EVERY_MS = 0.3
 const FAST_FRAMES = 64
 /** More than the ring of the volatile store holds: it is full from then on. */
 const FILL_FRAMES = Math.ceil((1.25 * limits.VOLATILE_BYTES) / BYTES)
+const READ_BYTES = 256 * 1024
 const MB = 1e6
 
 const SHOT = `
@@ -102,9 +103,9 @@ const bench: Bench = {
   async run(): Promise<Row[]> {
     const partner = (file: string): Promise<Partner> => Partner.start(join(import.meta.dirname, 'partners', file))
     const [raw, ours, load] = await Promise.all([
-      partner('raw-media.ts'),
-      partner('engine.ts'),
-      partner('media-load.ts'),
+      partner('floors/raw-media.ts'),
+      partner('ours/engine.ts'),
+      partner('loads/frame-load.ts'),
     ])
     const { port } = await raw.ask<{ port: number }>('listen')
     const engine = await ours.ask<{ url: string; token: string }>('start', { lanes: 2 })
@@ -165,7 +166,7 @@ const bench: Bench = {
 }
 export default bench
 
-interface Server extends Pick<MediaClients, 'port' | 'path' | 'protocol'> {
+interface Server extends Pick<FrameClients, 'port' | 'path' | 'protocol'> {
   first(flow: 'paced' | 'fast'): string
 }
 
@@ -184,9 +185,10 @@ function contestant(
       protocol,
       reading: READING,
       stalled: which === 'paced' ? STALLED : stalled,
+      read_bytes: READ_BYTES,
       first: first(which),
     }
-    await load.ask('open', clients satisfies MediaClients)
+    await load.ask('open', clients satisfies FrameClients)
     await load.ask('start')
     await shows[which]()
     const seen = await load.ask<MediaSeen>('seen')

@@ -17,7 +17,7 @@ import { startOurs } from './engine.ts'
 import { type Bench, type Contestant, compare, MissingPart, median, type Row, RUNS, row } from './kit.ts'
 import { type FlowEntry, functionNode, startNodeRed, tab } from './node-red.ts'
 import { Partner } from './partner.ts'
-import type { MqttLoop, MqttSeen } from './partners/mqtt-load.ts'
+import type { MqttLoop, MqttSeen } from './partners/loads/mqtt-load.ts'
 
 const WINDOW = 500
 const SECONDS = 2
@@ -40,7 +40,7 @@ const bench: Bench = {
   rival: 'Node-RED 4 headless: mqtt in, a function node, mqtt out',
   async run(): Promise<Row[]> {
     const brokers = await start()
-    const [floor, { partner: ours }] = await Promise.all([partner('bare-mqtt'), startOurs()])
+    const [floor, { partner: ours }] = await Promise.all([partner('floors/bare-mqtt'), startOurs()])
     for (const broker of BROKERS)
       for (const qos of QOS) await floor.ask('loop', looped('floor', brokers.port[broker], qos))
     for (const broker of BROKERS)
@@ -76,8 +76,8 @@ const flowName = (broker: Broker): string => broker.replace('-', '_')
 async function start(): Promise<Brokers> {
   const [mosquitto, load, stand_in] = await Promise.all([
     partner('mosquitto'),
-    partner('mqtt-load'),
-    partner('mqtt-stand-in'),
+    partner('loads/mqtt-load'),
+    partner('floors/mqtt-stand-in'),
   ])
   const { port } = await mosquitto.ask<{ port: number | null }>('listen')
   if (port === null) throw new MissingPart('the broker mosquitto (Debian: apt install mosquitto)')

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { rivalFolder, rivalVersion } from './kit.ts'
 import { Partner } from './partner.ts'
 
-/** Node-RED as a rival: how its flows are written, and how it is started (`partners/node-red.ts`). */
+/** Node-RED as a rival: how its flows are written, and how it is started (`partners/rivals/node-red.ts`). */
 
 export interface FlowEntry {
   id: string
@@ -39,7 +39,7 @@ export interface NodeRed {
 /** Installs it where needed and starts it with a flow. */
 export async function startNodeRed(flow: readonly FlowEntry[]): Promise<NodeRed> {
   const folder = await rivalFolder('node-red')
-  const partner = await Partner.start(join(import.meta.dirname, 'partners', 'node-red.ts'))
+  const partner = await Partner.start(join(import.meta.dirname, 'partners', 'rivals/node-red.ts'))
   const { port, ready_ms } = await partner.ask<{ port: number; ready_ms: number }>('load', { folder, flow })
   return { partner, version: rivalVersion(folder, 'node-red'), port, ready_ms }
 }

@@ -45,7 +45,7 @@ export default bench
  * 45 runs whose results are 8 MiB each: the same, and by how much the memory of the engine grows.
  */
 export async function largeRows(few: RunningPartner): Promise<Row[]> {
-  const pinger = await Partner.start(join(import.meta.dirname, 'partners/pings.ts'))
+  const pinger = await Partner.start(join(import.meta.dirname, 'partners/loads/pings.ts'))
   const rows: Row[] = []
   const small = p50(few, '/runs?limit=100')
   for (const { runs, result_bytes, of } of LARGE) {

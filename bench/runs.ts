@@ -30,10 +30,10 @@ const bench: Bench = {
     if (spawnSync('redis-server', ['--version']).status !== 0)
       throw new MissingPart('redis-server (on Debian: apt-get install redis-server)')
     const folder = await rivalFolder('bullmq')
-    const rival = await Partner.start(partnerFile('bullmq'))
+    const rival = await Partner.start(partnerFile('rivals/bullmq'))
     await rival.ask('load', { folder })
-    const floor = await Partner.start(partnerFile('durable-runs'))
-    const load = await Partner.start(partnerFile('run-load'))
+    const floor = await Partner.start(partnerFile('floors/durable-runs'))
+    const load = await Partner.start(partnerFile('loads/run-load'))
     const ours = await startOurs(1)
     const document = passedThrough(3)
     const uncached = { ...document, nodes: document.nodes.map(node => ({ ...node, cache: false })) }

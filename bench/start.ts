@@ -50,7 +50,7 @@ const bench: Bench = {
 }
 export default bench
 
-const partnerFile = join(import.meta.dirname, 'partners', 'first-answer.ts')
+const partnerFile = join(import.meta.dirname, 'partners', 'floors/first-answer.ts')
 
 async function measure(served: ServedProcess, path: string, url?: string): Promise<Figures> {
   try {

@@ -10,9 +10,9 @@
 import { App, us_socket_local_port, type WebSocket } from 'uWebSockets.js'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { Packr } from 'msgpackr'
-import { msgpackSettings } from '../../protocol/values/msgpack-settings.ts'
-import { answer } from '../partner.ts'
-import { mainThreadCpu } from './main-thread-cpu.ts'
+import { msgpackSettings } from '../../../protocol/values/msgpack-settings.ts'
+import { answer } from '../../partner.ts'
+import { mainThreadCpu } from '../main-thread-cpu.ts'
 
 /** Of a reading socket: with more it is not written to. */
 const BUFFERED_BYTES = 256 * 1024

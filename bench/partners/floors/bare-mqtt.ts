@@ -3,7 +3,7 @@
  *   loop({port, from, to, qos}) -> {}   subscribed
  */
 import mqtt from 'mqtt'
-import { answer } from '../partner.ts'
+import { answer } from '../../partner.ts'
 
 answer({
   async loop({ port, from, to, qos }: { port: number; from: string; to: string; qos: 0 | 1 }) {

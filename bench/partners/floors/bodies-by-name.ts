@@ -2,7 +2,7 @@
  * The floor of `growth`: a body found by its name in a map and called, one thread.
  *   burst({flows, publishes}) -> {seconds}
  */
-import { answer } from '../partner.ts'
+import { answer } from '../../partner.ts'
 
 type Body = (inputs: { x: number }) => { y: number }
 

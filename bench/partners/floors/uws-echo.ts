@@ -3,7 +3,7 @@
  *   listen() -> {port}
  */
 import { App, us_socket_local_port } from 'uWebSockets.js'
-import { answer } from '../partner.ts'
+import { answer } from '../../partner.ts'
 
 answer({
   listen: () =>

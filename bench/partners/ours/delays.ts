@@ -3,15 +3,15 @@
  * `{us, bytes}` of a new value while 100,000 wait, and of each of those.
  */
 import { readFileSync } from 'node:fs'
-import { FlowTable } from '../../core/cascade/flows.ts'
-import { Schedule } from '../../core/cascade/schedule/schedule.ts'
-import { Arena } from '../../core/memory/arena.ts'
-import { KIND } from '../../core/memory/encoded.ts'
-import { JournalReader, JournalWriter } from '../../core/memory/journal/journal.ts'
-import { MessageTable } from '../../core/memory/messages.ts'
-import { createMemory, productionSizes } from '../../core/memory/region.ts'
-import { ScheduledTable } from '../../core/memory/scheduled.ts'
-import { SLOT, THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
+import { FlowTable } from '../../../core/cascade/flows.ts'
+import { Schedule } from '../../../core/cascade/schedule/schedule.ts'
+import { Arena } from '../../../core/memory/arena.ts'
+import { KIND } from '../../../core/memory/encoded.ts'
+import { JournalReader, JournalWriter } from '../../../core/memory/journal/journal.ts'
+import { MessageTable } from '../../../core/memory/messages.ts'
+import { createMemory, productionSizes } from '../../../core/memory/region.ts'
+import { ScheduledTable } from '../../../core/memory/scheduled.ts'
+import { SLOT, THREAD_KIND, ThreadTable } from '../../../core/memory/threads.ts'
 
 const PENDING = 100_000
 const NEW = 20_000

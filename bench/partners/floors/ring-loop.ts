@@ -5,7 +5,7 @@
  *   pass({bodies, records}) -> {seconds}
  */
 import { Worker } from 'node:worker_threads'
-import { answer } from '../partner.ts'
+import { answer } from '../../partner.ts'
 
 const RECORD = { subject: 0, version: 1, ts: 2, value: 3, doubles: 4 }
 const SLOTS = 16_384

@@ -1,49 +1,67 @@
 /**
- * The clients of `fan-out`: bare TCP sockets that speak as much of the websocket protocol as it takes to count frames, so
- * that a process full of them costs as little as can be beside the server under load.
- *   open(FanOutClients) -> null     once every one of them is subscribed
+ * The clients of `fan-out` and `media`: bare TCP sockets that speak as much of the websocket protocol as it takes to count frames, so that a
+ * process full of them costs as little as can be beside the server under load. Of binary frames they read when each was published.
+ *   open(FrameClients) -> null      once every one of them has its first answer
  *   count({frames}) -> {frames, last_us}   once the reading ones have so many frames since the last `count`, or no more come
+ *   start() -> null                 binary frames count from here on
+ *   seen() -> MediaSeen             since `start`
  *   close() -> null
  */
 import { randomBytes } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
-import { answer } from '../partner.ts'
+import { unpackPlain } from '../../../clients/client/live/msgpack.ts'
+import { answer } from '../../partner.ts'
 
-export interface FanOutClients {
+export interface FrameClients {
   port: number
   path: string
   protocol: string
   reading: number
-  /** Opened after the reading ones; they read nothing once they are subscribed. */
+  /** Opened after the reading ones; they read nothing once they are open. */
   stalled: number
   /** Sent by each after it is open; the next frame that comes is its answer. */
   first: string
+  /** Of one read, at most. */
+  read_bytes: number
+}
+export interface MediaSeen {
+  /** Binary ones, of all reading clients. */
+  frames: number
+  bytes: number
+  seconds: number
+  /** Milliseconds from the publish of the reference to the last byte of the frame, of each frame, sorted. */
+  late_ms: number[]
 }
 
 /** When nothing has come for so long, nothing more will. */
 const QUIET_MS = 2_000
-const READ_BYTES = 64 * 1024
-
+/** Connections that are opened at once: a listening socket has a backlog of pending ones. */
+const OPENED_AT_ONCE = 50
+const HEAD_BYTES = 512
+const BINARY = 2
 const now_us = (): number => Number(process.hrtime.bigint()) / 1000
 
-let frames = 0
-let last_us = 0
+const seen = { frames: 0, bytes: 0, since_us: 0, late_ms: [] as number[] }
+/** Frames of any kind after the first answers, and when the last of them came. */
+const counted = { frames: 0, last_us: 0 }
 let onFrames: () => void = () => {}
 const clients: Client[] = []
 
 class Client {
   readonly #socket: Socket
-  /** Bytes of the current frame's payload that have not come yet. */
   #left = 0
-  /** The start of a frame header that a read has cut. */
+  #isBinary = false
+  /** The first bytes of the payload. */
+  readonly #head = Buffer.alloc(HEAD_BYTES)
+  #headed = 0
   #cut = Buffer.alloc(0)
   #isOpen = false
   #isClosing = false
-  #head = ''
-  #answered: (() => void) | null = null
+  #hands = ''
+  #answered: (() => void) | null
 
-  constructor(options: FanOutClients, done: () => void) {
-    const buffer = Buffer.alloc(READ_BYTES)
+  constructor(options: FrameClients, done: () => void) {
+    const buffer = Buffer.alloc(options.read_bytes)
     this.#answered = done
     this.#socket = connect({
       port: options.port,
@@ -77,13 +95,13 @@ class Client {
   }
 
   #shakeHands(bytes: Buffer, first: string): void {
-    this.#head += bytes.toString('latin1')
-    const end = this.#head.indexOf('\r\n\r\n')
+    this.#hands += bytes.toString('latin1')
+    const end = this.#hands.indexOf('\r\n\r\n')
     if (end === -1) return
-    if (!this.#head.startsWith('HTTP/1.1 101')) throw new RangeError(this.#head.slice(0, end))
+    if (!this.#hands.startsWith('HTTP/1.1 101')) throw new RangeError(this.#hands.slice(0, end))
     this.#isOpen = true
     this.#socket.write(maskedText(first))
-    const rest = Buffer.from(this.#head.slice(end + 4), 'latin1')
+    const rest = Buffer.from(this.#hands.slice(end + 4), 'latin1')
     if (rest.length > 0) this.#read(rest, rest.length)
   }
 
@@ -93,14 +111,25 @@ class Client {
       length = buffer.length
       this.#cut = Buffer.alloc(0)
     }
-    let at = 0
-    let count = 0
-    while (at < length) {
+    let ended = 0
+    for (let at = 0; at < length; ) {
       if (this.#left > 0) {
         const step = Math.min(this.#left, length - at)
+        if (this.#isBinary) {
+          seen.bytes += step
+          if (this.#headed < HEAD_BYTES)
+            this.#headed += buffer.copy(
+              this.#head,
+              this.#headed,
+              at,
+              Math.min(at + step, at + HEAD_BYTES - this.#headed),
+            )
+        }
         this.#left -= step
         at += step
-        if (this.#left === 0) count++
+        if (this.#left > 0) continue
+        ended++
+        if (this.#isBinary) this.#seen()
         continue
       }
       const short = length - at < 2 ? 127 : buffer[at + 1]! & 127
@@ -109,19 +138,32 @@ class Client {
         this.#cut = Buffer.from(buffer.subarray(at, length))
         break
       }
+      this.#isBinary = (buffer[at]! & 15) === BINARY
+      this.#headed = 0
       this.#left =
         short < 126 ? short : short === 126 ? buffer.readUInt16BE(at + 2) : Number(buffer.readBigUInt64BE(at + 2))
       at += header
     }
-    if (count === 0) return
+    if (ended > 0) this.#count(ended)
+  }
+
+  #count(ended: number): void {
     if (this.#answered !== null) {
       this.#answered()
       this.#answered = null
-      count--
+      ended--
     }
-    frames += count
-    last_us = now_us()
+    counted.frames += ended
+    counted.last_us = now_us()
     onFrames()
+  }
+
+  #seen(): void {
+    const { meta } = unpackPlain(this.#head.subarray(4, 4 + this.#head.readUInt32BE())) as { meta: { us: number } }
+    // What was published before the count began belongs to nobody.
+    if (meta.us < seen.since_us) return
+    seen.frames++
+    seen.late_ms.push((now_us() - meta.us) / 1000)
   }
 }
 
@@ -132,12 +174,11 @@ function maskedText(text: string): Buffer {
   return Buffer.concat([Buffer.from([0x81, 0x80 | payload.length, 0, 0, 0, 0]), payload])
 }
 
-async function open(options: FanOutClients): Promise<null> {
+async function open(options: FrameClients): Promise<null> {
   const make = async (count: number): Promise<Client[]> => {
     const made: Client[] = []
-    // In portions: a listening socket has a backlog of pending connections.
     while (made.length < count) {
-      const portion = Array.from({ length: Math.min(50, count - made.length) }, () => {
+      const portion = Array.from({ length: Math.min(OPENED_AT_ONCE, count - made.length) }, () => {
         const { promise, resolve } = Promise.withResolvers<void>()
         made.push(new Client(options, resolve))
         return promise
@@ -150,26 +191,26 @@ async function open(options: FanOutClients): Promise<null> {
   const stalled = await make(options.stalled)
   for (const client of stalled) client.stall()
   clients.push(...stalled)
-  frames = 0
+  counted.frames = 0
   return null
 }
 
 function count({ frames: wanted }: { frames: number }): Promise<{ frames: number; last_us: number }> {
   return new Promise(resolve => {
-    let seen = -1
+    let before = -1
     const finish = (): void => {
       clearInterval(timer)
       onFrames = () => {}
-      const answer = { frames, last_us }
-      frames = 0
+      const answer = { ...counted }
+      counted.frames = 0
       resolve(answer)
     }
     const timer = setInterval(() => {
-      if (frames === seen) finish()
-      seen = frames
+      if (counted.frames === before) finish()
+      before = counted.frames
     }, QUIET_MS)
     onFrames = () => {
-      if (frames >= wanted) finish()
+      if (counted.frames >= wanted) finish()
     }
     onFrames()
   })
@@ -178,6 +219,14 @@ function count({ frames: wanted }: { frames: number }): Promise<{ frames: number
 answer({
   open,
   count,
+  start: () => {
+    Object.assign(seen, { frames: 0, bytes: 0, since_us: now_us(), late_ms: [] })
+    return null
+  },
+  seen: (): MediaSeen => {
+    const { frames, bytes, since_us, late_ms } = seen
+    return { frames, bytes, seconds: (now_us() - since_us) / 1e6, late_ms: late_ms.sort((a, b) => a - b) }
+  },
   close: () => {
     for (const client of clients.splice(0)) client.close()
     return null

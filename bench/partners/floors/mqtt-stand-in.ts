@@ -8,8 +8,8 @@
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { answer } from '../partner.ts'
-import { CONNECT, idOf, Packets, PINGREQ, PUBLISH, Publishes, packet, SUBSCRIBE } from './mqtt-bytes.ts'
+import { answer } from '../../partner.ts'
+import { CONNECT, idOf, Packets, PINGREQ, PUBLISH, Publishes, packet, SUBSCRIBE } from '../mqtt-bytes.ts'
 
 const SILENCE_MS = 1_000
 

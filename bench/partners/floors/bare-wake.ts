@@ -5,8 +5,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
-import { median } from '../kit.ts'
-import { answer } from '../partner.ts'
+import { median } from '../../kit.ts'
+import { answer } from '../../partner.ts'
 
 interface Shared {
   /** [0] counts the wake-ups asked for, [1] those served. */

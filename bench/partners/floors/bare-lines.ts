@@ -5,7 +5,7 @@
  */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { answer } from '../partner.ts'
+import { answer } from '../../partner.ts'
 
 let lines = 0
 let sum = 0

@@ -6,7 +6,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { answer } from '../partner.ts'
+import { answer } from '../../partner.ts'
 
 export interface RunLoad {
   url: string

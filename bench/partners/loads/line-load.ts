@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { answer } from '../partner.ts'
+import { answer } from '../../partner.ts'
 
 const LINES_A_WRITE = 500
 /** Made once: what is measured is the other side. */

@@ -5,7 +5,7 @@
  */
 import { Agent, get } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { answer } from '../partner.ts'
+import { answer } from '../../partner.ts'
 
 let taken_ms: number[] = []
 let isOver = true

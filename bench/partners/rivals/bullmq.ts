@@ -11,7 +11,7 @@ import { createRequire } from 'node:module'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { answer } from '../partner.ts'
+import { answer } from '../../partner.ts'
 
 interface Flow {
   name: string

@@ -7,8 +7,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { answer } from '../partner.ts'
-import { pointOf } from '../stored-runs.ts'
+import { answer } from '../../partner.ts'
+import { pointOf } from '../../stored-runs.ts'
 
 const opened: { db: Database.Database | null } = { db: null }
 

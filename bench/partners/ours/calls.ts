@@ -11,17 +11,17 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Books, newClaim } from '../../core/books/books.ts'
-import { compilePlan, type PlanNode } from '../../core/flow/plan.ts'
-import { Wiring } from '../../core/flow/wiring.ts'
-import { createMemory, productionSizes } from '../../core/memory/region.ts'
-import { SLOT, THREAD_KIND, ThreadTable } from '../../core/memory/threads.ts'
-import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
-import { liveBounds } from '../../server/calls/bounds.ts'
-import { CallDesk } from '../../server/calls/call-desk.ts'
-import { ThreadPool } from '../../threads/pool.ts'
-import { median } from '../kit.ts'
-import { answer } from '../partner.ts'
+import { Books, newClaim } from '../../../core/books/books.ts'
+import { compilePlan, type PlanNode } from '../../../core/flow/plan.ts'
+import { Wiring } from '../../../core/flow/wiring.ts'
+import { createMemory, productionSizes } from '../../../core/memory/region.ts'
+import { SLOT, THREAD_KIND, ThreadTable } from '../../../core/memory/threads.ts'
+import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
+import { liveBounds } from '../../../server/calls/bounds.ts'
+import { CallDesk } from '../../../server/calls/call-desk.ts'
+import { ThreadPool } from '../../../threads/pool.ts'
+import { median } from '../../kit.ts'
+import { answer } from '../../partner.ts'
 
 const DIGEST = 'a'.repeat(64)
 const GROUP = 100
@@ -49,7 +49,7 @@ answer({
       onLost: () => {},
     })
     const pool = new ThreadPool({
-      module: new URL('./bare-task.ts', import.meta.url),
+      module: new URL('../floors/bare-task.ts', import.meta.url),
       threads: 1,
       heap_mb: liveBounds.call_heap_mb,
     })

@@ -16,16 +16,16 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
-import { ServiceError } from '../../protocol/errors.ts'
-import type { FlowDocument } from '../../protocol/nouns/flow-document.ts'
-import { parseTime } from '../../protocol/time.ts'
-import type { ArtifactReference } from '../../protocol/values/dtype.ts'
-import type { Engine } from '../../server/engine.ts'
-import { type Served, serve } from '../../server/main.ts'
-import type { StartEngine } from '../../server/running-engine.ts'
-import { median } from '../kit.ts'
-import { answer } from '../partner.ts'
-import { mainThreadCpu } from './main-thread-cpu.ts'
+import { ServiceError } from '../../../protocol/errors.ts'
+import type { FlowDocument } from '../../../protocol/nouns/flow-document.ts'
+import { parseTime } from '../../../protocol/time.ts'
+import type { ArtifactReference } from '../../../protocol/values/dtype.ts'
+import type { Engine } from '../../../server/engine.ts'
+import { type Served, serve } from '../../../server/main.ts'
+import type { StartEngine } from '../../../server/running-engine.ts'
+import { median } from '../../kit.ts'
+import { answer } from '../../partner.ts'
+import { mainThreadCpu } from '../main-thread-cpu.ts'
 
 const AUTHOR = 'bench'
 /** Publishes between two looks at the event loop: the front has sockets to serve in life. */
@@ -39,7 +39,7 @@ const engine = (): Engine => started.engine!
 
 answer({
   async start({ lanes, data_dir = freshDirectory() }: { lanes: number; data_dir?: string }) {
-    const { startEngine } = (await import('../../server/build.ts')) as { startEngine: StartEngine }
+    const { startEngine } = (await import('../../../server/build.ts')) as { startEngine: StartEngine }
     const served = await serve({
       argv: ['--plain', '--port', '0', '--data-dir', data_dir],
       environment: { ...process.env, FLOW_LANES: String(lanes) },

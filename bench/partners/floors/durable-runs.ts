@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { answer } from '../partner.ts'
+import { answer } from '../../partner.ts'
 
 answer({
   async pass(sizes: { runs: number; group: number; created_bytes: number; ended_bytes: number }) {

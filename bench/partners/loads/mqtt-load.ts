@@ -7,8 +7,8 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { answer } from '../partner.ts'
-import { idOf, Packets, PUBLISH, Publishes, packet, SUBACK, text } from './mqtt-bytes.ts'
+import { answer } from '../../partner.ts'
+import { idOf, Packets, PUBLISH, Publishes, packet, SUBACK, text } from '../mqtt-bytes.ts'
 
 export interface MqttLoop {
   readonly port: number

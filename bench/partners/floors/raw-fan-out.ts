@@ -5,8 +5,8 @@
  *   publish(FanOutBurst) -> FanOutSpent
  */
 import { App, us_socket_local_port, type WebSocket } from 'uWebSockets.js'
-import { answer } from '../partner.ts'
-import { type FanOutBurst, paced } from './fan-out-pace.ts'
+import { answer } from '../../partner.ts'
+import { type FanOutBurst, paced } from '../fan-out-pace.ts'
 
 const sockets: WebSocket<unknown>[] = []
 const app = App()

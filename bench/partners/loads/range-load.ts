@@ -3,7 +3,7 @@
  *   pass(RangeLoad) -> {per_s}
  */
 import { connect, type Socket } from 'node:net'
-import { answer } from '../partner.ts'
+import { answer } from '../../partner.ts'
 
 export interface RangeLoad {
   port: number

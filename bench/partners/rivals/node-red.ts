@@ -12,8 +12,8 @@ import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { FlowEntry } from '../node-red.ts'
-import { answer } from '../partner.ts'
+import type { FlowEntry } from '../../node-red.ts'
+import { answer } from '../../partner.ts'
 
 interface RuntimeNode {
   receive(message: object): void

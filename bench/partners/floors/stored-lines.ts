@@ -7,8 +7,8 @@ import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } fr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { limits } from '../../protocol/limits.ts'
-import { answer } from '../partner.ts'
+import { limits } from '../../../protocol/limits.ts'
+import { answer } from '../../partner.ts'
 
 interface Lines {
   lines: number

@@ -8,8 +8,8 @@ import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } fr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { answer } from '../partner.ts'
-import { MESSAGES, temperatures } from './measured-points.ts'
+import { answer } from '../../partner.ts'
+import { MESSAGES, temperatures } from '../measured-points.ts'
 
 const DOUBLES_PER_POINT = 4
 const POINTS_PER_WRITE = 4_096

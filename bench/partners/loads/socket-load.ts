@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { build } from 'hdr-histogram-js'
 import { WebSocket } from 'ws'
-import { answer } from '../partner.ts'
+import { answer } from '../../partner.ts'
 
 export interface SocketEnd {
   url: string
