@@ -643,5 +643,6 @@ export function assertLimits(): void {
     limits.SUSPECT_TURN_MS > 2 * limits.UNIT_MS + limits.BLOCKED_LANE_MS / 2,
     'a suspect that has the turn for longer is recorded as open by then',
   )
+  hold(limits.MQTT_HELD >= limits.MQTT_RECEIVE, 'an mqtt-in node keeps all that a broker may send unacknowledged')
   hold(Number.isInteger(Math.log2(limits.JOURNAL_RING_BYTES)), 'ring positions are masked')
 }
