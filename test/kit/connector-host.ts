@@ -42,7 +42,7 @@ export class ConnectorHostDouble implements ConnectorHost {
   }
 
   readonly folder = '/'
-  readonly stopping = false
+  stopping = false
 
   volatile(): never {
     throw new RangeError('nothing is kept in memory here')

@@ -17,8 +17,9 @@ export const mqttInRunner: ConnectorRunner<MqttInSettings> = {
     return {
       close() {
         lease.thing.remove(subscriber, host.stopping)
-        // The broker of a session sends again what was not acknowledged.
-        if (!lease.thing.isEmpty || !broker.session_s) subscriber.giveUp()
+        // In a session what was not acknowledged is sent again, unless the connection goes on without the node.
+        const comes_again = (broker.session_s ?? 0) > 0 && (host.stopping || lease.thing.isEmpty)
+        if (!comes_again) subscriber.giveUp()
         subscriber.closed = true
         lease.release()
       },
