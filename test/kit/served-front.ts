@@ -27,7 +27,7 @@ import { AllowedHosts } from '../../server/http/hosts.ts'
 import type { Route } from '../../server/http/route.ts'
 import { SessionCookie } from '../../server/http/session-cookie.ts'
 import type { SocketHandlers } from '../../server/http/socket.ts'
-import type { EndpointParts, McpEndpoint } from '../../server/mcp/endpoint.ts'
+import type { McpEndpoint } from '../../server/mcp/endpoint.ts'
 import { Mcp } from '../../server/mcp/mcp.ts'
 import { openEndpoint } from '../../server/mcp/open.ts'
 import type { Log, LogFields } from '../../server/observe/serve-log.ts'
@@ -108,7 +108,7 @@ export interface FrontSetup {
   most_sockets?: number
   token_sweep_ms?: number
   /** What serves /mcp in place of the service's own. */
-  mcp?: (holds: EndpointParts['holds']) => () => Promise<McpEndpoint>
+  mcp?: () => Promise<McpEndpoint>
   /** Routes in place of the service's own. */
   routes?: (services: Services) => Route[]
 }
@@ -140,9 +140,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
   const { dashboards, panels } = await screens({ records, now_ms: clock.now, mint: mintPanel(tokens) })
   const holds = (token: string, caller: Caller): boolean => callers.known(token)?.principal === caller
   const onDefect = (error: unknown): void => log.error('defect', { error })
-  const mcp = new Mcp(
-    setup.mcp?.(holds) ?? (async () => openEndpoint({ engine, audit, onDefect, holds, now_ms: clock.now })),
-  )
+  const mcp = new Mcp(setup.mcp ?? (async () => openEndpoint({ engine, audit, onDefect, holds, now_ms: clock.now })))
   const session = new SessionCookie(key.id, setup.public_url ?? null)
   const services: Services = {
     engine,
