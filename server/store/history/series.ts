@@ -10,7 +10,7 @@ export const KEPT_BYTES = 4096
  * and from then on leaves that code by a bailout at the end of every call.
  */
 const POINTS_AT_ONCE = 256
-/** A lower version this much later is a flow that began again, not a record that came late. */
+/** A lower version this much later than all before it is a flow that began again, not a record that came late. */
 const BEGUN_AGAIN_US = 2_000_000
 
 export interface LastValue {
@@ -146,6 +146,8 @@ export class Series {
   log = 0
   /** Values in the log up to this row are those of a flow that was deleted. */
   forgotten = 0
+  /** The latest time of a value that was its newest: after the machine's clock was set back, its newest value is an earlier one. */
+  #latest_us = 0
   /** Closed bins went out with this commit: the row must move with them, or a replay of the log would count twice. */
   moved = false
 
@@ -157,10 +159,11 @@ export class Series {
 
   forget(): void {
     Object.assign(this.last, noValue())
+    this.#latest_us = 0
   }
 
   isNewer(version: number, ts: number): boolean {
-    return version > this.last.version || ts > this.last.ts + BEGUN_AGAIN_US
+    return version > this.last.version || ts > Math.max(this.last.ts, this.#latest_us) + BEGUN_AGAIN_US
   }
 
   /** Takes the points `[from, to)` of the batch into the open bins and hands on the bins that they close; `see`: and takes the newest as its value. */
@@ -180,7 +183,9 @@ export class Series {
     }
     if (!see) return
     const newest = newestOf(batch, from, to)
-    if (this.isNewer(batch.version[newest]!, batch.ts[newest]!)) setLast(this.last, batch, newest)
+    if (!this.isNewer(batch.version[newest]!, batch.ts[newest]!)) return
+    setLast(this.last, batch, newest)
+    if (this.last.ts > this.#latest_us) this.#latest_us = this.last.ts
   }
 
   /** Closes what ended before `now_us`; the clock does it when no point comes. */
