@@ -300,7 +300,7 @@ class Lane implements Host {
     this.#units.mark()
     this.#memory.arena.collect()
     const ticket = this.#memory.sleeper.announce()
-    if (this.#flows.mayHaveWork) {
+    if (this.#flows.mayHaveWork || this.#memory.isPosted) {
       this.#memory.sleeper.cancel()
       return
     }

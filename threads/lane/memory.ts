@@ -125,6 +125,11 @@ export class LaneMemory implements Ingress {
     return true
   }
 
+  /** The same without taking note of it: the last look before a sleep, after `announce`. */
+  get isPosted(): boolean {
+    return atomics.load(this.shared.i32, this.#posted) !== this.#seen_posted
+  }
+
   /** The running body, as the watch and the report of a death name it. */
   enterBody(node: number): void {
     this.shared.i32[this.#current_node] = node + 1
