@@ -530,6 +530,21 @@ export const limits = {
   PASSWORD_CHARACTERS: 256,
   RESET_LIFETIME_S: 48 * 3_600,
   USERS: 10_000,
+  /** Programs that asked to become clients, in memory until a user lets them in. */
+  REGISTRATIONS: 100,
+  REGISTRATION_LIFETIME_MS: 3_600_000,
+  REDIRECT_URIS: 10,
+  REDIRECT_URI_CHARACTERS: 1_024,
+  CLIENT_NAME_CHARACTERS: 100,
+  /** Consent pages that wait for a user. */
+  AUTHORIZATIONS: 200,
+  AUTHORIZATION_LIFETIME_MS: 600_000,
+  /** Of an authorization code. */
+  CODE_LIFETIME_MS: 60_000,
+  CLIENT_ACCESS_LIFETIME_S: 3_600,
+  REFRESH_LIFETIME_S: 90 * 86_400,
+  /** So long a refresh is answered again whose answer may not have arrived. */
+  REFRESH_AGAIN_MS: 30_000,
   LASTING_TOKENS: 100,
   /** Ten years. */
   LASTING_TOKEN_LIFETIME_S: 3_660 * 86_400,

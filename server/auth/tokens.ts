@@ -5,7 +5,7 @@ import { limits } from '../../protocol/limits.ts'
 import type { SigningKey } from './signing-key.ts'
 
 /** Each kind of token has its own `typ` and `aud`, and is refused wherever another kind is wanted. */
-export type TokenKind = 'access' | 'reset' | 'worker' | 'client' | 'panel'
+export type TokenKind = 'access' | 'reset' | 'worker' | 'client' | 'refresh' | 'panel'
 
 export interface Claims {
   /** Of this token alone: sign-out revokes it. */
@@ -20,7 +20,8 @@ export interface Claims {
 
 /**
  * The claim of each kind that binds a token to something that can change. `access`, `reset`: digest of the password hash; both end when the
- * password changes. `client`: the id of the client, once more. `panel`: the nonce of the panel, which unpairing changes; a token without
+ * password changes. `client`: the id of the client, once more. `refresh`: its family
+ * and generation. `panel`: the nonce of the panel, which unpairing changes; a token without
  * one is refused. `worker`: empty.
  */
 const BINDINGS: Readonly<Record<TokenKind, string>> = {
@@ -28,6 +29,7 @@ const BINDINGS: Readonly<Record<TokenKind, string>> = {
   reset: 'pwd',
   worker: 'pwd',
   client: 'client_id',
+  refresh: 'generation',
   panel: 'nonce',
 }
 
