@@ -531,6 +531,8 @@ export const limits = {
   RESET_LIFETIME_S: 48 * 3_600,
   USERS: 10_000,
   /** Programs that asked to become clients, in memory until a user lets them in. */
+  OAUTH_FIELD_CHARACTERS: 2_048,
+  OAUTH_BODY_BYTES: 16 * KIB,
   REGISTRATIONS: 100,
   REGISTRATION_LIFETIME_MS: 3_600_000,
   REDIRECT_URIS: 10,

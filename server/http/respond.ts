@@ -9,6 +9,10 @@ export interface Responder {
   endWithoutBody(length?: number, close?: boolean): unknown
 }
 
+/** Of a page with a form: no script at all, and the answer to its form may lead to one place beside this engine. */
+const formPolicy = (leads_to: string): string =>
+  `default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self' ${leads_to}; frame-ancestors 'none'`
+
 /** Pages load nothing from anywhere but this engine, run no inline script, and stand in no frame. */
 const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
@@ -16,19 +20,23 @@ const PAGE_POLICY =
 /** Answers that are no pages may not act as one, even when a browser is talked into opening them. */
 const DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
-const COMMON = [
+const headersWith = (referrer: string): string[] => [
   'x-content-type-options: nosniff',
-  'referrer-policy: no-referrer',
+  `referrer-policy: ${referrer}`,
   'cross-origin-resource-policy: same-origin',
 ]
+const COMMON = headersWith('no-referrer')
+/** A form of a page without a referrer would be sent with the origin `null`, which is refused as another one. */
+const OF_FORMS = headersWith('same-origin')
 const JSON_TYPE = 'application/json'
 
 /**
  * The headers that every answer of one media type carries, as one value: the library writes values raw, so a constant that
- * holds its own line ends costs one call instead of five. Nothing that a user sends ever gets into it.
+ * holds its own line ends costs one call instead of five. Nothing that a user sends ever gets into it, but for the origin to which a
+ * form leads.
  */
-const block = (type: string, policy: string, cache: string): string =>
-  [type, `cache-control: ${cache}`, `content-security-policy: ${policy}`, ...COMMON].join('\r\n')
+const block = (type: string, policy: string, cache: string, common = COMMON): string =>
+  [type, `cache-control: ${cache}`, `content-security-policy: ${policy}`, ...common].join('\r\n')
 
 const JSON_BLOCK = block(JSON_TYPE, DATA_POLICY, 'no-store')
 const PROBLEM_BLOCK = block(PROBLEM_TYPE, DATA_POLICY, 'no-store')
@@ -84,7 +92,10 @@ export function writeAnswer(
   }
   if (content) {
     const cache = clean(headers?.['cache-control'] ?? 'no-store')
-    to.writeHeader('content-type', block(clean(content.type), content.page ? PAGE_POLICY : DATA_POLICY, cache))
+    const { leads_to } = content
+    if (leads_to !== undefined)
+      to.writeHeader('content-type', block(clean(content.type), formPolicy(clean(leads_to)), cache, OF_FORMS))
+    else to.writeHeader('content-type', block(clean(content.type), content.page ? PAGE_POLICY : DATA_POLICY, cache))
   } else to.writeHeader('content-type', JSON_BLOCK)
   finish(to, bytes, headOnly, last)
 }

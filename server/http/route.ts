@@ -28,7 +28,14 @@ export interface Answer {
   /** The body may be long: its JSON is made in slices. It must not change meanwhile. */
   readonly long?: boolean
   /** Sent as it is, with the media type given. */
-  readonly content?: { readonly type: string; readonly bytes: string | Uint8Array; readonly page?: boolean }
+  readonly content?: {
+    readonly type: string
+    readonly bytes: string | Uint8Array
+    /** It is a page: it may load what belongs to it from this engine. */
+    readonly page?: boolean
+    /** Of a page with a form: beside this engine, the origin or scheme that the answer to the form may lead to. */
+    readonly leads_to?: string
+  }
   /** Sent as it is made, in place of `body` and `content`. */
   readonly stream?: StreamContent
   /** Names in lower case. Carriage returns, line feeds and NUL are taken out of the values. */
