@@ -32,6 +32,7 @@ import type { MintedToken } from './installation/installation.ts'
 import { LiveEngine } from './live-engine.ts'
 import { loadInTurns } from './mcp/load.ts'
 import { Mcp } from './mcp/mcp.ts'
+import { openOAuth } from './oauth/open.ts'
 import { allRoutes } from './routes/all-routes.ts'
 import type { RunningEngine, StartOptions } from './running-engine.ts'
 import { openScreens } from './screens.ts'
@@ -92,6 +93,20 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   })
   const { dashboards, panels, panel_sockets } = await openScreens({ engine, tokens, steady_ms: steadyMs, onDefect })
   const session = new SessionCookie(key.id, config.public_url)
+  const users = new Gatekeeper(tokens, new StandingUsers(accounts, revocations), wallMs)
+  const agents = new Gatekeeper(tokens, new StandingClients(clients, accounts, wallMs), wallMs)
+  const sign_in = new SignIn({ accounts, addresses, audit, now: steadyMs })
+  const { oauth, registrations } = await openOAuth({
+    records: engine.store.records,
+    clients,
+    accounts,
+    tokens,
+    agents,
+    sign_in,
+    audit,
+    now_ms: wallMs,
+    onDefect,
+  })
   const routes = allRoutes({
     engine,
     dashboards,
@@ -101,7 +116,11 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     accounts,
     tokens,
     session,
-    sign_in: new SignIn({ accounts, addresses, audit, now: steadyMs }),
+    sign_in,
+    oauth,
+    registrations,
+    registering: new Attempts(byAddress, steadyMs),
+    public_url: config.public_url,
     revocations,
     lasting,
     clients,
@@ -118,8 +137,6 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   })
   const logs = new LogFollowers(engine.run_logs, onDefect)
   engine.run_logs.onWritten(run => logs.written(run))
-  const users = new Gatekeeper(tokens, new StandingUsers(accounts, revocations), wallMs)
-  const agents = new Gatekeeper(tokens, new StandingClients(clients, accounts, wallMs), wallMs)
   const screens = new Gatekeeper(tokens, new StandingPanels(panels), wallMs)
   const callers = new EveryToken({ access: users, client: agents, panel: screens }, lasting)
   const door = new WorkerDoor(tokens, callers, steadyMs)

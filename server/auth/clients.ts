@@ -11,13 +11,14 @@ export interface ClientRow {
   readonly id: string
   readonly name: string
   readonly scopes: readonly Scope[]
-  /** Null while it is pending. */
-  readonly owner: ClientOwner | null
+  readonly owner: ClientOwner
   readonly redirect_uris: readonly string[]
   /** Milliseconds since 1970, as all times here. */
   readonly created_ms: number
   readonly expires_ms: number | null
   readonly last_used_ms: number | null
+  /** Tokens that were minted before are dead. */
+  readonly tokens_since_ms: number
 }
 
 /** A user, and when that user was added: another one may get the same name later. */
@@ -41,12 +42,21 @@ export interface ClientsParts {
   readonly failed: (error: unknown) => void
 }
 
-export const shownClient = ({ id, owner, created_ms, expires_ms, last_used_ms, ...row }: ClientRow): Client => ({
+export const shownClient = ({
+  id,
+  owner,
+  created_ms,
+  expires_ms,
+  last_used_ms,
+  name,
+  scopes,
+  ...row
+}: ClientRow): Client => ({
   client_id: id,
-  name: row.name,
-  scopes: [...row.scopes],
-  owner: owner?.name ?? null,
-  status: owner === null ? 'pending' : 'approved',
+  name,
+  scopes: [...scopes],
+  owner: owner.name,
+  status: 'approved',
   redirect_uris: [...row.redirect_uris],
   created_at: formatTime(created_ms * 1000),
   expires_at: expires_ms === null ? null : formatTime(expires_ms * 1000),
@@ -89,11 +99,34 @@ export class Clients {
 
   create(client: NewClient): Promise<ClientRow> {
     return this.#write(async () => {
-      if (this.#held.size >= limits.CLIENTS)
-        throw new ServiceError('too_many_clients', `There are ${limits.CLIENTS} clients; no more are allowed.`)
-      const row: ClientRow = { id: uuidv7(), created_ms: this.#parts.now(), last_used_ms: null, ...client }
+      this.#mayCreate()
+      const created_ms = this.#parts.now()
+      const row: ClientRow = { id: uuidv7(), created_ms, last_used_ms: null, tokens_since_ms: 0, ...client }
       await this.#put(row)
       return row
+    })
+  }
+
+  /** One that registered itself is let in, under the id that it has; one that was let in before gets these scopes. */
+  letIn(id: string, client: NewClient): Promise<ClientRow> {
+    return this.#write(async () => {
+      const before = this.#held.get(id)
+      if (before === undefined) this.#mayCreate()
+      const fresh = { id, created_ms: this.#parts.now(), last_used_ms: null, tokens_since_ms: 0 }
+      const row: ClientRow = { ...fresh, ...before, ...client }
+      await this.#put(row)
+      for (const handler of this.#handlers) handler(id)
+      return row
+    })
+  }
+
+  /** All tokens that were minted so far are refused from now on. */
+  endTokens(id: string): Promise<void> {
+    return this.#write(async () => {
+      const row = this.#held.get(id)
+      if (row === undefined) return
+      await this.#put({ ...row, tokens_since_ms: this.#parts.now() })
+      for (const handler of this.#handlers) handler(id)
     })
   }
 
@@ -120,6 +153,11 @@ export class Clients {
     this.#write(async () => {
       if (this.#held.get(row.id) === used) await this.#put(used)
     }).catch(this.#parts.failed)
+  }
+
+  #mayCreate(): void {
+    if (this.#held.size >= limits.CLIENTS)
+      throw new ServiceError('too_many_clients', `There are ${limits.CLIENTS} clients; no more are allowed.`)
   }
 
   async #put(row: ClientRow): Promise<void> {

@@ -30,11 +30,12 @@ export class StandingClients implements Standing<ClientPrincipal> {
     clients.onChange(id => this.#known.delete(id))
   }
 
-  principalOf({ subject, binding }: Claims): ClientPrincipal {
+  principalOf({ subject, binding, issued_ms }: Claims): ClientPrincipal {
     const row = subject === binding ? this.#clients.find(subject) : null
     if (row === null) throw new ServiceError('unauthenticated', 'The client was deleted.')
     if (row.expires_ms !== null && this.#now() >= row.expires_ms)
       throw new ServiceError('unauthenticated', 'The client has expired.')
+    if (issued_ms < row.tokens_since_ms) throw new ServiceError('unauthenticated', 'The token was revoked.')
     const owner = this.#ownerOf(row)
     this.#clients.used(row)
     const known = this.#known.get(row.id)
@@ -45,7 +46,6 @@ export class StandingClients implements Standing<ClientPrincipal> {
   }
 
   #ownerOf({ owner }: ClientRow): Account {
-    if (owner === null) throw new ServiceError('unauthenticated', 'The client was not approved.')
     const account = this.#accounts.find(owner.name)
     if (account === null || account.created_at !== owner.since || account.disabled)
       throw new ServiceError('unauthenticated', 'The owner of the client was removed or disabled.')

@@ -68,7 +68,7 @@ export function consentPage({ request, client_name, goes_to, scopes, user, wrong
       <fieldset>
         <legend>It may</legend>
         ${boxes.join('\n        ')}
-        <small>Never more than you may yourself. You can end it at any time: svc clients delete.</small>
+        <small>Never more than you may yourself. A superuser can end it at any time with <code>svc clients delete</code>.</small>
       </fieldset>
       <label>Your name <input type="text" name="username" value="${escaped(user)}" autocomplete="username" required maxlength="256"></label>
       <label>Your password <input type="password" name="password" autocomplete="current-password" required maxlength="256"></label>

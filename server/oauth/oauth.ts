@@ -10,12 +10,15 @@ import { isSameRedirect, withQuery } from './redirects.ts'
 import type { Registration, Registrations } from './registrations.ts'
 import { ShortLived } from './short-lived.ts'
 
+/** Who asks to be let in: registered just now, or let in before. */
+type Asker = Pick<Registration, 'client_id' | 'client_name' | 'redirect_uris'>
+
 /** What is asked of the clients (rows that a superuser sees), besides what each request asks. */
 export interface OAuthClients {
   /** One that was let in by a user and may sign in again. */
-  find(client_id: string): (Registration & { readonly owner: string }) | null
+  find(client_id: string): (Asker & { readonly owner: string; readonly scopes: readonly Scope[] }) | null
   /** Adds the client, or gives it other scopes. */
-  letIn(registration: Registration, owner: string, scopes: readonly Scope[]): Promise<unknown>
+  letIn(registration: Asker, owner: string, scopes: readonly Scope[]): Promise<unknown>
   mint(client_id: string, lifetime_s: number): Promise<string>
   /** The client of an access token that stands, or null. */
   clientOf(access_token: string): Promise<string | null>
@@ -40,7 +43,7 @@ export interface OAuthParts {
 
 /** A request that was found well-formed, and waits for its user. */
 interface Asked {
-  readonly registration: Registration
+  readonly registration: Asker
   readonly redirect_uri: string
   readonly state: string | null
   readonly scopes: readonly Scope[]
@@ -115,7 +118,7 @@ export class OAuth {
     }
   }
 
-  #registration(client_id: string): Registration {
+  #registration(client_id: string): Asker {
     const { clients, registrations } = this.#parts
     const found = clients.find(client_id) ?? registrations.find(client_id)
     if (found === null)
@@ -184,7 +187,7 @@ export class OAuth {
       return back({ error: 'access_denied', error_description: 'Another user let this client in; register again.' })
     const answer = back({ code: this.#newCode({ client_id, redirect_uri, challenge }) })
     await clients.letIn(registration, account.name, scopes)
-    registrations.approved(client_id)
+    registrations.remove(client_id)
     audit('client_approved', client_id, account.name, address)
     return answer
   }
@@ -195,23 +198,20 @@ export class OAuth {
     return code
   }
 
-  /** Throws `OAuthError`. `scopesOf`: what the client may by now. */
-  async token(
-    form: Readonly<Record<string, string>>,
-    scopesOf: (client_id: string) => readonly Scope[],
-  ): Promise<TokenAnswer> {
+  /** Throws `OAuthError`. */
+  async token(form: Readonly<Record<string, string>>): Promise<TokenAnswer> {
     const { grants } = this.#parts
     switch (form['grant_type']) {
       case 'authorization_code': {
         const client_id = await this.#exchange(form)
-        return this.#answer(client_id, await grants.begin(client_id), scopesOf)
+        return this.#answer(client_id, await grants.begin(client_id))
       }
       case 'refresh_token': {
         const { refresh_token = '', client_id } = form
         if (client_id !== undefined && (await grants.clientOf(refresh_token)) !== client_id)
           throw new OAuthError('invalid_grant', 'The refresh token is not valid for this client.')
         const refreshed = await grants.refresh(refresh_token, id => this.#stolen(id))
-        return this.#answer(refreshed.client_id, refreshed.next, scopesOf)
+        return this.#answer(refreshed.client_id, refreshed.next)
       }
       default:
         throw new OAuthError('unsupported_grant_type', 'grant_type is "authorization_code" or "refresh_token".')
@@ -245,16 +245,13 @@ export class OAuth {
     return authorized.client_id
   }
 
-  async #answer(
-    client_id: string,
-    refresh_token: string,
-    scopesOf: (client_id: string) => readonly Scope[],
-  ): Promise<TokenAnswer> {
+  async #answer(client_id: string, refresh_token: string): Promise<TokenAnswer> {
     const { clients } = this.#parts
-    if (clients.find(client_id) === null) throw new OAuthError('invalid_grant', 'The client was deleted.')
+    const client = clients.find(client_id)
+    if (client === null) throw new OAuthError('invalid_grant', 'The client was deleted.')
     const lifetime_s = limits.CLIENT_ACCESS_LIFETIME_S
     const access_token = await clients.mint(client_id, lifetime_s)
-    const scope = scopesOf(client_id).join(' ')
+    const scope = client.scopes.join(' ')
     return { access_token, token_type: 'Bearer', expires_in: lifetime_s, refresh_token, scope }
   }
 

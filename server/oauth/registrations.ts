@@ -9,6 +9,8 @@ export interface Registration {
   readonly client_id: string
   readonly client_name: string
   readonly redirect_uris: readonly string[]
+  /** Milliseconds since 1970. */
+  readonly created_ms: number
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: a name is shown to people
@@ -20,8 +22,10 @@ const UNSHOWN = /[\u0000-\u001f\u007f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe
  */
 export class Registrations {
   readonly #pending: ShortLived<Registration>
+  readonly #now: () => number
 
   constructor(now_ms: () => number) {
+    this.#now = now_ms
     this.#pending = new ShortLived(limits.REGISTRATIONS, limits.REGISTRATION_LIFETIME_MS, now_ms)
   }
 
@@ -47,6 +51,7 @@ export class Registrations {
       client_id: randomUUID(),
       client_name: name === '' ? 'unnamed program' : name,
       redirect_uris: redirect_uris as string[],
+      created_ms: this.#now(),
     }
     this.#pending.put(registration.client_id, registration)
     return registration
@@ -56,8 +61,14 @@ export class Registrations {
     return this.#pending.get(client_id)
   }
 
-  approved(client_id: string): void {
-    this.#pending.take(client_id)
+  /** It was let in, or a superuser took it away. Was there one? */
+  remove(client_id: string): boolean {
+    return this.#pending.take(client_id) !== null
+  }
+
+  /** Oldest first. */
+  list(): Registration[] {
+    return this.#pending.values()
   }
 
   get size(): number {

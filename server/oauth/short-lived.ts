@@ -34,6 +34,12 @@ export class ShortLived<Value> {
     return value
   }
 
+  /** Oldest first. */
+  values(): Value[] {
+    const now = this.#now()
+    return [...this.#held.values()].filter(({ until }) => now < until).map(({ value }) => value)
+  }
+
   get size(): number {
     return this.#held.size
   }

@@ -5,6 +5,7 @@ import type { Route } from '../http/route.ts'
 import { type McpServices, mcpRoutes } from '../mcp/routes.ts'
 import { type ClientServices, clientRoutes } from './accounts/clients.ts'
 import { type LoginServices, loginRoutes } from './accounts/login.ts'
+import { type OAuthServices, oauthRoutes } from './accounts/oauth.ts'
 import { type TokenServices, tokenRoutes } from './accounts/tokens.ts'
 import { type UserServices, userRoutes } from './accounts/users.ts'
 import { artifactRoutes } from './artifacts.ts'
@@ -36,6 +37,7 @@ export interface Services
     ClientServices,
     McpServices,
     DashboardServices,
+    OAuthServices,
     PanelServices {
   readonly engine: Engine
   readonly flavors: Flavors
@@ -67,6 +69,7 @@ export function allRoutes(services: Services): Route[] {
     ...loginRoutes(services),
     ...userRoutes(services),
     ...tokenRoutes(services),
+    ...oauthRoutes(services),
     ...clientRoutes(services),
     ...mcpRoutes(services),
   ]

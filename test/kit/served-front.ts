@@ -30,6 +30,8 @@ import type { SocketHandlers } from '../../server/http/socket.ts'
 import type { McpEndpoint } from '../../server/mcp/endpoint.ts'
 import { Mcp } from '../../server/mcp/mcp.ts'
 import { openEndpoint } from '../../server/mcp/open.ts'
+import { openOAuth } from '../../server/oauth/open.ts'
+import type { Registrations } from '../../server/oauth/registrations.ts'
 import type { Log, LogFields } from '../../server/observe/serve-log.ts'
 import type { Panels } from '../../server/panels/panels.ts'
 import { allRoutes, type Services } from '../../server/routes/all-routes.ts'
@@ -78,6 +80,7 @@ export interface ServedFront {
   readonly tokens: Tokens
   readonly lasting: LastingTokens
   readonly clients: Clients
+  readonly registrations: Registrations
   readonly records: RecordsDouble
   readonly dashboards: Dashboards
   readonly panels: Panels
@@ -142,6 +145,20 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
   const onDefect = (error: unknown): void => log.error('defect', { error })
   const mcp = new Mcp(setup.mcp ?? (async () => openEndpoint({ engine, audit, onDefect, holds, now_ms: clock.now })))
   const session = new SessionCookie(key.id, setup.public_url ?? null)
+  const gatekeeper = new Gatekeeper(tokens, new StandingUsers(accounts, revocations), clock.now)
+  const agents = new Gatekeeper(tokens, new StandingClients(clients, accounts, clock.now), clock.now)
+  const sign_in = new SignIn({ accounts, addresses, audit, now: clock.now })
+  const { oauth, registrations } = await openOAuth({
+    records: records,
+    clients,
+    accounts,
+    tokens,
+    agents,
+    sign_in,
+    audit,
+    now_ms: clock.now,
+    onDefect,
+  })
   const services: Services = {
     engine,
     dashboards,
@@ -151,7 +168,11 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     accounts,
     tokens,
     session,
-    sign_in: new SignIn({ accounts, addresses, audit, now: clock.now }),
+    sign_in,
+    oauth,
+    registrations,
+    registering: new Attempts(byAddress, clock.now),
+    public_url: setup.public_url ?? null,
     revocations,
     lasting,
     clients,
@@ -166,9 +187,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     log,
   }
   const routes = (setup.routes ?? allRoutes)(services)
-  const gatekeeper = new Gatekeeper(tokens, new StandingUsers(accounts, revocations), clock.now)
   const paired = new Gatekeeper(tokens, new StandingPanels(panels), clock.now)
-  const agents = new Gatekeeper(tokens, new StandingClients(clients, accounts, clock.now), clock.now)
   const callers = new EveryToken({ access: gatekeeper, client: agents, panel: paired }, lasting)
   const door = new WorkerDoor(tokens, callers, clock.now)
   const hub = new WorkerHub({
@@ -215,6 +234,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     tokens,
     lasting,
     clients,
+    registrations,
     records,
     dashboards,
     panels,

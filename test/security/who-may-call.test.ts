@@ -167,18 +167,17 @@ before(async () => {
   await accounts.remove('former')
   await accounts.create('former', 'a password of another', 'superuser')
   await accounts.create('resting', 'a password that rests', 'superuser', { disabled: true })
-  const pending = await clients.create({
-    name: 'pending',
-    scopes: SCOPES,
-    owner: null,
-    redirect_uris: [],
-    expires_ms: null,
-  })
+  const { client_id: pending } = served.registrations.register({ redirect_uris: ['http://127.0.0.1/'] })
+  const revoked_client = await clientOf(ROOT.name, SCOPES)
+  clock.ms++
+  await clients.endTokens(revoked_client.id)
   Object.assign(table, {
     'a client that was deleted': bad(`Bearer ${deleted.token}`),
     'a client whose owner is gone, and another user has the name': bad(`Bearer ${orphan.token}`),
     'a client whose owner is disabled': bad(`Bearer ${(await clientOf('resting', SCOPES)).token}`),
-    'a client that nobody has approved': bad(`Bearer ${await tokens.mint('client', pending.id, pending.id, 3600)}`),
+    'a client that nobody has approved': bad(`Bearer ${await tokens.mint('client', pending, pending, 3600)}`),
+    'a token of a client that was revoked': bad(`Bearer ${revoked_client.token}`),
+    'a refresh token': bad(`Bearer ${await tokens.mint('refresh', known, 'family 1', 3600)}`),
     'a client that has expired': bad(`Bearer ${(await clientOf(ROOT.name, SCOPES, clock.ms)).token}`),
     'a token of a client that has expired': bad(
       `Bearer ${await tokens.mint('client', known, known, -1)}`,
@@ -275,18 +274,27 @@ describe('deny by default', () => {
     assert.deepEqual(open.sort(), [
       'DELETE /hooks/{flow}/{node}',
       'GET /',
+      'GET /.well-known/oauth-authorization-server',
+      'GET /.well-known/oauth-protected-resource',
+      'GET /.well-known/oauth-protected-resource/mcp',
       'GET /docs',
       'GET /docs/favicon-32x32.png',
       'GET /docs/start.js',
       'GET /docs/swagger-ui-bundle.js',
       'GET /docs/swagger-ui.css',
       'GET /hooks/{flow}/{node}',
+      'GET /oauth/authorize',
+      'GET /oauth/style.css',
       'GET /openapi.json',
       'GET /utils/health/',
       'PATCH /hooks/{flow}/{node}',
       'POST /hooks/{flow}/{node}',
       'POST /login/access-token',
       'POST /login/session',
+      'POST /oauth/authorize',
+      'POST /oauth/register',
+      'POST /oauth/revoke',
+      'POST /oauth/token',
       'POST /panels/pairings',
       'POST /panels/pairings/{code}/claim',
       'POST /password-recovery',

@@ -24,7 +24,9 @@ export const Client = Type.Object({
   owner: Type.Union([Type.String(), Type.Null()], {
     description: 'The user it acts for: it ends when the user is removed or disabled. Null while it is pending.',
   }),
-  status: Type.Enum(['pending', 'approved'], { description: 'Nothing is accepted from a pending one.' }),
+  status: Type.Enum(['pending', 'approved'], {
+    description: 'A pending one has registered itself, and can do nothing until a user lets it in.',
+  }),
   redirect_uris: Type.Array(Type.String(), { description: 'Of one that registered itself.' }),
   created_at: Timestamp,
   expires_at: Type.Union([Timestamp, Type.Null()], { description: 'Null: its token ends by itself after ten years.' }),

@@ -77,6 +77,38 @@ const UNDER: readonly (readonly [path: string, name: string, told: Told])[] = [
   ['/runs/flows', 'name', FLOW],
   ['/cascades', 'id', { description: 'Id of a cascade.', example: '0195a3c4-7b10-7001-8000-0000000000a1' }],
   ['/cascades', 'status', { description: 'Only cascades of this status.', example: 'failed' }],
+  ['/oauth', 'response_type', { description: '`code`', example: 'code' }],
+  [
+    '/oauth',
+    'client_id',
+    { description: 'Id of the client, from its registration.', example: '4f1c6ad2-8d0b-4b6e-9f0e-3f2a9c1b7d10' },
+  ],
+  [
+    '/oauth',
+    'redirect_uri',
+    {
+      description: 'Where the answer goes: one that the client registered.',
+      example: 'http://127.0.0.1:3000/callback',
+    },
+  ],
+  [
+    '/oauth',
+    'code_challenge',
+    {
+      description: 'SHA-256 of the verifier, in base64url (RFC 7636).',
+      example: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+    },
+  ],
+  ['/oauth', 'code_challenge_method', { description: '`S256`', example: 'S256' }],
+  ['/oauth', 'scope', { description: 'Scopes, with blanks between; `read` when absent.', example: 'read run' }],
+  ['/oauth', 'state', { description: 'Comes back with the answer as it is.', example: 'xyz' }],
+  [
+    '/oauth',
+    'resource',
+    { description: 'The address of the MCP endpoint (RFC 8707).', example: 'http://127.0.0.1:8700/mcp' },
+  ],
+  ['/oauth', 'prompt', { description: 'Ignored: the page is always shown.', example: 'consent' }],
+  ['/oauth', 'nonce', { description: 'Ignored.', example: 'xyz' }],
   ['/runs', 'id', RUN],
   ['/runs', 'status', { description: 'Only runs of this status.', example: 'succeeded' }],
   ['/events', 'type', { description: 'Only events of this type.', example: 'node_error' }],

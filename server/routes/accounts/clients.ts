@@ -2,16 +2,19 @@ import Type from 'typebox'
 import { ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
 import { Client, ClientId, CreateClient, CreatedClient } from '../../../protocol/nouns/accounts/client.ts'
-import { parseTime } from '../../../protocol/time.ts'
+import { formatTime, parseTime } from '../../../protocol/time.ts'
 import type { Accounts } from '../../auth/accounts.ts'
 import { type ClientOwner, type Clients, shownClient } from '../../auth/clients.ts'
 import { type Caller, mayDo, ownerOf } from '../../auth/principal.ts'
 import type { Tokens } from '../../auth/tokens.ts'
 import { existing, nothing, type Route, route } from '../../http/route.ts'
+import type { Registration, Registrations } from '../../oauth/registrations.ts'
 import { closed, listOf, okPage, pageQuery } from '../queries.ts'
 
 export interface ClientServices {
   readonly clients: Clients
+  /** Of programs that registered themselves. */
+  readonly registrations: Registrations
   readonly accounts: Accounts
   readonly tokens: Tokens
   /** Milliseconds since 1970. */
@@ -20,19 +23,32 @@ export interface ClientServices {
 
 const tag = 'users'
 
-export function clientRoutes({ clients, accounts, tokens, now }: ClientServices): Route[] {
+const shownRegistration = ({ client_id, client_name, redirect_uris, created_ms }: Registration): Client => ({
+  client_id,
+  name: client_name,
+  scopes: [],
+  owner: null,
+  status: 'pending',
+  redirect_uris: [...redirect_uris],
+  created_at: formatTime(created_ms * 1000),
+  expires_at: null,
+  last_used: null,
+})
+
+export function clientRoutes({ clients, registrations, accounts, tokens, now }: ClientServices): Route[] {
   return [
     route({
       method: 'GET',
       path: '/clients',
       scope: 'admin',
       tag,
-      summary: 'Lists the clients (agents and programs) by name, without their tokens.',
+      summary:
+        'Lists the clients (agents and programs) by name, without their tokens, and then those that wait to be let in.',
       query: Type.Object(pageQuery, closed),
       answers: { 200: listOf(Client) },
       handle: ({ query: { limit, offset } }) => {
-        const all = clients.list()
-        return okPage({ items: all.slice(offset, offset + limit).map(shownClient), count: all.length }, offset)
+        const all = [...clients.list().map(shownClient), ...registrations.list().map(shownRegistration)]
+        return okPage({ items: all.slice(offset, offset + limit), count: all.length }, offset)
       },
     }),
     route({
@@ -69,7 +85,7 @@ export function clientRoutes({ clients, accounts, tokens, now }: ClientServices)
       answers: { 204: null },
       refuses: ['disk_full'],
       handle: async ({ params }) => {
-        await clients.remove(params.client_id)
+        if (!registrations.remove(params.client_id)) await clients.remove(params.client_id)
         return nothing
       },
     }),

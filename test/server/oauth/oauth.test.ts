@@ -89,7 +89,7 @@ async function server(stored: string[] = []) {
     assert.ok('location' in decided, JSON.stringify(decided))
     return new URL(decided.location)
   }
-  const token = (form: Record<string, string>): Promise<TokenAnswer> => oauth.token(form, id => clients.get(id)!.scopes)
+  const token = (form: Record<string, string>): Promise<TokenAnswer> => oauth.token(form)
   const exchange = (client_id: string, code: string, more: Record<string, string> = {}) =>
     token({ grant_type: 'authorization_code', client_id, code, redirect_uri: BACK, code_verifier: VERIFIER, ...more })
   const refresh = (refresh_token: string) => token({ grant_type: 'refresh_token', refresh_token })

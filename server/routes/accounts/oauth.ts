@@ -1,22 +1,21 @@
 import Type from 'typebox'
-import { limits } from '../../protocol/limits.ts'
-import { SCOPES, type Scope } from '../../protocol/words/scopes.ts'
-import type { Attempts } from '../auth/attempts.ts'
-import { bucketOf } from '../auth/client-address.ts'
-import { type Answer, type Route, route } from '../http/route.ts'
-import { CONSENT_STYLE, type Consent, consentPage, refusalPage } from '../oauth/consent-page.ts'
-import type { OAuth } from '../oauth/oauth.ts'
-import { OAuthError } from '../oauth/oauth-error.ts'
-import { sourceOf } from '../oauth/redirects.ts'
-import type { Registrations } from '../oauth/registrations.ts'
-import { closed } from './queries.ts'
+import { limits } from '../../../protocol/limits.ts'
+import { SCOPES } from '../../../protocol/words/scopes.ts'
+import type { Attempts } from '../../auth/attempts.ts'
+import { bucketOf } from '../../auth/client-address.ts'
+import { type Answer, type Route, route } from '../../http/route.ts'
+import { CONSENT_STYLE, type Consent, consentPage, refusalPage } from '../../oauth/consent-page.ts'
+import type { OAuth } from '../../oauth/oauth.ts'
+import { OAuthError } from '../../oauth/oauth-error.ts'
+import { sourceOf } from '../../oauth/redirects.ts'
+import type { Registrations } from '../../oauth/registrations.ts'
+import { closed } from '../queries.ts'
 
 export interface OAuthServices {
   readonly oauth: OAuth
   readonly registrations: Registrations
   /** Counts registrations of one address, all of them. */
   readonly registering: Attempts
-  readonly scopesOf: (client_id: string) => readonly Scope[]
   /** As browsers and agents reach this engine; null: as the request says. */
   readonly public_url: string | null
 }
@@ -53,7 +52,7 @@ async function shown(work: () => Answer | Promise<Answer>): Promise<Answer> {
     return await work()
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
-    return page(error.status, refusalPage(error.message), "'self'")
+    return page(400, refusalPage(error.message), "'self'")
   }
 }
 
@@ -61,9 +60,8 @@ async function shown(work: () => Answer | Promise<Answer>): Promise<Answer> {
 const texts = (given: unknown): Record<string, string> =>
   Object.fromEntries(Object.entries(given as object).filter(([, value]) => typeof value === 'string'))
 
-export function oauthRoutes({ oauth, registrations, registering, scopesOf, public_url }: OAuthServices): Route[] {
-  const issuerOf = (headers: Readonly<Record<string, string>>): string =>
-    public_url ?? `http://${headers['host'] ?? ''}`
+export function oauthRoutes({ oauth, registrations, registering, public_url }: OAuthServices): Route[] {
+  const issuerOf = (host: string): string => public_url ?? `http://${host}`
   const resource = (issuer: string): Answer =>
     json(200, {
       resource: `${issuer}/mcp`,
@@ -80,9 +78,8 @@ export function oauthRoutes({ oauth, registrations, registering, scopesOf, publi
         scope: 'open',
         tag,
         summary: 'Says who signs agents in to the MCP endpoint (RFC 9728).',
-        headers: ['host'],
         answers: { 200: JSON_OBJECT },
-        handle: ({ headers }) => resource(issuerOf(headers)),
+        handle: ({ host }) => resource(issuerOf(host)),
       }),
     ),
     route({
@@ -91,10 +88,9 @@ export function oauthRoutes({ oauth, registrations, registering, scopesOf, publi
       scope: 'open',
       tag,
       summary: 'Describes how agents sign in (RFC 8414).',
-      headers: ['host'],
       answers: { 200: JSON_OBJECT },
-      handle: ({ headers }) => {
-        const issuer = issuerOf(headers)
+      handle: ({ host }) => {
+        const issuer = issuerOf(host)
         return json(200, {
           issuer,
           authorization_endpoint: `${issuer}/oauth/authorize`,
@@ -153,7 +149,6 @@ export function oauthRoutes({ oauth, registrations, registering, scopesOf, publi
       scope: 'open',
       tag,
       summary: 'Shows the page on which a user lets a program in, or refuses it. It has no script.',
-      headers: ['host'],
       query: Type.Object(
         {
           response_type: Type.Optional(Text),
@@ -169,10 +164,10 @@ export function oauthRoutes({ oauth, registrations, registering, scopesOf, publi
         },
         closed,
       ),
-      answers: { 200: { media: PAGE }, 302: null, 400: { media: PAGE }, 401: { media: PAGE } },
-      handle: ({ query, headers }) =>
+      answers: { 200: { media: PAGE }, 302: null, 400: { media: PAGE } },
+      handle: ({ query, host }) =>
         shown(() => {
-          const answer = oauth.authorize(texts(query), issuerOf(headers))
+          const answer = oauth.authorize(texts(query), issuerOf(host))
           return 'location' in answer ? away(answer.location) : asked(answer.page)
         }),
     }),
@@ -214,7 +209,7 @@ export function oauthRoutes({ oauth, registrations, registering, scopesOf, publi
       form: true,
       answers: { 200: JSON_OBJECT, 400: JSON_OBJECT, 401: JSON_OBJECT },
       refuses: ['disk_full'],
-      handle: ({ body }) => answered(async () => json(200, await oauth.token(texts(body), scopesOf))),
+      handle: ({ body }) => answered(async () => json(200, await oauth.token(texts(body)))),
     }),
     route({
       method: 'POST',
