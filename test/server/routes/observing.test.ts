@@ -108,6 +108,7 @@ describe('every integer of a query is bounded on both sides', () => {
   test('one below and one above each bound is refused, and each bound is taken', async () => {
     let checked = 0
     const { run } = await served.engine.runs.create('boiler', {}, 'tests')
+    await served.dashboards.save('boiler', { locked: false, tiles: [] }, undefined, 'tests')
     for (const route of served.routes) {
       const path = route.path
         .replace('{name}', route.path.startsWith('/messages') ? 'boiler.raw' : 'boiler')
