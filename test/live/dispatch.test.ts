@@ -60,6 +60,17 @@ test('an emit that is awaited goes no faster than what it wakes; one that never 
   assert.equal(story.version('stream.y'), many + limits.UNAWAITED_EMITS)
 })
 
+test('emits that nobody awaits may have so many bytes together', async () => {
+  const story = new Story(live.engine)
+  const floods = `export default ({ x }, ctx) => { for (let i = 0; i < 300; i++) ctx.emit({ y: 'x'.repeat(1_000_000) }) }`
+  await story.save('heavy', flow([code('slot', floods, [x], [output('y', 'str')], SLOT)], int('x')))
+  story.publish('heavy.x', 1)
+  const [error] = await story.errors('heavy.slot')
+  assert.equal(error!.code, 'emit_overflow')
+  assert.match(error!.message, /more than 67108864 bytes/)
+  assert.equal(story.version('heavy.y'), Math.floor(limits.UNAWAITED_EMIT_BYTES / 1_000_000))
+})
+
 test('state travels to the call slot and back, also when the body throws', async () => {
   const story = new Story(live.engine)
   const source = `export default ({ x }, ctx) => {

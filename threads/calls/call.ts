@@ -96,6 +96,7 @@ export class NodeCallTask implements ContextHost, CallListener, PrintTarget {
   #over = false
   #unprocessed = 0
   #unawaited = 0
+  #unawaited_bytes = 0
   #given_up = false
   #goOn: (() => void)[] = []
 
@@ -183,13 +184,10 @@ export class NodeCallTask implements ContextHost, CallListener, PrintTarget {
   emit(outputs: unknown): Promise<void> {
     // Code that the body left running may still emit; it is ignored: an error here would end the thread during the next call.
     if (this.#over) return Promise.resolve()
-    this.#check.refuse(outputs)
-    if (++this.#unawaited > limits.UNAWAITED_EMITS) {
-      throw new ServiceError(
-        'emit_overflow',
-        `${this.node.qualified} emitted more than ${limits.UNAWAITED_EMITS} times without awaiting.`,
-      )
-    }
+    this.#unawaited_bytes += this.#check.refuse(outputs)
+    const { UNAWAITED_EMITS, UNAWAITED_EMIT_BYTES } = limits
+    if (++this.#unawaited > UNAWAITED_EMITS) throw this.#overflow(`${UNAWAITED_EMITS} times`)
+    if (this.#unawaited_bytes > UNAWAITED_EMIT_BYTES) throw this.#overflow(`${UNAWAITED_EMIT_BYTES} bytes`)
     this.#unprocessed++
     this.#send({ type: 'emit', outputs })
     if (this.#unprocessed < WINDOW) {
@@ -198,6 +196,10 @@ export class NodeCallTask implements ContextHost, CallListener, PrintTarget {
     }
     if (this.#given_up) return Promise.resolve()
     return new Promise(resolve => this.#goOn.push(() => this.#awaited(resolve)))
+  }
+
+  #overflow(most: string): ServiceError {
+    return new ServiceError('emit_overflow', `${this.node.qualified} emitted more than ${most} without awaiting.`)
   }
 
   signal(): AbortSignal {
@@ -309,7 +311,7 @@ export class NodeCallTask implements ContextHost, CallListener, PrintTarget {
   }
 
   #awaited(resolve: () => void): void {
-    this.#unawaited = 0
+    this.#unawaited = this.#unawaited_bytes = 0
     resolve()
   }
 

@@ -22,7 +22,8 @@ export class OutputCheck {
     this.#read = compileOutputs(node)
   }
 
-  refuse(outputs: unknown): void {
+  /** Throws when they are not what the node declares; answers the bytes of their values. */
+  refuse(outputs: unknown): number {
     const { qualified } = this.#node
     if (typeof outputs !== 'object' || outputs === null) {
       throw new ServiceError(
@@ -37,11 +38,14 @@ export class OutputCheck {
         `${qualified} returned the key "${undeclared}", but it has no output port of that name.`,
       )
     }
+    let bytes = 0
     for (const [at, port] of this.#node.outputs.entries()) {
       if (this.#out.value[at] === undefined) continue
       const refusal = this.codec.encode(this.#out.value[at], port.dtype, this.#scratch)
       if (refusal !== null)
         throw new ServiceError(refusal.code, `Output "${port.port}" of ${qualified}: ${refusal.text}.`)
+      bytes += this.#scratch.length
     }
+    return bytes
   }
 }
