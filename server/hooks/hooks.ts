@@ -18,8 +18,11 @@ export interface HookAnswer {
 }
 
 export interface Hooks {
-  /** Publishes what the request carries, in one cascade. Rejects with what is to be answered instead. */
-  take(request: HookRequest): Promise<HookAnswer>
+  /**
+   * Publishes what the request carries, in one cascade. Rejects with what is to be answered instead. `gone`: its client has left, and it
+   * needs its place no longer.
+   */
+  take(request: HookRequest, gone?: AbortSignal | null): Promise<HookAnswer>
 }
 
 export interface LiveHooksParts {
@@ -43,11 +46,8 @@ interface Hook {
   readonly credentials: Credentials
 }
 
-/** What a message answers, one request after the other. */
-interface Line {
-  last: Promise<unknown>
-  waiting: number
-}
+/** Requests that a message is to answer: they have their turn one after the other. Who is in it calls the next one. */
+type Line = Set<() => void>
 
 /**
  * Webhook nodes, on the front thread: a request is admitted, checked, read and published like any other value.
@@ -71,7 +71,7 @@ export class LiveHooks implements Hooks {
     this.#parts = parts
   }
 
-  async take(request: HookRequest): Promise<HookAnswer> {
+  async take(request: HookRequest, gone: AbortSignal | null = null): Promise<HookAnswer> {
     const hook = this.#find(request)
     const { qualified } = hook.node
     const { length } = request.body
@@ -80,7 +80,7 @@ export class LiveHooks implements Hooks {
     this.#serving.set(qualified, serving + 1)
     this.#bytes += length
     try {
-      return await this.#serve(hook, request)
+      return await orGone(this.#serve(hook, request, gone), gone)
     } finally {
       this.#bytes -= length
       const left = this.#serving.get(qualified)! - 1
@@ -89,7 +89,7 @@ export class LiveHooks implements Hooks {
     }
   }
 
-  async #serve(hook: Hook, request: HookRequest): Promise<HookAnswer> {
+  async #serve(hook: Hook, request: HookRequest, gone: AbortSignal | null): Promise<HookAnswer> {
     const until_ms = performance.now() + (hook.settings.timeout_s ?? 30) * 1000
     if (!(await mayPass(hook.credentials, request.headers, request.body))) throw new ServiceError('hook_refused')
     const { answer = null } = hook.settings
@@ -98,7 +98,7 @@ export class LiveHooks implements Hooks {
     this.#parts.messages.assertRoom(hook.outputs.map(output => output.name))
     if (name !== null) this.#parts.messages.indexOf(name)
     const items = await this.#items(hook, request)
-    if (name !== null) return { answer: await this.#answered(hook, name, items, until_ms) }
+    if (name !== null) return { answer: await this.#answered(hook, name, items, until_ms, gone) }
     this.#publish(hook, items)
     return { answer: undefined }
   }
@@ -131,17 +131,42 @@ export class LiveHooks implements Hooks {
     name: string,
     items: { name: string; value: unknown }[],
     until_ms: number,
+    gone: AbortSignal | null,
   ): Promise<unknown> {
-    const line = this.#lines.get(name) ?? { last: Promise.resolve(), waiting: 0 }
-    this.#lines.set(name, line)
-    const turn = line.last.then(() => this.#exchange(hook, name, items, until_ms))
-    line.last = turn.catch(() => {})
-    line.waiting++
+    await this.#turn(name, gone)
     try {
-      return await turn
+      return await this.#exchange(hook, name, items, until_ms)
     } finally {
-      if (--line.waiting === 0) this.#lines.delete(name)
+      const line = this.#lines.get(name)!
+      const [next] = line
+      if (next === undefined) this.#lines.delete(name)
+      else {
+        line.delete(next)
+        next()
+      }
     }
+  }
+
+  /** Resolves when it is its turn. A client that leaves before that leaves the line, and its request is not published. */
+  #turn(name: string, gone: AbortSignal | null): Promise<void> | void {
+    if (gone?.aborted) throw left()
+    const line = this.#lines.get(name)
+    if (line === undefined) {
+      this.#lines.set(name, new Set())
+      return
+    }
+    return new Promise((resolve, reject) => {
+      const begin = (): void => {
+        gone?.removeEventListener('abort', leave)
+        resolve()
+      }
+      const leave = (): void => {
+        line.delete(begin)
+        reject(left())
+      }
+      gone?.addEventListener('abort', leave)
+      line.add(begin)
+    })
   }
 
   async #exchange(
@@ -196,5 +221,18 @@ export class LiveHooks implements Hooks {
     return hooks
   }
 }
+
+/** What it has begun goes on: an answer that is on its way must not come to the next request. */
+function orGone<Result>(work: Promise<Result>, gone: AbortSignal | null): Promise<Result> {
+  if (gone === null) return work
+  return new Promise((resolve, reject) => {
+    const leave = (): void => reject(left())
+    gone.addEventListener('abort', leave)
+    work.then(resolve, reject).finally(() => gone.removeEventListener('abort', leave))
+  })
+}
+
+/** Nobody is there to read it. */
+const left = (): ServiceError => new ServiceError('interrupted', 'The client has left.')
 
 const busy = (): ServiceError => new ServiceError('hook_busy', undefined, { retry_after_s: limits.BACKLOG_RETRY_S })

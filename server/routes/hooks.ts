@@ -19,6 +19,7 @@ export function hookRoutes({ engine }: { engine: Pick<Engine, 'hooks'> }): Route
       summary: `Publishes the request through a webhook node (${method}).`,
       params: { flow: existing(FlowName, 'hook_not_found'), node: existing(FlowName, 'hook_not_found') },
       raw: true,
+      gone: true,
       body_limit: limits.HOOK_BODY_BYTES,
       answers: { 200: Type.Unknown(), 202: Type.Object({ accepted: Type.Boolean() }) },
       refuses: [
@@ -37,17 +38,11 @@ export function hookRoutes({ engine }: { engine: Pick<Engine, 'hooks'> }): Route
         'disk_read_only',
         'disk_failed',
       ],
-      handle: async ({ params: { flow, node }, query_text, headers, content_type, body, head_only }) => {
+      handle: async ({ params: { flow, node }, query_text, headers, content_type, body, head_only, gone }) => {
         // A look at the head of an answer is no event.
         if (head_only) throw new ServiceError('method_not_allowed')
-        const { answer } = await engine.hooks.take({
-          flow,
-          node,
-          query: query_text,
-          headers,
-          content_type,
-          body: body as Uint8Array,
-        })
+        const request = { flow, node, query: query_text, headers, content_type, body: body as Uint8Array }
+        const { answer } = await engine.hooks.take(request, gone)
         return answer === undefined ? accepted({ accepted: true }) : okLong(answer)
       },
     }),

@@ -209,6 +209,38 @@ test('a flood is refused with a time to wait: at the places of a node, and at th
   await eventually(async () => (await post('full/in', '1')).status === 202, 'the flow takes requests again')
 })
 
+test('clients that leave give their places back, and what they sent and was not published yet is not published', async () => {
+  const gate = new Gate(live.data_dir, 'left')
+  const slow = code(
+    'slow',
+    `${gate.source}export default async ({ body }) => { await opened(); return { reply: body } }`,
+    [input('body', 'json')],
+    [output('reply', 'json')],
+  )
+  const hook = node('in', 'webhook', { answer: 'reply', timeout_s: 60 }, [], [output('body', 'json')])
+  await story.save('left', flow([hook, slow]))
+  const leaving = new AbortController()
+  const asked = Array.from({ length: limits.HOOK_PLACES + 1 }, (_, n) =>
+    ask('left/in', { method: 'POST', body: String(n), signal: leaving.signal }).catch(() => null),
+  )
+  // All places are taken.
+  assert.equal((await Promise.race(asked))?.status, 503)
+  leaving.abort()
+  await Promise.all(asked)
+  const patiently = async (body: string): Promise<Answer> => {
+    for (;;) {
+      const answer = await post('left/in', body)
+      if (answer.status !== 503) return answer
+    }
+  }
+  const stays = patiently('"stays"')
+  const also = patiently('"also"')
+  gate.open()
+  // The one that was published is answered first, to nobody.
+  assert.deepEqual([(await stays).json, (await also).json].toSorted(), ['also', 'stays'])
+  assert.ok(story.version('left.body') < limits.HOOK_PLACES, `${story.version('left.body')} were published`)
+})
+
 test('clients that never end their requests do not keep others out', async () => {
   const { port } = new URL(live.url)
   const slow = Array.from({ length: 200 }, () => {

@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
+import { certificateFault } from '../certificates.ts'
 import { AddressRefused } from '../reach.ts'
 
 /** Something is wrong with what was asked or answered, and asking again is of no use. The message is a sentence without its subject, the address. */
@@ -34,6 +35,11 @@ export function reasonOf(error: unknown, origin: string, timeout_s: number): { c
       : name === 'TimeoutError' || name === 'AbortError'
         ? `has not answered within ${timeout_s} s`
         : (REASONS[code] ??
+          certificateFault(
+            code,
+            'name that of its authority in NODE_EXTRA_CA_CERTS when the engine starts',
+            'the address must have the name that is in it',
+          ) ??
           (code.startsWith('HPE_')
             ? `does not answer in HTTP (${code})`
             : /^(Z_|ERR_?_ERROR_FORMAT|ERR_BROTLI)/.test(code)

@@ -1,4 +1,5 @@
 import { brokerKey } from '../../nodes/mqtt-settings.ts'
+import { certificateFault } from '../certificates.ts'
 import { AddressRefused } from '../reach.ts'
 
 /** By the code of an error of Node. */
@@ -10,22 +11,9 @@ const REASONS: Readonly<Record<string, string>> = {
   ENETUNREACH: 'cannot be reached',
   ETIMEDOUT: 'cannot be reached',
   ERR_SSL_WRONG_VERSION_NUMBER: 'does not speak TLS; try mqtt:// in the setting url',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'has a certificate for another name; give that name in the setting server_name',
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'wants a certificate; give one in the settings cert and key',
   ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: 'does not trust the certificate in the setting cert',
-  CERT_HAS_EXPIRED: 'has a certificate that has expired',
-  CERT_NOT_YET_VALID: 'has a certificate that is not valid yet',
 }
-
-/** Nobody who is trusted has signed the certificate. */
-const UNTRUSTED = new Set([
-  'CERT_SIGNATURE_FAILURE',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-])
 
 /** By the reason code of a CONNACK, of MQTT 3.1.1 and of 5. */
 const REFUSALS: Readonly<Record<number, string>> = {
@@ -61,8 +49,12 @@ function reason(url: string, error: Error): string {
   const { code, errors } = error as { code?: unknown; errors?: Error[] }
   if (typeof code === 'number') return `${of(url)} ${REFUSALS[code] ?? `refuses: ${error.message}`}`
   if (typeof code === 'string') {
-    if (UNTRUSTED.has(code))
-      return `${of(url)} has a certificate that is not trusted; give that of its authority in the setting ca`
+    const fault = certificateFault(
+      code,
+      'give that of its authority in the setting ca',
+      'give that name in the setting server_name',
+    )
+    if (fault !== null) return `${of(url)} ${fault}`
     if (Object.hasOwn(REASONS, code)) return `${of(url)} ${REASONS[code]}`
     return `${of(url)} cannot be reached: ${error.message} (${code})`
   }
