@@ -530,6 +530,15 @@ export const limits = {
   PASSWORD_CHARACTERS_MIN: 8,
   PASSWORD_CHARACTERS: 256,
   RESET_LIFETIME_S: 48 * 3_600,
+  /** Mails with links for a new password that go to one user. */
+  RESET_MAILS: 5,
+  RESET_MAILS_WINDOW_MS: 3_600_000,
+  /** All of one mail; a server that sends a byte now and then beats the other three. */
+  MAIL_MS: 10_000,
+  MAIL_CONNECT_MS: 2_000,
+  MAIL_GREETING_MS: 1_000,
+  MAIL_SILENT_MS: 3_000,
+  MAILS_AT_ONCE: 8,
   USERS: 10_000,
   /** Programs that asked to become clients, in memory until a user lets them in. */
   OAUTH_FIELD_CHARACTERS: 2_048,

@@ -91,6 +91,14 @@ export const settings = {
     'unset',
     'the address at which browsers reach this engine, such as https://engine.example; its host is allowed, and links in mails begin with it',
   ),
+  smtp_url: setting(
+    'SMTP_URL',
+    null,
+    null,
+    'unset: links for a new password are written to a file',
+    'the mail server that sends links for a new password: smtp://user:password@mail.example:587 or smtps://mail.example',
+  ),
+  mail_from: setting('MAIL_FROM', null, null, 'unset', 'the address that mails come from; SMTP_URL needs it'),
   allowed_hosts: setting(
     'ALLOWED_HOSTS',
     null,

@@ -30,6 +30,8 @@ import { limitReceiveBuffers } from './http/receive-buffer.ts'
 import { SessionCookie } from './http/session-cookie.ts'
 import type { MintedToken } from './installation/installation.ts'
 import { LiveEngine } from './live-engine.ts'
+import { Mailer } from './mail/mailer.ts'
+import { ResetLinks } from './mail/reset-links.ts'
 import { loadInTurns } from './mcp/load.ts'
 import { Mcp } from './mcp/mcp.ts'
 import { openOAuth } from './oauth/open.ts'
@@ -92,6 +94,14 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     failed: error => log.warn('client_use_not_kept', { error }),
   })
   const { dashboards, panels, panel_sockets } = await openScreens({ engine, tokens, steady_ms: steadyMs, onDefect })
+  const mailer = config.mail === null ? null : new Mailer(config.mail)
+  const reset_links = new ResetLinks({
+    mailer,
+    public_url: config.public_url,
+    keep: (name, token) => installation.keepReset(name, token),
+    log,
+    now: steadyMs,
+  })
   const session = new SessionCookie(key.id, config.public_url)
   const users = new Gatekeeper(tokens, new StandingUsers(accounts, revocations), wallMs)
   const agents = new Gatekeeper(tokens, new StandingClients(clients, accounts, wallMs), wallMs)
@@ -132,8 +142,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     resets: new Attempts(byAddress, steadyMs),
     changes: new Attempts(byUser, steadyMs),
     log,
-    // No mail server is configured yet: an administrator finds the way to a new password beside the log, never in it.
-    deliverReset: (name, token) => log.info('reset_written', { user: name, path: installation.keepReset(name, token) }),
+    reset_links,
   })
   const logs = new LogFollowers(engine.run_logs, onDefect)
   engine.run_logs.onWritten(run => logs.written(run))
@@ -211,7 +220,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
       watch.stop()
       engine.prepareClose()
       front.close()
-      await mcp.close()
+      await Promise.all([mcp.close(), mailer?.close()])
       await engine.close()
     },
   }

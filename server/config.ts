@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { ServiceError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
+import { MAIL_PATTERN } from '../protocol/names.ts'
 import { type SettingName, settings } from '../protocol/settings.ts'
 import type { RetentionRule, RetentionRules } from './runs/retention.ts'
 
@@ -34,6 +35,8 @@ export interface Config {
   readonly trusted_proxies: readonly string[]
   /** The address at which browsers reach the engine: scheme and host, nothing behind it. */
   readonly public_url: string | null
+  /** Null: none is sent. With it `public_url` is given. */
+  readonly mail: MailServer | null
   /** Besides the loopback names and `host`. */
   readonly allowed_hosts: readonly string[]
   /** Which addresses connectors may reach. */
@@ -46,6 +49,18 @@ export interface Config {
   readonly retention: RetentionRules
   readonly plain: boolean
   readonly example: boolean
+}
+
+/** Who takes mails. */
+export interface MailServer {
+  readonly host: string
+  readonly port: number
+  /** TLS from the first byte; else the connection changes to TLS where the server offers it. */
+  readonly secure: boolean
+  /** Empty: the server asks for none. */
+  readonly user: string
+  readonly password: string
+  readonly from: string
 }
 
 export interface ConfigSource {
@@ -127,6 +142,7 @@ export function readConfig(source: ConfigSource): Config {
     timezone: readTimezone(given('timezone')),
     trusted_proxies: readNetworks(given('trusted_proxies')),
     public_url,
+    mail: readMail(given('smtp_url'), given('mail_from'), public_url),
     allowed_hosts: [
       ...readHosts(given('allowed_hosts')),
       ...(public_url === null ? [] : [new URL(public_url).hostname]),
@@ -222,6 +238,34 @@ function readPublicUrl(given: Given | null): string | null {
   return url.origin
 }
 
+/** The address may carry a password, so no refusal shows it. */
+function readMail(smtp: Given | null, from: Given | null, public_url: string | null): MailServer | null {
+  if (smtp === null) return null
+  const bad = (detail: string): never => {
+    throw new ServiceError('bad_setting', detail)
+  }
+  const url = URL.parse(smtp.text)
+  const secure = url?.protocol === 'smtps:'
+  const isBare = url !== null && ['', '/'].includes(url.pathname) && url.search === '' && url.hash === ''
+  if (!isBare || !(secure || url.protocol === 'smtp:') || url.hostname === '')
+    return bad(`${smtp.name} is no address such as smtp://user:password@mail.example:587 or smtps://mail.example.`)
+  if (from === null) return bad(`${smtp.name} needs MAIL_FROM as well: the address that mails come from.`)
+  const address = /^[^<>"\\\r\n]{1,128} <([^<>]*)>$/.exec(from.text)?.[1] ?? from.text
+  if (!MAIL.test(address)) refuse(from, 'a mail address is needed, or "name <address>"')
+  if (public_url === null) return bad(`${smtp.name} needs PUBLIC_URL as well: links in mails begin with it.`)
+  const decoded = [url.username, url.password].map(text => {
+    try {
+      return decodeURIComponent(text)
+    } catch {
+      return bad(`${smtp.name} holds a user or a password that is not percent-encoded UTF-8.`)
+    }
+  })
+  const port = url.port === '' ? (secure ? 465 : 587) : Number(url.port)
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  return { host, port, secure, user: decoded[0]!, password: decoded[1]!, from: from.text }
+}
+
+const MAIL = new RegExp(MAIL_PATTERN)
 const HOST_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253})$/
 
 function readHosts(given: Given | null): string[] {

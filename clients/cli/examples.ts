@@ -100,6 +100,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'users add': ['svc users add ada --role viewer', 'svc users add grafana --password-file secret.txt'],
   'users remove': ['svc users remove ada'],
   'users passwd': ['svc users passwd'],
+  'users reset': ['svc --url https://engine.example users reset eyJhbGciOiJFZERTQSJ9.e30.c2lnbmF0dXJl'],
   audit: ['svc audit', 'svc audit --actor ada --follow', 'svc audit --action sign_in --limit 50'],
   'tokens list': ['svc tokens'],
   'tokens create': ['svc tokens create prometheus --rights metrics --expires 1y'],

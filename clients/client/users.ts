@@ -47,6 +47,11 @@ export class Users {
     await this.#calls.json({ method: 'DELETE', path: `/users/${encodeURIComponent(name)}` })
   }
 
+  /** With a token of a link for a new password; needs no sign-in. Every token of the user ends. */
+  async resetPassword(token: string, password: string): Promise<void> {
+    await this.#calls.json({ method: 'POST', path: '/password-reset', json: { token, password } })
+  }
+
   /** Your own. Every token of yours ends, that of this client too; the answer is a new one. */
   async changePassword(old: string, password: string): Promise<AccessToken> {
     const json = { old, new: password }

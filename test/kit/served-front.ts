@@ -183,7 +183,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     recoveries: new Attempts(byAddress, clock.now),
     resets: new Attempts(byAddress, clock.now),
     changes: new Attempts(byAddress, clock.now),
-    deliverReset: (name, token) => resets.push({ name, token }),
+    reset_links: { deliver: async ({ name }, token) => void resets.push({ name, token }) },
     log,
   }
   const routes = (setup.routes ?? allRoutes)(services)

@@ -36,6 +36,7 @@ describe('settings that nobody gave', () => {
       timezone: 'UTC',
       trusted_proxies: [],
       public_url: null,
+      mail: null,
       allowed_hosts: [],
       reach: { allow: [], deny: [] },
       max_artifact_bytes: 2 * 1024 ** 3,
@@ -137,6 +138,44 @@ describe('what is neither count nor flag', () => {
     for (const bad of ['proxy.example', '10.0.0.0/33', '::/129', '10.0.0.0/8/8', '10.0.0.0/']) {
       assert.match(refusal({ TRUSTED_PROXIES: bad }).detail, /TRUSTED_PROXIES/)
     }
+  })
+
+  test('mail needs a server, a sender and the public address, and no refusal shows the password', () => {
+    const all = {
+      SMTP_URL: 'smtp://ada:p%40ss@mail.example',
+      MAIL_FROM: 'E <e@b.example>',
+      PUBLIC_URL: 'https://e.example',
+    }
+    assert.deepEqual(read(all).mail, {
+      host: 'mail.example',
+      port: 587,
+      secure: false,
+      user: 'ada',
+      password: 'p@ss',
+      from: 'E <e@b.example>',
+    })
+    assert.deepEqual([read(all).public_url, read(all).allowed_hosts], ['https://e.example', ['e.example']])
+    assert.equal(read({ ...all, SMTP_URL: 'smtps://[::1]' }).mail!.port, 465)
+    assert.equal(read({ PUBLIC_URL: 'http://e.example:8700/' }).public_url, 'http://e.example:8700')
+    assert.match(refusal({ ...all, MAIL_FROM: '' }).detail, /needs MAIL_FROM/)
+    assert.match(refusal({ ...all, PUBLIC_URL: '' }).detail, /needs PUBLIC_URL/)
+    for (const bad of [
+      'mail.example',
+      'http://ada:p%40ss@mail.example',
+      'smtp://ada:p%40ss@mail.example/box',
+      'smtp://',
+    ])
+      assert.match(refusal({ ...all, SMTP_URL: bad }).detail, /^SMTP_URL (?!.*p%40ss)/, bad)
+    for (const bad of ['e', 'E <e>', 'a@b, c@d', 'E\r\nBcc: x <e@b>', '"E" <e@b>'])
+      assert.match(refusal({ ...all, MAIL_FROM: bad }).detail, /^MAIL_FROM/, bad)
+    for (const bad of [
+      'e.example',
+      'ftp://e.example',
+      'https://e.example/x',
+      'https://a:b@e.example',
+      'https://e.example?x',
+    ])
+      assert.match(refusal({ PUBLIC_URL: bad }).detail, /^PUBLIC_URL/, bad)
   })
 
   test('hosts are names and addresses without a port', () => {

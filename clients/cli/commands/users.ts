@@ -37,7 +37,16 @@ export function addUsers(program: Command, context: Context): void {
   addGroup(program, context, {
     name: 'users',
     description: 'who may sign in at the engine',
-    commands: [addUsersList, addUsersAdd, addUsersSet, addUsersDisable, addUsersEnable, addUsersRemove, addUsersPasswd],
+    commands: [
+      addUsersList,
+      addUsersAdd,
+      addUsersSet,
+      addUsersDisable,
+      addUsersEnable,
+      addUsersRemove,
+      addUsersPasswd,
+      addUsersReset,
+    ],
   })
 }
 
@@ -147,6 +156,20 @@ function addUsersPasswd(users: Command, context: Context): void {
         logins.keep({ url: engine.url, token: access_token, expires_at })
       }
       output.note(`the password of ${name} is changed; every other token of ${name} has ended`)
+    })
+}
+
+function addUsersReset(users: Command, context: Context): void {
+  users
+    .command('reset')
+    .description('set a new password with the token of a mail or of a reset file; all tokens of the user end')
+    .argument('<token>', 'the token; it works once')
+    .option(PASSWORD_FILE, 'the file with the new password, - for standard input; asked for on a terminal')
+    .action(async (token: string, options: { passwordFile?: string }, command: Command) => {
+      const client = connect(context, command)
+      const password = await newPasswordOf(context, '--password-file', options.passwordFile)
+      await client.users.resetPassword(token, password)
+      context.output.note('the new password is set; sign in with it')
     })
 }
 

@@ -23,6 +23,7 @@ import type { Revocations } from '../../auth/revocations.ts'
 import type { Tokens } from '../../auth/tokens.ts'
 import { accepted, existing, nothing, ok, type Route, route } from '../../http/route.ts'
 import type { SessionCookie } from '../../http/session-cookie.ts'
+import type { ResetLinks } from '../../mail/reset-links.ts'
 import type { Log } from '../../observe/serve-log.ts'
 import { closed, listOf, okPage, pageQuery } from '../queries.ts'
 
@@ -39,8 +40,7 @@ export interface UserServices {
   readonly revocations: Revocations
   readonly session: SessionCookie
   readonly audit: Audit
-  /** Brings a reset token to whoever may have it; runs after the answer and reports its own failures. */
-  readonly deliverReset: (name: string, token: string) => void
+  readonly reset_links: Pick<ResetLinks, 'deliver'>
   readonly log: Log
 }
 
@@ -60,7 +60,7 @@ function roleOf({ role, superuser }: { role?: Role; superuser?: boolean }): Role
 }
 
 export function userRoutes(services: UserServices): Route[] {
-  const { accounts, tokens, recoveries, resets, changes, addresses, revocations, session, audit, deliverReset, log } =
+  const { accounts, tokens, recoveries, resets, changes, addresses, revocations, session, audit, reset_links, log } =
     services
   const endTokens = (name: string): Promise<void> => revocations.revokeAll(name)
   /** Work that a wrong password ends: so many of a user in a while. */
@@ -224,7 +224,7 @@ export function userRoutes(services: UserServices): Route[] {
           audit.tried({ action: 'password_recovery', actor: null, object, address, result: 'ok' })
           if (account === null || account.disabled) return
           tokens.mint('reset', account.name, account.digest, limits.RESET_LIFETIME_S).then(
-            token => deliverReset(account.name, token),
+            token => reset_links.deliver(account, token),
             error => log.error('reset_not_minted', { error }),
           )
         })

@@ -72,4 +72,12 @@ describe('svc users', () => {
     const { code } = await against(t, script, [...argv, '--superuser'], { stdin: 'long enough\n' })
     assert.equal(code, 2)
   })
+
+  test('reset sets a password with a token', async t => {
+    const argv = ['users', 'reset', 'a.b.c', '--password-file', '-']
+    const { code, requests } = await against(t, { 'POST /password-reset': { answer: null } }, argv, {
+      stdin: 'a new one\n',
+    })
+    assert.deepEqual([code, requests[0]!.body], [0, { token: 'a.b.c', password: 'a new one' }])
+  })
 })
