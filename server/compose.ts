@@ -142,7 +142,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
   const { announce } = new Announcer({ store, fanout, log, now_us: front.clock.now_us })
 
   // Screens.
-  const locks = new Locks({ directory: map, values: front.messages })
+  const locks = new Locks({ directory: map, values: front.messages, decoder: front.codec })
   const dashboards = new Dashboards({
     records: store.records,
     locks,

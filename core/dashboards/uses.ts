@@ -32,6 +32,7 @@ interface References {
   readonly messages?: readonly string[]
   readonly publish?: string
   readonly flow?: string | null
+  readonly metrics?: readonly string[]
 }
 
 /** The document after flow `from` became `to`; null when it names nothing of it. */
@@ -44,7 +45,7 @@ export function renamedIn(document: DashboardDocument, from: string, to: string)
     return `${to}.${name.slice(prefix.length)}`
   }
   const tiles = document.tiles.map(tile => {
-    const { message, messages, publish, flow } = tile.settings as References
+    const { message, messages, publish, flow, metrics } = tile.settings as References
     if (flow === from) isChanged = true
     return {
       ...tile,
@@ -54,6 +55,7 @@ export function renamedIn(document: DashboardDocument, from: string, to: string)
         ...(messages === undefined ? {} : { messages: messages.map(moved) }),
         ...(publish === undefined ? {} : { publish: moved(publish) }),
         ...(flow === from ? { flow: to } : {}),
+        ...(metrics === undefined ? {} : { metrics: metrics.map(moved) }),
       },
     }
   })

@@ -1,3 +1,4 @@
+import { ServiceError } from '../../protocol/errors.ts'
 import type { Role, Scope } from '../../protocol/words/scopes.ts'
 import type { Right } from '../../protocol/words/token-rights.ts'
 
@@ -98,6 +99,12 @@ export function whyNot(scope: RouteScope, caller: Caller | null): string {
   if (caller.kind === 'panel') return 'A panel may use only what its own tiles show and publish.'
   const has = caller.scopes.length === 0 ? 'no scope' : caller.scopes.map(each => `"${each}"`).join(', ')
   return `This route ${wanted}; ${caller.kind} "${nameOf(caller)}" has ${has}.`
+}
+
+/** A refusal as the caller may read it: a panel is not told what else there is, such as a name that was meant. */
+export function toldTo(caller: Caller | WorkerPrincipal | null, refusal: unknown): unknown {
+  const isBare = caller?.kind === 'panel' && refusal instanceof ServiceError && refusal.status === 404
+  return isBare ? new ServiceError(refusal.code) : refusal
 }
 
 const nameOf = (caller: Caller): string =>

@@ -2,7 +2,7 @@ import { jsonSteps } from '../../core/json-text.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { Admission, Admissions } from '../auth/gatekeeper.ts'
-import { type Caller, mayCall, whyNot } from '../auth/principal.ts'
+import { type Caller, mayCall, toldTo, whyNot } from '../auth/principal.ts'
 import type { Log } from '../observe/serve-log.ts'
 import type { FrontWatch } from '../watch/front-watch.ts'
 import { inSlices } from '../watch/slices.ts'
@@ -341,7 +341,7 @@ export class Exchange {
     if (this.#channel === null) return
     if (!(error instanceof ServiceError) || error.code === 'internal')
       this.#services.log.error('request_failed', { method, path, error })
-    const refusal = this.#challenged(refusalOf(error, path))
+    const refusal = this.#challenged(refusalOf(toldTo(this.#principal, error), path))
     const head = this.#isHead
     const cut = !this.#isDrained
     const channel = this.#finish()!

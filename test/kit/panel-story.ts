@@ -79,6 +79,10 @@ export class PanelStory {
     this.nobody = new Caller(live.url, null)
   }
 
+  as(token: string | null): Caller {
+    return new Caller(this.#live.url, token)
+  }
+
   dashboard(name: string, tiles: readonly Tile[], locked: DashboardLock = false): Promise<{ version: number }> {
     return this.admin.gets('PUT', `/dashboards/${name}`, { document: { locked, tiles } })
   }
@@ -92,6 +96,6 @@ export class PanelStory {
     const { code, secret } = (await this.nobody.gets('POST', '/panels/pairings')) as StartedPairing
     assert.equal(await this.admin.tries('POST', `/panels/${panel}/approve`, { code }), 204)
     const claimed = (await this.nobody.gets('POST', `/panels/pairings/${code}/claim`, { secret })) as ClaimedPanel
-    return new Caller(this.#live.url, claimed.token)
+    return this.as(claimed.token)
   }
 }

@@ -22,7 +22,11 @@ export async function screens(
   const now_us = (): number => now_ms() * 1000
   const dashboards = new Dashboards({
     records,
-    locks: new Locks({ directory: { indexOf: () => -1 }, values: { version: () => 0, read: () => false } }),
+    locks: new Locks({
+      directory: { indexOf: () => -1 },
+      values: { version: () => 0, read: () => false },
+      decoder: { decode: () => null },
+    }),
     messages: given.messages ?? { get: () => undefined },
     flows: { find: () => undefined },
     announce: (type, flow, more) => announced.push({ type, flow, ...more }),

@@ -1,6 +1,6 @@
 import { type ErrorPlace, ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
-import type { PanelPrincipal } from '../../auth/principal.ts'
+import { type PanelPrincipal, toldTo } from '../../auth/principal.ts'
 import type { Engine } from '../../engine.ts'
 import type { Socket, TextSocketHandlers } from '../../http/socket.ts'
 import type { Fanout } from '../fanout.ts'
@@ -232,7 +232,8 @@ export class FlowsSocket implements TextSocketHandlers {
 
   #refuse(connection: Connection, text: string, error: unknown): void {
     if (!(error instanceof ServiceError)) this.#services.onDefect(error)
-    const refusal = error instanceof ServiceError ? error : new ServiceError('internal')
+    const told = toldTo(connection.follower.socket.caller, error)
+    const refusal = told instanceof ServiceError ? told : new ServiceError('internal')
     const id = idOf(text)
     const { socket } = connection.follower
     const frame = {
