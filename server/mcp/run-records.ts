@@ -55,18 +55,24 @@ export async function runOf({ runs }: Engine, id: string): Promise<Run> {
   return value
 }
 
-export async function nodesOf({ runs }: Engine, id: string): Promise<RunNode[]> {
+/** Null: the outputs of the nodes are too long to take apart here. */
+export async function nodesOf({ runs }: Engine, id: string): Promise<RunNode[] | null> {
   const nodes = await runs.nodesText(id)
   if ('items' in nodes) return nodes.items
-  const { value } = await read<List<RunNode>>(nodes)
-  if (value === null) throw tooLong(id)
-  return value.items
+  return (await read<List<RunNode>>(nodes)).value?.items ?? null
+}
+
+/** The same; throws `too_large`. */
+export async function wholeNodesOf(engine: Engine, id: string): Promise<RunNode[]> {
+  const nodes = await nodesOf(engine, id)
+  if (nodes === null) throw tooLong(id)
+  return nodes
 }
 
 const each = (values: Record<string, unknown> | null, most: number): Record<string, unknown> | null =>
   values && Object.fromEntries(Object.entries(values).map(([name, value]) => [name, shortened(value, most)]))
 
-const shownError = ({ code, message, node, stack, inputs }: NonNullable<Run['error']>) => ({
+export const shownError = ({ code, message, node, stack, inputs }: NonNullable<Run['error']>) => ({
   code,
   message,
   node,

@@ -10,9 +10,14 @@ import type { Audit } from '../auth/audit.ts'
 import { type Caller, mayDo } from '../auth/principal.ts'
 import type { Engine } from '../engine.ts'
 import { callTool } from './call.ts'
+import { getPrompt, listPrompts } from './prompts.ts'
+import { listResources, readResource, resourceTemplates } from './resources.ts'
 import type { Tool, ToolContext } from './tool.ts'
 import { flowTools } from './tools/flows.ts'
 import { messageTools } from './tools/messages.ts'
+import { metricTools } from './tools/metrics.ts'
+import { nodeTools } from './tools/nodes.ts'
+import { observeTools } from './tools/observe.ts'
 import { runTools } from './tools/runs.ts'
 
 export interface McpServices {
@@ -21,7 +26,15 @@ export interface McpServices {
   readonly onDefect: (error: unknown) => void
 }
 
-const TOOLS: readonly Tool[] = [...flowTools, ...messageTools, ...runTools]
+/** Every tool, in the order in which they are listed. */
+export const TOOLS: readonly Tool[] = [
+  ...flowTools,
+  ...nodeTools,
+  ...messageTools,
+  ...runTools,
+  ...metricTools,
+  ...observeTools,
+]
 const BY_NAME: ReadonlyMap<string, Tool> = new Map(TOOLS.map(tool => [tool.name, tool]))
 
 const listed = new Map(
@@ -41,7 +54,10 @@ const INSTRUCTIONS =
  * would take longer than most calls.
  */
 export function mcpServer(services: McpServices): Server {
-  const server = new Server(INFO, { capabilities: { tools: {} }, instructions: INSTRUCTIONS })
+  const server = new Server(INFO, {
+    capabilities: { tools: {}, resources: {}, prompts: {} },
+    instructions: INSTRUCTIONS,
+  })
   server.setRequestHandler('tools/list', (_request, context) => {
     const { caller } = asked(context)
     return { tools: TOOLS.filter(({ scope }) => mayDo(caller, scope)).map(({ name }) => listed.get(name)!) }
@@ -55,6 +71,14 @@ export function mcpServer(services: McpServices): Server {
       )
     return callTool(tool, params.arguments ?? {}, toolContext(services, context), services.onDefect)
   })
+  const of = (context: ServerContext): ToolContext => toolContext(services, context)
+  server.setRequestHandler('resources/list', ({ params }, context) => listResources(of(context), params?.cursor))
+  server.setRequestHandler('resources/templates/list', resourceTemplates)
+  server.setRequestHandler('resources/read', ({ params }, context) => readResource(of(context), params.uri))
+  server.setRequestHandler('prompts/list', (_request, context) => listPrompts(of(context)))
+  server.setRequestHandler('prompts/get', ({ params }, context) =>
+    getPrompt(of(context), params.name, params.arguments ?? {}),
+  )
   return server
 }
 

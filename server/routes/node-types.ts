@@ -1,7 +1,6 @@
 import Type from 'typebox'
-import type { NodeTypeInfo as Info } from '../../protocol/nouns/node-type.ts'
 import { NodeTypeInfo } from '../../protocol/nouns/node-type.ts'
-import type { AnyNodeType } from '../../threads/nodes/node-type.ts'
+import { infoOf } from '../../threads/nodes/node-type-info.ts'
 import { NODE_TYPES } from '../../threads/nodes/types/index.ts'
 import { type Route, route } from '../http/route.ts'
 import { pageOf } from '../list-page.ts'
@@ -24,26 +23,3 @@ export function nodeTypeRoutes(): Route[] {
     }),
   ]
 }
-
-const infoOf = ({
-  name,
-  title,
-  summary,
-  place,
-  side_effects,
-  targetKey,
-  settings,
-  inputs,
-  outputs,
-}: AnyNodeType): Info =>
-  ({
-    name,
-    title,
-    summary,
-    place,
-    side_effects,
-    has_target: targetKey !== undefined,
-    settings: settings as unknown as Info['settings'],
-    inputs,
-    outputs,
-  }) as Info

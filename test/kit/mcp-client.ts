@@ -23,6 +23,7 @@ export async function called(client: Client, name: string, args: Record<string, 
   const result = await client.callTool({ name, arguments: args })
   const [content] = result.content as { type: string; text: string }[]
   const text = content?.text ?? ''
-  const value = /^[[{]/.test(text) ? JSON.parse(text) : text
+  // Tables and pages are text, and what was cut is no JSON any more.
+  const value = /^[[{].*[\]}]$/s.test(text) ? JSON.parse(text) : text
   return { refused: result.isError === true ? (value.code as string) : null, value, text }
 }

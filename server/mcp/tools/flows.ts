@@ -1,5 +1,6 @@
 import Type, { type TSchema } from 'typebox'
 import { ServiceError } from '../../../protocol/errors.ts'
+import { limits } from '../../../protocol/limits.ts'
 import type { Flow, FlowSummary } from '../../../protocol/nouns/flow.ts'
 import type { FlowNode } from '../../../protocol/nouns/flow-document.ts'
 import type { Issue } from '../../../protocol/nouns/issue.ts'
@@ -21,6 +22,7 @@ const document: TSchema = Type.Object(
 )
 
 const SOURCE_SHOWN = 400
+const SOURCE_PART = 16_000
 const SETTINGS_SHOWN = 400
 
 const ISSUES_SHOWN = 5
@@ -53,10 +55,33 @@ const outline = ({ source, settings, ...node }: FlowNode) => ({
   ...(settings === undefined ? {} : { settings: shortened(settings, SETTINGS_SHOWN) }),
 })
 
-function nodeOf({ name, document, node_status }: Flow, id: string) {
+/** Of a long one the nodes from `offset` on. */
+export function shownFlow(flow: Flow, offset = 0) {
+  const { nodes, ...rest } = flow.document
+  return {
+    ...shownSummary(flow),
+    defined_in_code: flow.origin !== null,
+    waiting: flow.backlog.waiting,
+    document: { ...rest, nodes: shownNodes(nodes, offset) },
+    down: flow.node_status.filter(({ down }) => down !== null).map(({ id, down }) => ({ node: id, down })),
+    failing: flow.node_status.filter(({ errors }) => errors > 0).map(({ id, errors }) => ({ node: id, errors })),
+  }
+}
+
+function nodeOf({ name, document, node_status }: Flow, id: string, from: number) {
   const node = document.nodes.find(one => one.id === id)
   if (node === undefined) throw new ServiceError('node_not_found', `Flow "${name}" has no node "${id}".`)
-  return { node, status: node_status.find(one => one.id === id) }
+  return { node: { ...node, ...partOf(node.source ?? '', from) }, status: node_status.find(one => one.id === id) }
+}
+
+/** As much of a source as has room. */
+function partOf(source: string, from: number) {
+  if (source === '') return {}
+  const part = source.slice(from, from + SOURCE_PART)
+  const end = from + part.length
+  if (from === 0 && end === source.length) return { source }
+  const more = end < source.length ? `; for more, ask with source_from ${end}` : ''
+  return { source: part, source_part: `characters ${from} to ${end} of ${source.length}${more}` }
 }
 
 export const flowTools: readonly Tool[] = [
@@ -81,22 +106,22 @@ export const flowTools: readonly Tool[] = [
       {
         name: flowName,
         node: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Id of a node.' })),
+        source_from: Type.Optional(
+          Type.Integer({
+            minimum: 0,
+            maximum: limits.SOURCE_BYTES,
+            description: 'With node: the character at which to begin in a long source.',
+          }),
+        ),
         offset: page.offset,
       },
       closed,
     ),
-    run: ({ name, node, offset = 0 }, { engine }) => {
+    run: ({ name, node, source_from = 0, offset = 0 }, { engine }) => {
       const flow = engine.flows.get(name)
-      if (node !== undefined) return { flow: name, version: flow.version, ...nodeOf(flow, node) }
-      const { nodes, ...rest } = flow.document
-      return {
-        ...shownSummary(flow),
-        defined_in_code: flow.origin !== null,
-        waiting: flow.backlog.waiting,
-        document: { ...rest, nodes: shownNodes(nodes, offset) },
-        down: flow.node_status.filter(({ down }) => down !== null).map(({ id, down }) => ({ node: id, down })),
-        failing: flow.node_status.filter(({ errors }) => errors > 0).map(({ id, errors }) => ({ node: id, errors })),
-      }
+      return node === undefined
+        ? shownFlow(flow, offset)
+        : { flow: name, version: flow.version, ...nodeOf(flow, node, source_from) }
     },
   }),
   tool({

@@ -10,7 +10,7 @@ import type { Engine } from '../../engine.ts'
 import { wholeRun } from '../../http/parse/short-ids.ts'
 import { closed, flowName, page, pageOf, runId, since, timeOf, until } from '../arguments.ts'
 import { listOf, shortened } from '../results.ts'
-import { nodesOf, recordOf, runOf, shownNode } from '../run-records.ts'
+import { nodesOf, recordOf, runOf, shownNode, wholeNodesOf } from '../run-records.ts'
 import { type Tool, tool } from '../tool.ts'
 
 const { inputs, seed, timeout, no_cache, idempotency_key, group, tags, note } = CreateRun.properties
@@ -21,6 +21,7 @@ const LOOK_LAST_MS = 1_000
 const FOLLOWED_LINES = 100
 const FOLLOWED_BYTES = 16 * 1024
 const DIFFERENCE_SHOWN = 300
+const OUTPUTS_TOO_LONG = 'the outputs of the nodes are too long to show'
 
 /** As it stands when it has ended or the time is over. Looks more and more seldom: who waits long waits a little longer. */
 async function followed(engine: Engine, run: string, wait_s: number, signal: AbortSignal) {
@@ -85,16 +86,18 @@ export const runTools: readonly Tool[] = [
     input: Type.Object({ run: runId, node: nodeId }, closed),
     run: async ({ run, node }, { engine }) => {
       const id = await wholeRun(engine.runs, run)
-      const nodes = await nodesOf(engine, id)
       if (node === undefined) {
+        const nodes = await nodesOf(engine, id)
+        const { shown } = await recordOf(await engine.runs.text(id))
+        if (nodes === null) return { ...shown, nodes: OUTPUTS_TOO_LONG }
         const listed = listOf(
           nodes.map(one => shownNode(one)),
           nodes.length,
           0,
         )
-        return { ...(await recordOf(await engine.runs.text(id))).shown, nodes: listed }
+        return { ...shown, nodes: listed }
       }
-      const found = nodes.find(one => one.node === node)
+      const found = (await wholeNodesOf(engine, id)).find(one => one.node === node)
       if (found === undefined) throw new ServiceError('node_not_found', `Run ${id} has no node "${node}".`)
       return { run: id, ...shownNode(found, true) }
     },
@@ -128,7 +131,7 @@ export const runTools: readonly Tool[] = [
       const nodes = await nodesOf(engine, id)
       return {
         ...run_now,
-        nodes: nodes.map(({ node, status }) => `${node}: ${status}`),
+        nodes: nodes?.map(({ node, status }) => `${node}: ${status}`) ?? OUTPUTS_TOO_LONG,
         log: items.map(({ node, level, text }) => `${node} ${level}: ${text}`),
         next_after: next_after ?? items.at(-1)?.seq ?? after,
       }
@@ -183,7 +186,7 @@ export const runTools: readonly Tool[] = [
     run: async ({ a, b }, { engine }) => {
       const facts = async (text: string) => {
         const id = await wholeRun(engine.runs, text)
-        return { id, of: runFacts(await runOf(engine, id), await nodesOf(engine, id)) }
+        return { id, of: runFacts(await runOf(engine, id), await wholeNodesOf(engine, id)) }
       }
       const [left, right] = [await facts(a), await facts(b)]
       const found = runDifferences(left.of, right.of).map(({ path, a, b }) => ({
