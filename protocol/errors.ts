@@ -71,10 +71,10 @@ const table = {
     title: 'Bad topic',
     next: 'Give the ports that the topic names values that make a topic.',
   },
-  secret_not_found: {
+  unknown_secret: {
     status: 422,
-    title: 'No such secret',
-    next: 'Name a secret that is stored, or write the value itself.',
+    title: 'Unknown secret',
+    next: 'Store the secret first, or write the value itself.',
   },
   request_failed: {
     status: 502,
@@ -296,6 +296,15 @@ const table = {
   // resources
   flavor_not_found: { status: 404, title: 'No such flavor', next: 'GET /flavors lists the flavors.' },
   flavor_in_use: { status: 409, title: 'The flavor is in use', next: 'Change the nodes that use it first.' },
+  secret_not_found: { status: 404, title: 'No such secret', next: 'GET /secrets/ lists the names of the secrets.' },
+  secret_in_use: { status: 409, title: 'The secret is in use', next: 'Change the nodes that use it first.' },
+  secret_unreadable: {
+    status: 409,
+    title: 'The secret cannot be opened',
+    next: 'Put the key file back from its backup, or store the value again.',
+  },
+  bad_secret: { status: 422, title: 'Bad secret', next: 'Send a text that is not empty; bytes as base64.' },
+  too_many_secrets: { status: 409, title: 'Too many secrets', next: 'Delete secrets that are not needed.' },
   too_many_flavors: { status: 409, title: 'Too many flavors', next: 'Delete flavors that are not needed.' },
   bad_resources: { status: 422, title: 'Wrong resources', next: 'Correct the amount or the variable that is named.' },
 

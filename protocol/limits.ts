@@ -330,6 +330,17 @@ export const limits = {
   NODE_QUEUED_EVERY_MS: 1_000,
   FLAVORS: 256,
 
+  // secrets
+  SECRETS: 1_000,
+  SECRET_NAME_CHARACTERS: 128,
+  SECRET_BYTES: 64 * KIB,
+  /** Nodes that are remembered to have asked for one while they ran. */
+  SECRET_USES_KEPT: 100,
+  /** Nodes that a list names for each. */
+  SECRET_USES_SHOWN: 1_000,
+  /** Keys that the key file keeps beside the first one. */
+  SECRET_KEYS: 16,
+
   // workers
   WORKERS: 256,
   WORKER_FRAME_BYTES: 72 * MIB,

@@ -19,6 +19,7 @@ import type { Config } from './config.ts'
 import { ConnectorPlaces } from './connectors/connector-places.ts'
 import { ConnectorsThread } from './connectors/connectors-thread.ts'
 import { Outboxes } from './connectors/outboxes.ts'
+import { SecretSettings } from './connectors/secret-settings.ts'
 import { Dashboards } from './dashboards/dashboards.ts'
 import { Locks } from './dashboards/locks.ts'
 import { CascadeCounts } from './fanout/cascade-counts.ts'
@@ -45,7 +46,7 @@ import { LiveHooks } from './hooks/hooks.ts'
 import { LaneFaults } from './lanes/lane-faults.ts'
 import { LaneTeam } from './lanes/lane-team.ts'
 import { ThreadNotes } from './lanes/thread-notes.ts'
-import { TimerThread } from './lanes/timer-thread.ts'
+import { timerThread } from './lanes/timer-thread.ts'
 import { Announcer } from './observe/announcer.ts'
 import { LiveObserve } from './observe/observe.ts'
 import { Overload } from './observe/overload.ts'
@@ -58,6 +59,8 @@ import { Coordinator } from './runs/coordinator.ts'
 import { RunRetention } from './runs/retention.ts'
 import { StoredRunLogs } from './runs/run-logs.ts'
 import { StageCache } from './runs/stage-cache.ts'
+import type { KeyFile } from './secrets/sealing.ts'
+import { LiveSecrets, type OpenedSecrets } from './secrets/secrets.ts'
 import type { OpenedStore } from './store/front/open-store.ts'
 import { SetBacks } from './store/front/set-backs.ts'
 import { CLOCK_DOUBT, ClockWatch, parseClockDoubt } from './watch/clock-watch.ts'
@@ -84,6 +87,8 @@ export interface LiveEngineOptions {
   >
   readonly data_dir: string
   readonly log: Log
+  /** What keys of secrets are derived from. */
+  readonly key_file: KeyFile
   /** Over this thread; one that never looks when absent. */
   readonly front_watch?: FrontWatch
   /** The store when it is being opened already. */
@@ -102,7 +107,7 @@ export interface LiveEngineOptions {
  * Puts the parts of the live engine together and starts nothing. Parts that need each other do so through closures, which are called
  * after all of them have been made.
  */
-export function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedStore) {
+export function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedStore, opened: OpenedSecrets) {
   const { config, log, data_dir } = options
   const bounds = options.bounds ?? liveBounds
   const onDefect = (error: unknown): void => log.error('defect', { error })
@@ -181,7 +186,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     bodies,
     health,
     rules: {
-      types: nodeTypes({ timezone: config.timezone, fits, hasSecret: () => false }, sources.get),
+      types: nodeTypes({ timezone: config.timezone, fits, hasSecret: name => secrets.has(name) }, sources.get),
       prepare: nodes => sources.prepare(nodes),
       fits,
       flavor: name => flavors.find(name),
@@ -190,7 +195,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     outboxes,
     toLanes: message => team.post(message),
     toTimer: message => timer.post(message),
-    toConnectors: flow => connectors.set(flow),
+    toConnectors: flow => secret_settings.set(flow),
     purgeOnLanes: (flow, answers) => team.purge(flow, answers),
     announce,
     assertNoLiveRun: flow => {
@@ -205,6 +210,22 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
       for (const follower of flow_followers) follower(flow)
     },
   })
+  const secrets = new LiveSecrets({
+    opened,
+    store: store.records,
+    flows: {
+      all: () => flows.all(),
+      find: name => flows.find(name),
+      inTurn: change => flows.inTurn(change),
+    },
+    now_us: front.clock.now_us,
+    changed: name => {
+      secret_settings.changed(name)
+      hooks.secretsChanged()
+    },
+    onDefect,
+  })
+  const secret_settings = new SecretSettings(secrets, flow => connectors.set(flow))
   const flavors = new LiveFlavors({ stored: loaded.flavors, store: store.flavors, flows, announce })
   flows.load(loaded.flows, sinceOfStates(loaded.states, front.codec))
   for (const error of loaded.node_errors) if (!error.acknowledged) health.failed(error, 0)
@@ -280,7 +301,10 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     shownTime: steady_us => formatTime(front.clock.now_us() - (front.clock.steady_us() - steady_us)),
     announce,
   })
-  const connector_places = new ConnectorPlaces(message => connectors.post(message))
+  const connector_places = new ConnectorPlaces(
+    message => connectors.post(message),
+    plan => secret_settings.plan(plan),
+  )
   const desk = new CallDesk({
     slots: config.max_workers,
     bodies: bodies.folder,
@@ -289,6 +313,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     prints: options.prints ?? false,
     now_us: front.clock.now_us,
     operator: process.env,
+    secret: (node, name) => secrets.asked(node, name),
     connectors: { places: connector_places, isConnector },
     environment: (node, grant) => {
       const { granted = null, cards = [] } = grant ?? {}
@@ -323,12 +348,13 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     orphans: () => [...ended.indexes, ...[...flows.plans()].filter(plan => !plan.enabled).map(plan => plan.flow_index)],
     timerPort: port => timer.post({ type: 'lane', port }, [port]),
     dispatch: (request, lost, over) => calls.take(request, lost, over),
+    secret: (node, name) => secrets.asked(node, name),
     onBlocked: node => faults.blocked(node),
     onDeath: death => faults.died(death),
     onDefect,
     onFatal: options.onFatal,
   })
-  const timer = new TimerThread({
+  const timer = timerThread({
     front,
     timezone: config.timezone,
     degraded_after_ms: bounds.degraded_after_ms,
@@ -437,10 +463,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     artifacts,
     waits,
     wake: () => tap.wake(),
-    // None can be stored yet, and a flow that names one is refused.
-    secret: name => {
-      throw new ServiceError('secret_not_found', `There is no secret "${name}".`)
-    },
+    secret: name => secrets.text(name),
   })
   const nodes = new LiveNodes({ flows, health, latencies, front, store, announce })
   const reruns = new LiveCascades({ front, map, flows, store, announce })
@@ -477,6 +500,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     workers,
     artifacts,
     hooks,
+    secrets,
     fanout,
     map,
     dashboards,

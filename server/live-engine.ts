@@ -22,6 +22,8 @@ import type { ShownMedia } from './panels/shown-media.ts'
 import { type SourceTrouble, troubleOfSource } from './panels/sources.ts'
 import type { BatchRuns } from './runs/batch-runs.ts'
 import type { StoredRunLogs } from './runs/run-logs.ts'
+import { Sealing } from './secrets/sealing.ts'
+import { type LiveSecrets, OpenedSecrets } from './secrets/secrets.ts'
 import { type OpenedStore, openStore } from './store/front/open-store.ts'
 
 /**
@@ -42,6 +44,7 @@ export class LiveEngine implements Engine {
   readonly workers: ResourceDesk
   readonly artifacts: EngineArtifacts
   readonly hooks: LiveHooks
+  readonly secrets: LiveSecrets
   readonly fanout: Fanout
   readonly dashboards: Dashboards
   readonly locks: Locks
@@ -59,7 +62,9 @@ export class LiveEngine implements Engine {
   #closing = false
 
   static async open(options: LiveEngineOptions): Promise<LiveEngine> {
-    const engine = new LiveEngine(compose(options, await (options.opening ?? openStore(options))))
+    const opened = await (options.opening ?? openStore(options))
+    const secrets = await OpenedSecrets.open(opened.store.records, new Sealing(options.key_file))
+    const engine = new LiveEngine(compose(options, opened, secrets))
     await engine.dashboards.load()
     return engine
   }
@@ -77,6 +82,7 @@ export class LiveEngine implements Engine {
     this.workers = parts.workers
     this.artifacts = parts.artifacts
     this.hooks = parts.hooks
+    this.secrets = parts.secrets
     this.fanout = parts.fanout
     this.dashboards = parts.dashboards
     this.locks = parts.locks

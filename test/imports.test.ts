@@ -159,8 +159,9 @@ const ROOMS: Record<string, readonly string[]> = {
   observe: ['fanout', 'flows', 'health', 'lanes', 'store', 'watch'],
   oauth: ['auth', 'store'],
   panels: ['auth', 'dashboards', 'fanout', 'health', 'watch'],
-  routes: ['auth', 'calls', 'dashboards', 'flows', 'http', 'mail', 'mcp', 'oauth', 'panels', 'store'],
+  routes: ['auth', 'calls', 'dashboards', 'flows', 'http', 'mail', 'mcp', 'oauth', 'panels', 'secrets', 'store'],
   runs: ['calls', 'store', 'watch'],
+  secrets: ['store', 'watch'],
   store: ['lanes', 'watch'],
   watch: [],
 }

@@ -33,6 +33,7 @@ import { addSweep } from './commands/runs/sweep.ts'
 import { addWhy } from './commands/runs/why.ts'
 import { addDashboards } from './commands/screens/dashboards.ts'
 import { addPanels } from './commands/screens/panels.ts'
+import { addSecrets } from './commands/secrets.ts'
 import { addTokens } from './commands/tokens.ts'
 import { addUsers } from './commands/users.ts'
 import type { Context } from './context.ts'
@@ -69,6 +70,7 @@ const COMMANDS = [
   addFlavors,
   addDashboards,
   addPanels,
+  addSecrets,
   addSync,
   addModules,
   addArtifacts,

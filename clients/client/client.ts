@@ -1,6 +1,8 @@
 import { openTransport } from '#client/transport'
 import type { Summary } from '../../protocol/nouns/summary.ts'
 import type { WorkerResources } from '../../protocol/worker/resources.ts'
+import { Secrets } from './accounts/secrets.ts'
+import { LastingTokens } from './accounts/tokens.ts'
 import { Artifacts } from './artifacts.ts'
 import { Calls } from './calls.ts'
 import { Cascades } from './cascades.ts'
@@ -16,7 +18,6 @@ import { Nodes } from './nodes.ts'
 import { Runs } from './runs/runs.ts'
 import { Dashboards } from './screens/dashboards.ts'
 import { Panels } from './screens/panels.ts'
-import { LastingTokens } from './tokens.ts'
 import { Users } from './users.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
@@ -52,6 +53,7 @@ export class Client {
   readonly flavors: Flavors
   readonly dashboards: Dashboards
   readonly panels: Panels
+  readonly secrets: Secrets
   readonly artifacts: Artifacts
   readonly events: Events
   readonly users: Users
@@ -77,6 +79,7 @@ export class Client {
     this.flavors = new Flavors(this.#calls)
     this.dashboards = new Dashboards(this.#calls)
     this.panels = new Panels(this.#calls)
+    this.secrets = new Secrets(this.#calls)
     this.artifacts = new Artifacts(this.#calls)
     this.events = new Events(this.#calls)
     this.users = new Users(this.#calls)

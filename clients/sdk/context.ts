@@ -28,6 +28,7 @@ export interface Context<S = Readonly<Record<string, unknown>>, O = OutputPorts>
     options?: { meta?: Record<string, unknown>; volatile?: boolean },
   ): Promise<ArtifactReference>
   keep(reference: ArtifactReference): Promise<ArtifactReference>
+  secret(name: string | { readonly secret: string }): Promise<string>
   read(reference: ArtifactReference): Promise<Uint8Array>
   log(text: unknown, level?: 'debug' | 'info' | 'warn' | 'error'): void
   report(status: 'ok' | 'down', text?: string): void

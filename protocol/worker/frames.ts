@@ -94,6 +94,12 @@ export const VolatileReadFrame = Type.Object({
   ask: Ask,
   digest: ArtifactFrame.properties.digest,
 })
+export const SecretReadFrame = Type.Object({
+  t: Type.Literal('secret_read'),
+  call: Call,
+  ask: Ask,
+  name: Type.String({ minLength: 1, maxLength: limits.SECRET_NAME_CHARACTERS }),
+})
 export const ResultFrame = Type.Object({
   t: Type.Literal('result'),
   call: Call,
@@ -179,6 +185,13 @@ export const VolatileFrame = Type.Object({
   bytes: nullable(Bytes),
   fell_out: Type.Boolean(),
 })
+export const SecretFrame = Type.Object({
+  t: Type.Literal('secret'),
+  call: Call,
+  ask: Ask,
+  /** Null: there is no such secret. */
+  text: nullable(Type.String()),
+})
 export const CancelFrame = Type.Object({ t: Type.Literal('cancel'), call: Call, reason: Text })
 export const DrainFrame = Type.Object({ t: Type.Literal('drain') })
 
@@ -193,6 +206,7 @@ export const workerFrames = {
   artifact: ArtifactFrame,
   volatile_put: VolatilePutFrame,
   volatile_read: VolatileReadFrame,
+  secret_read: SecretReadFrame,
   result: ResultFrame,
   error: ErrorFrame,
   heartbeat: HeartbeatFrame,
@@ -204,6 +218,7 @@ export const engineFrames = {
   processed: ProcessedFrame,
   taken: TakenFrame,
   volatile: VolatileFrame,
+  secret: SecretFrame,
   cancel: CancelFrame,
   drain: DrainFrame,
 } as const
@@ -234,6 +249,7 @@ export const BODY_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   'bad_report',
   'bad_artifact',
   'bad_media_type',
+  'secret_not_found',
   'artifact_not_found',
   'artifact_fell_out',
   'artifact_damaged',

@@ -11,7 +11,7 @@ import type { WorkerHub } from './processes/worker-hub.ts'
 import { CallSlots } from './slots/call-slots.ts'
 
 export interface CallDeskOptions
-  extends Pick<ProcessPlacesParts, 'bodies' | 'artifacts' | 'operator' | 'environment' | 'now_us'> {
+  extends Pick<ProcessPlacesParts, 'bodies' | 'artifacts' | 'operator' | 'environment' | 'now_us' | 'secret'> {
   readonly slots: number
   readonly bounds: LiveBounds
   /** What bodies print in call slots is printed, too. */
@@ -41,13 +41,14 @@ export class CallDesk {
 
   constructor(options: CallDeskOptions) {
     this.#options = options
-    const { slots, bounds, bodies, artifacts, operator, environment, prints = false } = options
+    const { slots, bounds, bodies, artifacts, operator, environment, secret, prints = false } = options
     this.#slots = new CallSlots({
       slots,
       heap_mb: bounds.call_heap_mb,
       begin_ms: bounds.slot_begin_ms,
       bodies,
       artifacts,
+      secret,
       prints,
     })
     this.#processes = new ProcessPlaces({
@@ -61,6 +62,7 @@ export class CallDesk {
       artifacts,
       operator,
       environment,
+      secret,
       now_us: options.now_us,
     })
     this.#in_slot = this.#partsOf(this.#slots, 'call')

@@ -7,18 +7,20 @@ import type { BodyCall, CallPlace, CallPlaces } from '../calls/body-call.ts'
 /** Calls of nodes that the connectors thread runs. There is no line: what is outside decides how long each takes. */
 export class ConnectorPlaces implements CallPlaces {
   readonly #post: (message: ToConnectors) => void
+  readonly #withSecrets: (plan: ConnectorPlan) => ConnectorPlan
   readonly #calls = new Map<number, BodyCall>()
   #ids = 0
 
-  constructor(post: (message: ToConnectors) => void) {
+  constructor(post: (message: ToConnectors) => void, withSecrets: (plan: ConnectorPlan) => ConnectorPlan) {
     this.#post = post
+    this.#withSecrets = withSecrets
   }
 
   take(call: BodyCall): void {
     const id = ++this.#ids
     const place: CallPlace = {
       run: ({ request: { node, inputs } }) => {
-        this.#post({ type: 'call', call: id, plan: calledPlan(node), inputs })
+        this.#post({ type: 'call', call: id, plan: this.#withSecrets(calledPlan(node)), inputs })
         this.#calls.set(id, call)
         call.begun()
       },

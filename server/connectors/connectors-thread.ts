@@ -1,7 +1,4 @@
-import { Worker } from 'node:worker_threads'
 import { SLOT } from '../../core/memory/threads.ts'
-import { ServiceError } from '../../protocol/errors.ts'
-import type { EventType } from '../../protocol/nouns/event.ts'
 import type { ArtifactPlace } from '../../threads/calls/artifact-files.ts'
 import { freeVolatile } from '../../threads/calls/volatile-hands.ts'
 import type {
@@ -10,48 +7,59 @@ import type {
   FromConnectors,
   ToConnectors,
 } from '../../threads/connectors/messages.ts'
-import type { FrontMemory } from '../lanes/front-memory.ts'
-import { RestartPace } from '../lanes/restart-pace.ts'
-import type { Log } from '../observe/serve-log.ts'
+import { SupervisedThread, type SupervisedThreadParts } from '../lanes/supervised-thread.ts'
 import type { WatchedThread } from '../watch/thread-watch.ts'
 
-export interface ConnectorsThreadParts {
-  readonly front: FrontMemory
-  readonly log: Log
+export interface ConnectorsThreadParts
+  extends Pick<SupervisedThreadParts<never>, 'front' | 'log' | 'announce' | 'onFatal'> {
   readonly artifacts: ArtifactPlace
   /** Where relative paths in settings begin. */
   readonly folder: string
   readonly reach: ConnectorsTask['reach']
   readonly timezone: string
-  announce(type: EventType, flow: string | null, more: Record<string, unknown>): void
   /** What a call of a node came to. */
   ended(message: Extract<FromConnectors, { call: number }>): void
   /** The thread has ended: no call that it had will be answered. */
   lost(): void
-  /** It ends again and again. */
-  onFatal(error: Error): void
 }
 
 /**
  * The front's side of the connectors thread, which starts with the first connector. It knows what every flow has, so that a thread that
  * takes the place of a dead one begins with all of it.
- *
- *   off --the engine runs, and there is a connector--> running --stop--> left
- *                                                      running --it ends--> dead --after a pause--> running
  */
 export class ConnectorsThread implements WatchedThread {
   readonly name = 'connectors'
-  readonly #parts: ConnectorsThreadParts
-  readonly #pace = new RestartPace()
+  readonly #thread: SupervisedThread<ToConnectors, FromConnectors>
   readonly #flows = new Map<number, ConnectorsOfFlow>()
   #begun = false
-  #stopping = false
-  #worker: Worker | null = null
-  #left: Promise<void> = Promise.resolve()
-  #answered: (() => void) | null = null
 
-  constructor(parts: ConnectorsThreadParts) {
-    this.#parts = parts
+  constructor({ artifacts, folder, reach, timezone, ended, lost, ...parts }: ConnectorsThreadParts) {
+    const { front, log } = parts
+    this.#thread = new SupervisedThread({
+      ...parts,
+      name: this.name,
+      module: new URL('../../threads/connectors/connectors.ts', import.meta.url),
+      slot: SLOT.connectors,
+      task: (): ConnectorsTask => ({ sab: front.memory.sab, artifacts, folder, reach, timezone }),
+      receive(message) {
+        switch (message.type) {
+          case 'entered':
+            break
+          case 'answered':
+          case 'failed':
+            ended(message)
+            break
+          case 'defect':
+            log.error('defect', { thread: 'connectors', error: message.text })
+            break
+          default:
+            message satisfies never
+        }
+      },
+      ended: thread_id => freeVolatile(artifacts, thread_id),
+      died: lost,
+      again: () => this.#startIfNeeded(),
+    })
   }
 
   /** Flows run from now on, and their connectors. */
@@ -65,98 +73,42 @@ export class ConnectorsThread implements WatchedThread {
     const known = this.#flows.has(flow.flow)
     if (flow.nodes.length === 0) {
       this.#flows.delete(flow.flow)
-      if (known) this.#worker?.postMessage({ type: 'drop', flow: flow.flow } satisfies ToConnectors)
+      if (known) this.#thread.post({ type: 'drop', flow: flow.flow })
       return
     }
     this.#flows.set(flow.flow, flow)
-    if (this.#worker === null) this.#startIfNeeded()
-    else this.post(flow)
+    if (this.isRunning) this.#thread.post(flow)
+    else this.#startIfNeeded()
   }
 
   /** A call starts the thread when nothing else has. */
   post(message: ToConnectors): void {
-    if (this.#worker === null) this.#start()
-    this.#worker?.postMessage(message)
+    if (!this.isRunning) this.#start()
+    this.#thread.post(message)
   }
 
   get isRunning(): boolean {
-    return this.#worker !== null
+    return this.#thread.isRunning
   }
 
   ping(): Promise<unknown> | null {
-    if (this.#worker === null || this.#stopping) return null
-    this.#worker.postMessage({ type: 'ping' } satisfies ToConnectors)
-    return new Promise<void>(resolve => (this.#answered = resolve))
+    return this.#thread.ping()
   }
 
-  /** Its end is dealt with like any other. */
   silent(): 'replaced' {
-    // It rejects for no reason that Node names; the exit event decides.
-    this.#worker?.terminate().catch(() => {})
-    return 'replaced'
+    return this.#thread.silent()
   }
 
-  async stop(): Promise<void> {
-    this.#stopping = true
-    this.#worker?.postMessage({ type: 'stop' } satisfies ToConnectors)
-    await this.#left
+  stop(): Promise<void> {
+    return this.#thread.stop()
   }
 
   #startIfNeeded(): void {
-    if (this.#begun && this.#worker === null && this.#flows.size > 0) this.#start()
+    if (this.#begun && !this.isRunning && this.#flows.size > 0) this.#start()
   }
 
   #start(): void {
-    if (this.#stopping) return
-    const { front, log, artifacts, folder, reach, timezone } = this.#parts
-    const module = new URL('../../threads/connectors/connectors.ts', import.meta.url)
-    const task: ConnectorsTask = { sab: front.memory.sab, artifacts, folder, reach, timezone }
-    const worker = new Worker(module, { name: 'connectors', workerData: task })
-    const { threadId } = worker
-    this.#worker = worker
-    const left = Promise.withResolvers<void>()
-    this.#left = left.promise
-    worker.on('message', (message: FromConnectors) => {
-      switch (message.type) {
-        case 'entered':
-          break
-        case 'answered':
-        case 'failed':
-          this.#parts.ended(message)
-          break
-        case 'defect':
-          log.error('defect', { thread: 'connectors', error: message.text })
-          break
-        case 'pong':
-          this.#answered?.()
-          break
-        case 'left':
-          left.resolve()
-          break
-        default:
-          message satisfies never
-      }
-    })
-    worker.on('error', error => log.error('connectors_failed', { error }))
-    worker.on('exit', () => {
-      left.resolve()
-      this.#answered?.()
-      freeVolatile(artifacts, threadId)
-      if (!this.#stopping) this.#died()
-    })
-    for (const flow of this.#flows.values()) worker.postMessage(flow)
-  }
-
-  #died(): void {
-    this.#worker = null
-    const { front, announce, lost, onFatal } = this.#parts
-    const owner = front.threads.markDead(SLOT.connectors)
-    if (owner !== 0) front.recover(owner)
-    announce('thread_replaced', null, { thread: 'connectors' })
-    lost()
-    const pause_ms = this.#pace.died(performance.now())
-    if (pause_ms === null)
-      return onFatal(new ServiceError('thread_lost', 'The connectors thread ended several times in a row.'))
-    setTimeout(() => this.#startIfNeeded(), pause_ms).unref()
+    this.#thread.start()
+    for (const flow of this.#flows.values()) this.#thread.post(flow)
   }
 }

@@ -60,7 +60,7 @@ type Line = Set<() => void>
  */
 export class LiveHooks implements Hooks {
   readonly #parts: LiveHooksParts
-  readonly #plans = new WeakMap<Plan, ReadonlyMap<string, Hook>>()
+  #plans = new WeakMap<Plan, ReadonlyMap<string, Hook>>()
   /** Requests that are being served, by node. */
   readonly #serving = new Map<string, number>()
   /** By message. */
@@ -69,6 +69,11 @@ export class LiveHooks implements Hooks {
 
   constructor(parts: LiveHooksParts) {
     this.#parts = parts
+  }
+
+  /** A secret has another value: settings are looked up again. */
+  secretsChanged(): void {
+    this.#plans = new WeakMap()
   }
 
   async take(request: HookRequest, gone: AbortSignal | null = null): Promise<HookAnswer> {

@@ -62,6 +62,8 @@ export class Installation {
   readonly database: string
   /** The signing key (Ed25519) as PKCS #8 PEM. */
   readonly signing_key_pem: string
+  /** The file of the signing key, in which the keys of secrets stand behind it. */
+  readonly key_file: { read(): string; replace(text: string): void }
   /** True when this start made it. */
   readonly isNew: boolean
   readonly #lock: InstallationLock
@@ -74,6 +76,11 @@ export class Installation {
     this.data_dir = data_dir
     this.database = join(data_dir, DATABASE_FILE)
     this.signing_key_pem = signing_key_pem
+    const key = join(data_dir, KEY_FILE)
+    this.key_file = {
+      read: () => readFileSync(key, 'utf8'),
+      replace: text => writePrivate(key, text, { durable: true }),
+    }
     this.isNew = isNew
     this.#lock = lock
   }
@@ -253,7 +260,8 @@ export function readOrMakeKey(path: string): string {
     const { privateKey } = generateKeyPairSync('ed25519')
     writePrivate(path, privateKey.export({ type: 'pkcs8', format: 'pem' }), { durable: true })
   }
-  const pem = readFileSync(path, 'utf8')
+  // Behind it stand keys of secrets.
+  const [pem = ''] = /^[\s\S]*?-----END PRIVATE KEY-----\n?/.exec(readFileSync(path, 'utf8')) ?? []
   if (!isPrivateKey(pem)) throw new ServiceError('bad_installation', `The signing key ${path} is damaged.`)
   chmodSync(path, 0o600)
   return pem

@@ -65,6 +65,8 @@ export interface LaneTeamOptions {
   timerPort(port: MessagePort): void
   /** `ended`: nothing of the call waits or runs any more; possibly before this returns. */
   dispatch(request: CallRequest, lost: LostCall, ended: () => void): Pick<LiveCall, 'withdraw'>
+  /** What a body of the node asks for; null: there is no such secret. */
+  secret(node: string, name: string): string | null
   onBlocked(node: number): void
   onDeath(death: LaneDeath): void
   onDefect(error: unknown): void
@@ -275,6 +277,12 @@ export class LaneTeam {
       case 'withdrawn':
         member.calls.get(message.call)?.withdraw('Its lane does not wait for the call any more.')
         break
+      case 'secret': {
+        const text = this.#options.secret(message.node, message.name)
+        this.#postTo(member.slot, member.control, { type: 'secret', ask: message.ask, text })
+        this.#options.front.ready.wakeAll()
+        break
+      }
       case 'purged':
         this.#purged(member, message.request, message.count)
         break

@@ -3,9 +3,11 @@ import type { Engine } from '../engine.ts'
 import type { Flavors } from '../flows/flavors.ts'
 import type { Route } from '../http/route.ts'
 import { type McpServices, mcpRoutes } from '../mcp/routes.ts'
+import type { Secrets } from '../secrets/secrets.ts'
 import { type ClientServices, clientRoutes } from './accounts/clients.ts'
 import { type LoginServices, loginRoutes } from './accounts/login.ts'
 import { type OAuthServices, oauthRoutes } from './accounts/oauth.ts'
+import { secretRoutes } from './accounts/secrets.ts'
 import { type TokenServices, tokenRoutes } from './accounts/tokens.ts'
 import { type UserServices, userRoutes } from './accounts/users.ts'
 import { artifactRoutes } from './artifacts.ts'
@@ -42,6 +44,7 @@ export interface Services
   readonly engine: Engine
   readonly flavors: Flavors
   readonly workers: Workers
+  readonly secrets: Secrets
 }
 
 /** Every route of the service. */
@@ -57,6 +60,7 @@ export function allRoutes(services: Services): Route[] {
     ...runLogRoutes(services),
     ...artifactRoutes(services),
     ...flavorRoutes(services),
+    ...secretRoutes(services),
     ...workerRoutes(services),
     ...tileTypeRoutes(),
     ...dashboardRoutes(services),

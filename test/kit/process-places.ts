@@ -27,6 +27,7 @@ export async function processPlaces(
     artifacts: { folder, max_bytes: 0 },
     operator: process.env,
     environment: () => ({}),
+    secret: () => null,
     now_us: () => Date.now() * 1000,
     ...more,
   })

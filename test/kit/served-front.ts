@@ -39,6 +39,7 @@ import { EngineDouble } from './engine-double.ts'
 import { RecordsDouble } from './records-double.ts'
 import { flavorsOver, ownMachine } from './resources-double.ts'
 import { mintPanel, screens } from './screens-double.ts'
+import { secretsOver } from './secrets.ts'
 import { UsersDouble } from './users-double.ts'
 
 export const ADA = { name: 'ada', password: 'correct horse battery' }
@@ -165,6 +166,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     panels,
     flavors: flavorsOver(engine),
     workers,
+    secrets: (await secretsOver()).live,
     accounts,
     tokens,
     session,

@@ -351,17 +351,21 @@ describe('deny by default', () => {
     const high = served.routes.filter(route => route.scope === 'admin').map(route => `${route.method} ${route.path}`)
     assert.deepEqual(high.sort(), [
       'DELETE /clients/{client_id}',
+      'DELETE /secrets/{name}',
       'DELETE /tokens/{name}',
       'DELETE /users/{name}',
       'GET /clients',
+      'GET /secrets/',
       'GET /tokens',
       'GET /users',
       'PATCH /users/{name}',
       'POST /artifacts/sweep',
       'POST /artifacts/verify',
       'POST /clients',
+      'POST /secret-keys',
       'POST /tokens',
       'POST /users',
+      'PUT /secrets/{name}',
     ])
   })
 

@@ -1,6 +1,7 @@
 import { type MessagePort, threadId } from 'node:worker_threads'
 import type { LogLevel } from '../../protocol/nouns/run-log.ts'
 import type { FromCall } from '../lane/messages.ts'
+import { SecretAsks } from '../secret-asks.ts'
 import { BuiltIns } from './built-ins.ts'
 import { type BodyPlace, type KnownNode, knownNode, NodeCallTask } from './call.ts'
 import { type CallLine, type CallListener, LaneLine } from './call-line.ts'
@@ -20,6 +21,7 @@ class CallSlot implements CallLine, PrintTarget {
   readonly #built_ins: BuiltIns
   readonly #nodes = new Map<number, KnownNode>()
   readonly #printed: PrintedOutput
+  readonly #secrets = new SecretAsks((ask, name) => this.#say({ type: 'secret', ask, name }))
   /** What runs. */
   #task: NodeCallTask | null = null
   #call = 0
@@ -36,6 +38,7 @@ class CallSlot implements CallLine, PrintTarget {
     this.#place = {
       ...place,
       taken,
+      secret: (name, node) => this.#secrets.ask(name, node),
       loaded: () => this.#built_ins.loaded(),
       ended: () => {
         this.#printed.flush()
@@ -50,7 +53,8 @@ class CallSlot implements CallLine, PrintTarget {
         // Before anything of the body: a call that has not begun may be given to another slot.
         this.#say({ type: 'begun' })
         void this.#run(message)
-      } else if (message.call === this.#call) this.#listener?.receive(message.message)
+      } else if (message.type === 'secret') this.#secrets.answered(message)
+      else if (message.call === this.#call) this.#listener?.receive(message.message)
     })
     this.#say({ type: 'ready', thread: threadId })
   }

@@ -40,6 +40,8 @@ export interface CallPlace {
 /** The same in a thread that has something to do when a body has been loaded, and when one has ended. */
 export interface BodyPlace extends CallPlace {
   readonly taken: Taken
+  /** Asks the engine for a secret; null: there is none. */
+  secret(name: string, node: string): Promise<string | null>
   readonly loaded?: () => void
   /** Before anything is made of what it answered or threw. */
   readonly ended?: () => void
@@ -304,6 +306,10 @@ export class NodeCallTask implements ContextHost, CallListener, PrintTarget {
 
   artifact({ digest }: ArtifactReference): void {
     if (this.#task.run !== null && !this.#over) this.#line.send({ type: 'artifact', digest })
+  }
+
+  secret(name: string): Promise<string | null> {
+    return this.#place.secret(name, this.node.qualified)
   }
 
   now_us(): number {

@@ -3,6 +3,7 @@ import { limits } from '../../protocol/limits.ts'
 import type { ArtifactReference } from '../../protocol/values/dtype.ts'
 import { LOG_LEVELS } from '../../protocol/words/log-level.ts'
 import type { LogLevel, Note, RunIdentity } from '../lane/messages.ts'
+import type { SecretReference } from '../nodes/secrets.ts'
 import type { ArtifactPlace } from './artifact-files.ts'
 import type { ArtifactContent } from './body-artifacts.ts'
 
@@ -20,6 +21,8 @@ export interface ContextHost {
   readonly artifacts: ArtifactPlace
   /** The body has stored it. */
   artifact(reference: ArtifactReference): void
+  /** Null: there is none. */
+  secret(name: string): Promise<string | null>
   now_us(): number
 }
 
@@ -148,6 +151,24 @@ export class NodeContext {
   async read(reference: ArtifactReference): Promise<Buffer> {
     const { readArtifact } = await import('./body-artifacts.ts')
     return readArtifact(this.#host.artifacts, this.#qualified, reference)
+  }
+
+  /**
+   * The value of a secret as it is now, by its name or by a setting that is `{"secret": name}`. Only the thread that asks gets it. Rejects with
+   * `secret_not_found`.
+   */
+  async secret(name: string | SecretReference): Promise<string> {
+    const wanted = typeof name === 'object' && name !== null ? name.secret : name
+    const most = limits.SECRET_NAME_CHARACTERS
+    if (typeof wanted !== 'string' || wanted === '' || wanted.length > most) {
+      throw new ServiceError(
+        'secret_not_found',
+        `ctx.secret of ${this.#qualified} takes a name of 1 to ${most} characters.`,
+      )
+    }
+    const text = await this.#host.secret(wanted)
+    if (text === null) throw new ServiceError('secret_not_found', `${this.#qualified}: there is no secret "${wanted}".`)
+    return text
   }
 
   /**

@@ -12,6 +12,8 @@ const DONE = Promise.resolve()
 export interface LaneForContext {
   note(note: Note): void
   now_us(): number
+  /** The value of a secret for the node; null: there is none. */
+  secret(name: string, node: string): Promise<string | null>
   /** Resolves when what the execution emitted last has run, as far as it runs inline, and its node may emit again. */
   emitted(flow: FlowRun, execution: Execution): Promise<void>
 }
@@ -65,6 +67,10 @@ export class InlineContextHost implements ContextHost, SpeaksFor {
 
   /** Nobody keeps a list of what live bodies store: a message that names it holds it. */
   artifact(): void {}
+
+  secret(name: string): Promise<string | null> {
+    return this.#lane.secret(name, this.#seat.node.qualified)
+  }
 
   now_us(): number {
     return this.#lane.now_us()

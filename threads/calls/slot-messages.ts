@@ -13,7 +13,11 @@ export interface SlotTask {
 }
 
 /** Front to call slot. */
-export type ToSlot = CallTask | { readonly type: 'told'; readonly call: number; readonly message: ToCall }
+export type ToSlot =
+  | CallTask
+  | { readonly type: 'told'; readonly call: number; readonly message: ToCall }
+  /** What a body has asked for; null: there is no such secret. */
+  | { readonly type: 'secret'; readonly ask: number; readonly text: string | null }
 
 export interface CallTask extends Omit<NodeCall, 'node'> {
   readonly type: 'call'
@@ -34,6 +38,8 @@ export type FromSlot =
   | { readonly type: 'begun' }
   /** A call has said its last to its lane. */
   | { readonly type: 'done' }
+  /** By the body that runs: `secret` with the same number follows. */
+  | { readonly type: 'secret'; readonly ask: number; readonly name: string }
   /** A call of a batch run; `returned` and `threw` end it. */
   | FromCall
 

@@ -90,6 +90,9 @@ class WorkerProgram {
         })
         break
       }
+      case 'secret':
+        if (frame.call === this.#call?.call) this.#say({ type: 'secret', ask: frame.ask, text: frame.text })
+        break
       case 'cancel':
         if (frame.call === this.#call?.call) this.#say({ type: 'abort', reason: frame.reason })
         break
@@ -178,6 +181,7 @@ class WorkerProgram {
       const bytes = Buffer.from(message.bytes.buffer, message.bytes.byteOffset, message.bytes.length).toString('base64')
       return this.#send({ t: 'volatile_put', call, ask, digest, bytes })
     }
+    if (message.type === 'secret') return this.#send({ t: 'secret_read', call, ask: message.ask, name: message.name })
     const frame = frameOf(call, message)
     if (frame.t !== 'result' && frame.t !== 'error') return this.#send(frame)
     // What the body printed was posted before, but over another port: it is here two turns later.

@@ -3,6 +3,7 @@ import { tooLargeForVolatile } from '../../core/memory/volatile/store.ts'
 import { digestOf } from '../../protocol/artifact-names.ts'
 import type { LogLevel } from '../../protocol/nouns/run-log.ts'
 import type { FromCall, ToCall } from '../lane/messages.ts'
+import { type SecretAnswer, SecretAsks } from '../secret-asks.ts'
 import type { VolatileHands } from './artifact-files.ts'
 import { type CallPlace, knownNode, type NodeCall, NodeCallTask } from './call.ts'
 import type { CallLine, CallListener } from './call-line.ts'
@@ -13,6 +14,7 @@ import type { Taken } from './send-window.ts'
 export type ToWorkerThread =
   | { readonly type: 'call'; readonly call: NodeCall; readonly place: WorkerPlace }
   | VolatileAnswer
+  | ({ readonly type: 'secret' } & SecretAnswer)
   | ToCall
 
 /** As its engine told it. */
@@ -35,7 +37,14 @@ export interface VolatileAnswer {
   readonly fell_out: boolean
 }
 
-export type FromWorkerThread = FromCall | VolatileAsk
+/** What its bodies ask: `secret` with the same number follows. */
+export interface SecretAsk {
+  readonly type: 'secret'
+  readonly ask: number
+  readonly name: string
+}
+
+export type FromWorkerThread = FromCall | VolatileAsk | SecretAsk
 
 /** The first message to it. */
 export interface ThreadStart {
@@ -106,6 +115,7 @@ class WorkerThread implements PrintTarget {
   readonly #taken: Taken
   readonly #printed: PrintedOutput
   readonly #volatile: EngineVolatile
+  readonly #secrets: SecretAsks
   #listener: CallListener | null = null
   /** What runs. */
   #task: NodeCallTask | null = null
@@ -114,13 +124,17 @@ class WorkerThread implements PrintTarget {
     this.#port = port
     this.#taken = taken
     this.#volatile = new EngineVolatile(port)
+    this.#secrets = new SecretAsks((ask, name) => port.postMessage({ type: 'secret', ask, name } satisfies SecretAsk))
     this.#printed = new PrintedOutput(this, false)
     port.on('message', (message: ToWorkerThread) => {
       if (message.type === 'call') void this.#run(message.call, message.place)
       else if (message.type === 'volatile') this.#volatile.answered(message)
+      else if (message.type === 'secret') this.#secrets.answered(message)
       else this.#listener?.receive(message)
     })
   }
+
+  readonly #ask = (name: string, node: string): Promise<string | null> => this.#secrets.ask(name, node)
 
   printed(line: string, level: LogLevel): boolean {
     return this.#task?.printed(line, level) ?? false
@@ -129,7 +143,7 @@ class WorkerThread implements PrintTarget {
   async #run(task: NodeCall, { volatile_bytes, ...place }: WorkerPlace): Promise<void> {
     this.#volatile.largest = volatile_bytes
     const artifacts = volatile_bytes === 0 ? place.artifacts : { ...place.artifacts, engine: this.#volatile }
-    const here = { ...place, artifacts, taken: this.#taken, ended: () => this.#printed.flush() }
+    const here = { ...place, artifacts, taken: this.#taken, secret: this.#ask, ended: () => this.#printed.flush() }
     const call = new NodeCallTask(task, knownNode(task.node), here, listener => {
       this.#listener = listener
       return new ProgramLine(this.#port)

@@ -1,4 +1,5 @@
 import type { Route } from '../../core/cascade/publish/route.ts'
+import type { ErrorCode } from '../../protocol/errors.ts'
 import type { ArtifactPlace } from '../calls/artifact-files.ts'
 import type { ServedPort } from './connector.ts'
 import type { ReachRules } from './reach.ts'
@@ -26,7 +27,10 @@ export interface ConnectorPlan {
   readonly qualified: string
   readonly type: string
   readonly change_key: string
+  /** Secrets in them are texts. */
   readonly settings: Record<string, unknown>
+  /** Why a secret of its settings has no text: the node is down with it. */
+  readonly refusal?: { readonly code: ErrorCode; readonly message: string } | null
   readonly inputs: readonly ServedPort[]
   readonly outputs: readonly RoutedPort[]
   /** Where its lane leaves messages that are to be sent. */

@@ -73,12 +73,15 @@ export class ServedNode implements ConnectorHost {
     this.#open = this.#begin(free)
     this.#open.catch(error => {
       if (this.#closed) return
+      if (plan.refusal) return this.down(plan.refusal.message)
       parts.onDefect(error)
       this.down(`its type ${plan.type} could not be loaded: ${String(error)}`)
     })
   }
 
   async #begin(free: Promise<void>): Promise<OpenConnector> {
+    const { refusal = null } = this.plan
+    if (refusal !== null) throw new ServiceError(refusal.code, refusal.message)
     const runner = await runnerOf(this.plan.type)
     await free
     const { qualified, settings, inputs, outputs, outbox = null } = this.plan

@@ -18,6 +18,7 @@ import { type Codec, createCodec, newEncoded } from '../../protocol/values/codec
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import { bodyInStack, failureOf, NodeDoor } from '../calls/node-call.ts'
 import type { NodeContext } from '../calls/node-context.ts'
+import { SecretAsks } from '../secret-asks.ts'
 import { LaneBodies } from './bodies.ts'
 import { CallFailure, LaneCalls } from './calls.ts'
 import { EventLoopTurns, hasHandles, SLEEP_MS } from './event-loop-turns.ts'
@@ -67,6 +68,7 @@ class Lane implements Host {
   readonly #schedule: Schedule
   readonly #door = new NodeDoor()
   readonly #prints = new LanePrints()
+  readonly #secrets = new SecretAsks((ask, name, node) => this.#post({ type: 'secret', ask, name, node }))
 
   /** The newest plan of each flow index. */
   readonly #plans = new Map<number, Plan>()
@@ -202,6 +204,9 @@ class Lane implements Host {
           this.#retire_at = Math.min(this.#retire_at, this.clock() + message.grace_ms)
           for (const run of this.#flows.all) this.#flows.tell(run)
           this.#closing = message.closing
+          break
+        case 'secret':
+          this.#secrets.answered(message)
           break
         case 'call_lost':
           this.#calls.lost(message.call, message.code, message.message)
@@ -385,6 +390,10 @@ class Lane implements Host {
 
   clock(): number {
     return clock.now()
+  }
+
+  secret(name: string, node: string): Promise<string | null> {
+    return this.#secrets.ask(name, node)
   }
 
   now_us(): number {

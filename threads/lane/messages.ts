@@ -37,6 +37,8 @@ export type ToLane =
    * `closing`: the engine ends; the next one queues again what has not run.
    */
   | { readonly type: 'retire'; readonly grace_ms: number; readonly closing: boolean }
+  /** What a body has asked for; null: there is no such secret. */
+  | { readonly type: 'secret'; readonly ask: number; readonly text: string | null }
   /** The call's thread is gone, or never took it. */
   | { readonly type: 'call_lost'; readonly call: number; readonly code: LostCode; readonly message: string }
 
@@ -60,6 +62,8 @@ export type FromLane =
   | { readonly type: 'dispatch'; readonly request: CallRequest }
   /** The call was withdrawn: its flow or its run has ended. */
   | { readonly type: 'withdrawn'; readonly call: number }
+  /** `secret` with the same number follows, to this lane alone. */
+  | { readonly type: 'secret'; readonly ask: number; readonly name: string; readonly node: string }
   /** By every lane, once for each request; null: it does not own the flow. */
   | { readonly type: 'purged'; readonly request: number; readonly count: number | null }
   | { readonly type: 'left' }

@@ -93,7 +93,7 @@ export function checkedType(type: AnyNodeType, context: SettingsCheck): NodeType
       const places = checker.refusals(node.settings, 'settings')
       for (const { loc, msg } of places) refuse('bad_settings', loc, msg)
       for (const { name, loc } of secretsOf(node.settings, 'settings'))
-        if (!context.hasSecret(name)) refuse('secret_not_found', loc, `there is no secret "${name}"`)
+        if (!context.hasSecret(name)) refuse('unknown_secret', loc, `there is no secret "${name}"`)
       if (places.length === 0) type.check?.({ node, settings: node.settings as never, refuse }, context)
       return type.body === undefined ? null : bodyOf(type.body)
     },

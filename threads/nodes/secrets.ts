@@ -1,10 +1,10 @@
 import Type, { type Static } from 'typebox'
+import { SecretName } from '../../protocol/nouns/accounts/secret.ts'
 import { place } from '../../protocol/values/describe.ts'
 
 /** The keyword by which an editor knows such a setting. */
 export const SECRET_KEYWORD = 'x-secret'
 
-export const SecretName = Type.String({ minLength: 1, maxLength: 128, description: 'The name of a secret.' })
 const SecretReference = Type.Object({ secret: SecretName }, { additionalProperties: false })
 export type SecretReference = Static<typeof SecretReference>
 

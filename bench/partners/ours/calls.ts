@@ -45,6 +45,7 @@ answer({
       bounds: liveBounds,
       operator: {},
       environment: () => ({}),
+      secret: () => null,
       now_us: () => Date.now() * 1000,
       onLost: () => {},
     })

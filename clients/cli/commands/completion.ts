@@ -95,6 +95,7 @@ async function namesOf(client: Client, path: readonly string[], argument: string
     return (await client.dashboards.list()).items.map(({ name }) => name)
   if (argument === 'panel') return (await client.panels.list()).items.map(({ name }) => name)
   if (group === 'flavors') return (await client.flavors.list()).items.map(({ name }) => name)
+  if (group === 'secrets') return (await client.secrets.list()).items.map(({ name }) => name)
   if (argument === 'digest') return (await client.artifacts.list(MOST)).items.map(({ digest }) => digest)
   if (group === 'tokens' && verb === 'revoke') return (await client.tokens.list()).items.map(({ name }) => name)
   if (argument === 'client_id') return (await client.clients.list()).items.map(({ client_id }) => client_id)

@@ -104,6 +104,11 @@ export class AttachedWorker {
     if (this.#mode === 'busy') this.#send({ t: 'volatile', call: this.#calls, ...answer })
   }
 
+  /** What its call has asked for. */
+  secret(ask: number, text: string | null): void {
+    if (this.#mode === 'busy') this.#send({ t: 'secret', call: this.#calls, ask, text })
+  }
+
   cancel(reason: string): void {
     if (this.#mode === 'busy') this.#send({ t: 'cancel', call: this.#calls, reason })
   }

@@ -23,6 +23,8 @@ export interface ProcessPlaceParts {
   now_us(): number
   /** Where the engine keeps volatile artifacts; null: nowhere. */
   readonly volatile: VolatileStore | null
+  /** What a body of the node asks for; null: there is no such secret. */
+  secret(node: string, name: string): string | null
 }
 
 const codec = createCodec()
@@ -85,6 +87,10 @@ export class ProcessPlace implements CallPlace {
       case 'volatile_put':
       case 'volatile_read':
         return this.#volatile(frame)
+      case 'secret_read': {
+        const text = this.#parts.secret(node.qualified, frame.name)
+        return this.#process.worker?.secret(frame.ask, text)
+      }
       case 'metric':
         if (run !== null) return this.#call.said({ type: 'metrics', points: frame.points, dropped: frame.dropped ?? 0 })
         for (const point of frame.points)

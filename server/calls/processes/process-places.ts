@@ -23,6 +23,8 @@ export interface ProcessPlacesParts {
   readonly artifacts: ArtifactPlace
   /** What the engine itself was started with. */
   readonly operator: Readonly<Record<string, string | undefined>>
+  /** What a body of the node asks for; null: there is no such secret. */
+  secret(node: string, name: string): string | null
   /** What is set on top of it for a call. */
   environment(node: PlanNode, grant: CallGrant | null): Record<string, string>
 }
@@ -63,6 +65,7 @@ export class ProcessPlaces implements CallPlaces {
       retire: process => pool.retire(process),
       isClosing: () => this.#closing,
       volatile,
+      secret: parts.secret,
     }
   }
 

@@ -1,7 +1,7 @@
 import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads'
 import { Fifo } from '../../../core/cascade/fifo.ts'
 import type { CallPlace as BodyFolders } from '../../../threads/calls/call.ts'
-import type { FromSlot, SlotTask } from '../../../threads/calls/slot-messages.ts'
+import type { FromSlot, SlotTask, ToSlot } from '../../../threads/calls/slot-messages.ts'
 import { freeVolatile } from '../../../threads/calls/volatile-hands.ts'
 import type { CallOutcome } from '../../../threads/lane/messages.ts'
 import { ThreadPool } from '../../../threads/pool.ts'
@@ -12,6 +12,8 @@ export interface SlotTeamOptions extends BodyFolders {
   readonly slots: number
   readonly heap_mb: number
   readonly keyOf: NodeKeys
+  /** What a body of the node asks for; null: there is no such secret. */
+  secret(node: string, name: string): string | null
   /** What bodies print is printed, too. */
   readonly prints?: boolean
 }
@@ -111,6 +113,13 @@ export class SlotTeam implements CallPlaces {
       case 'begun':
         slot.begun = true
         return slot.call?.begun()
+      case 'secret': {
+        const { ask, name } = message
+        const node = slot.call?.request.node.qualified ?? null
+        const text = node === null ? null : this.#options.secret(node, name)
+        slot.port.postMessage({ type: 'secret', ask, text } satisfies ToSlot)
+        return
+      }
       case 'returned':
       case 'threw':
         return this.#over(slot, message)

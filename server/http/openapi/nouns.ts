@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox'
 import * as client from '../../../protocol/nouns/accounts/client.ts'
+import * as secret from '../../../protocol/nouns/accounts/secret.ts'
 import * as user from '../../../protocol/nouns/accounts/user.ts'
 import * as artifact from '../../../protocol/nouns/artifact.ts'
 import * as cascade from '../../../protocol/nouns/cascade.ts'
@@ -22,7 +23,7 @@ export type Json = Record<string, unknown>
 
 const MODULES = [
   ...[artifact, cascade, event, flavor, flow, document, issue, message, node, nodeError, run, summary, user, dtype],
-  ...[resources, client, dashboard, panel],
+  ...[resources, client, dashboard, panel, secret],
 ]
 
 /** Schemas that are exported under a name and are more than a string with a pattern: objects, lists, records and words. */

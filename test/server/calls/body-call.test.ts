@@ -29,6 +29,7 @@ callPlaceStories(
       begin_ms: 5_000,
       bodies: folder,
       artifacts: { folder, max_bytes: 0 },
+      secret: () => null,
     })
     return { places, close: () => places.close() }
   },

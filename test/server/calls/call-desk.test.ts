@@ -27,6 +27,7 @@ function slotsOf(t: TestContext, slots: number, bodies: Record<string, string>, 
     bounds: { ...liveBounds, ...bounds },
     operator: process.env,
     environment: () => ({}),
+    secret: () => null,
     now_us: () => Date.now() * 1000,
     onLost: (node, code) => lost.push([node, code]),
   })

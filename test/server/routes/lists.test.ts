@@ -57,6 +57,7 @@ const reads = (run: string): Record<string, Read> => ({
     isLong: false,
   },
   'GET /panels': { path: '/panels', keyOf: byId, isLong: true },
+  'GET /secrets/': { path: '/secrets/', keyOf: byName, isLong: false },
   'GET /tokens': { path: '/tokens', keyOf: byName, isLong: false },
   'GET /clients': { path: '/clients', keyOf: item => item['client_id'], isLong: false },
   'GET /users': { path: '/users', keyOf: byName, isLong: false },
@@ -172,6 +173,8 @@ async function fill({ engine, url, data_dir }: LiveEngine): Promise<string> {
   for (let at = 0; at < 4; at++) {
     const body = JSON.stringify({ name: `token${at}`, rights: ['metrics'], expires_s: 600 })
     const type = { ...headers, 'content-type': 'application/json' }
+    const secret = { method: 'PUT', headers: type, body: '{"value":"of no use"}' }
+    assert.equal((await fetch(`${url}/secrets/secret${at}`, secret)).status, 204)
     assert.equal((await fetch(`${url}/tokens`, { method: 'POST', headers: type, body })).status, 201)
     const client = JSON.stringify({ name: `agent${at % 2}`, scopes: ['read'] })
     assert.equal((await fetch(`${url}/clients`, { method: 'POST', headers: type, body: client })).status, 201)

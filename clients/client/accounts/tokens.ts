@@ -2,9 +2,9 @@ import type {
   CreatedLastingToken,
   CreateLastingToken,
   LastingToken,
-} from '../../protocol/nouns/accounts/lasting-token.ts'
-import type { Calls } from './calls.ts'
-import { type List, readPages } from './pages.ts'
+} from '../../../protocol/nouns/accounts/lasting-token.ts'
+import type { Calls } from '../calls.ts'
+import { type List, readPages } from '../pages.ts'
 
 /** Tokens for programs, with few rights; for superusers. */
 export class LastingTokens {
