@@ -1,5 +1,6 @@
 import type { Transferable, Worker } from 'node:worker_threads'
 import { Piscina } from 'piscina'
+import { bodyEnvironment } from '../core/flow/environment.ts'
 import { limits } from '../protocol/limits.ts'
 
 /** The only file that knows piscina: threads that run user code, as tasks of a fixed number of threads. */
@@ -49,6 +50,7 @@ export class ThreadPool {
   constructor(options: ThreadPoolOptions) {
     this.#piscina = new Piscina({
       filename: options.module.href,
+      env: bodyEnvironment(process.env),
       minThreads: options.threads,
       maxThreads: options.threads + (options.spare ?? 0),
       idleTimeout: options.spare ? 1000 : Number.POSITIVE_INFINITY,

@@ -1,6 +1,7 @@
 import { limits } from '../../protocol/limits.ts'
 import { isVariable } from '../../protocol/names.ts'
 import type { ResourceAmounts } from '../../protocol/nouns/run.ts'
+import { settings } from '../../protocol/settings.ts'
 import { describe } from '../../protocol/values/describe.ts'
 
 /** The environment of a process that runs a node's body: how many threads its libraries start, which cards they see. */
@@ -43,6 +44,22 @@ export function refuseEnvironment(declared: Readonly<Record<string, unknown>>): 
   if (bytes > limits.ENVIRONMENT_BYTES)
     refusals.push({ name: null, text: `takes ${bytes} bytes; at most ${limits.ENVIRONMENT_BYTES} are allowed` })
   return refusals
+}
+
+/** The settings of the engine; the timezone is everybody's. */
+const OWN = new Set(
+  Object.values(settings).flatMap(({ variable }) => (variable === null || variable === 'TZ' ? [] : [variable])),
+)
+
+/**
+ * What a thread or a process that runs bodies gets of the environment that the engine was started with: nothing that configures this engine
+ * (the mail server with its password is among that), and no address or token for another one (`SVC_...`).
+ */
+export function bodyEnvironment(operator: Environment): Record<string, string> {
+  const kept: Record<string, string> = {}
+  for (const [name, value] of Object.entries(operator))
+    if (value !== undefined && !OWN.has(name) && !name.startsWith('SVC_')) kept[name] = value
+  return kept
 }
 
 /** Threads for a node that declares no cores: its share when every worker is busy (Node rule 5). */

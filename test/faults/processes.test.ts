@@ -75,7 +75,7 @@ test('a process that cannot start fails the call that waits for it, in its own w
 test('where the system refuses to start a process the call that waits for it fails, and the next one finds one', async () => {
   const story = new Story(live.engine)
   // More than the system passes on to a program; the engine got its own variables in other ways.
-  process.env['SVC_TEST_TOO_LONG'] = 'x'.repeat(200_000)
+  process.env['TEST_TOO_LONG'] = 'x'.repeat(200_000)
   try {
     await story.save('refused', one('export default ({ x }) => ({ y: x })'))
     story.publish('refused.x', 1)
@@ -84,7 +84,7 @@ test('where the system refuses to start a process the call that waits for it fai
     assert.deepEqual([...new Set(errors.map(({ code }) => code))], ['worker_lost'])
     assert.match(errors[0]!.message, /could not start.*E2BIG/)
   } finally {
-    delete process.env['SVC_TEST_TOO_LONG']
+    delete process.env['TEST_TOO_LONG']
   }
   story.publish('refused.x', 3)
   await story.becomes('refused.y', 3)

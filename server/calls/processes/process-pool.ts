@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
+import { bodyEnvironment } from '../../../core/flow/environment.ts'
 import type { Loss } from '../body-call.ts'
 import type { AttachedWorker } from './attached-worker.ts'
 import { WorkerProcess } from './worker-process.ts'
@@ -200,7 +201,7 @@ export class ProcessPool {
       id,
       key,
       epoch: this.#epoch,
-      environment: { ...this.#parts.operator, ...environment },
+      environment: { ...bodyEnvironment(this.#parts.operator), ...environment },
       gone: (process, loss) => {
         this.#processes.delete(id)
         forget(id)
