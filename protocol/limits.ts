@@ -335,7 +335,7 @@ export const limits = {
   SECRET_NAME_CHARACTERS: 128,
   SECRET_BYTES: 64 * KIB,
   /** Nodes that are remembered to have asked for one while they ran. */
-  SECRET_USES_KEPT: 100,
+  SECRET_USES_KEPT: 1_000,
   /** Nodes that a list names for each. */
   SECRET_USES_SHOWN: 1_000,
   /** Keys that the key file keeps beside the first one. */

@@ -59,6 +59,7 @@ import { Coordinator } from './runs/coordinator.ts'
 import { RunRetention } from './runs/retention.ts'
 import { StoredRunLogs } from './runs/run-logs.ts'
 import { StageCache } from './runs/stage-cache.ts'
+import { maskedLog } from './secrets/masked-log.ts'
 import type { KeyFile } from './secrets/sealing.ts'
 import { LiveSecrets, type OpenedSecrets } from './secrets/secrets.ts'
 import type { OpenedStore } from './store/front/open-store.ts'
@@ -108,7 +109,9 @@ export interface LiveEngineOptions {
  * after all of them have been made.
  */
 export function compose(options: LiveEngineOptions, { front, store, loaded }: OpenedStore, opened: OpenedSecrets) {
-  const { config, log, data_dir } = options
+  const { config, data_dir } = options
+  const { masks, sab: mask_table } = opened.masking
+  const log = maskedLog(options.log, masks)
   const bounds = options.bounds ?? liveBounds
   const onDefect = (error: unknown): void => log.error('defect', { error })
   const names = new Names(front)
@@ -144,7 +147,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     },
     onDefect,
   })
-  const { announce } = new Announcer({ store, fanout, log, now_us: front.clock.now_us })
+  const { announce } = new Announcer({ store, fanout, log, masks, now_us: front.clock.now_us })
 
   // Screens.
   const locks = new Locks({ directory: map, values: front.messages, decoder: front.codec })
@@ -314,6 +317,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     now_us: front.clock.now_us,
     operator: process.env,
     secret: (node, name) => secrets.asked(node, name),
+    masks: mask_table,
     connectors: { places: connector_places, isConnector },
     environment: (node, grant) => {
       const { granted = null, cards = [] } = grant ?? {}
@@ -349,8 +353,9 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     timerPort: port => timer.post({ type: 'lane', port }, [port]),
     dispatch: (request, lost, over) => calls.take(request, lost, over),
     secret: (node, name) => secrets.asked(node, name),
+    masks: mask_table,
     onBlocked: node => faults.blocked(node),
-    onDeath: death => faults.died(death),
+    onDeath: death => faults.died(masks.deep(death)),
     onDefect,
     onFatal: options.onFatal,
   })
@@ -376,6 +381,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     front,
     log,
     artifacts: artifacts.place,
+    masks: mask_table,
     folder: dirname(data_dir),
     reach: config.reach,
     timezone: config.timezone,
@@ -414,6 +420,8 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     isWatched: () => !fanout.isAlone,
     logged: run => run_logs.written(run),
     keepArtifact: digest => artifacts.keep(digest),
+    secretsOf: (flow, node) => secrets.usedBy(flow, node),
+    masks,
     onDefect,
   })
   coordinator.load(loaded.runs)

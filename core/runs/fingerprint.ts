@@ -11,6 +11,7 @@ import { canonical, keyText, type View } from '../../protocol/values/canonical-j
  *   ports          canonical {inputs, outputs}: as declared, each side by name
  *   env            the environment of the body, of a node that has one
  *   code           the code digest of the repository as it stands, '' without one
+ *   secrets        canonical list of [name, version] of the secrets that it is known to use, by name; absent without one
  *   values.<port>  the items that the port's message carried in this run, in order: `SequenceDigest`
  *
  *   key            SHA-256 of "stage 1", a line feed and the canonical parts
@@ -42,8 +43,9 @@ export class StageFingerprint {
   /** Null without one: its part is absent, too. */
   readonly #env: string | null
   readonly #inputs: readonly { name: string; part: string; text: string }[]
-  /** The canonical text of the parts that never change, between `code` and the values, where the order of names has them. */
-  readonly #fixed: string
+  /** The canonical text of the parts that never change, before and behind `secrets`, where the order of names has them. */
+  readonly #before: string
+  readonly #behind: string
   readonly #sha256: Sha256
 
   /** `digest`: of the stripped body, hex. */
@@ -61,15 +63,28 @@ export class StageFingerprint {
     const { env = {} } = node.resources ?? {}
     this.#env = Object.keys(env).length === 0 ? null : sha256(keyText(env))
     const envText = this.#env === null ? '' : `","env":"${this.#env}`
-    this.#fixed = `${envText}","ports":"${this.#ports}","settings":"${this.#settings}","source":"${this.#source}"`
+    this.#before = `${envText}","ports":"${this.#ports}`
+    this.#behind = `","settings":"${this.#settings}","source":"${this.#source}"`
+  }
+
+  /** The part of that name: it says which values were used, and nothing about them. */
+  secrets(versions: readonly (readonly [name: string, version: string])[]): string | undefined {
+    return versions.length === 0 ? undefined : this.#sha256(canonical(versions))
   }
 
   /** `code`: the code digest of the run, hex, '' without one. `values`: what each input port read, by the name of the port. */
-  key(code: string, values: Readonly<Record<string, string>>): Fingerprint {
+  key(
+    code: string,
+    values: Readonly<Record<string, string>>,
+    secrets: readonly (readonly [name: string, version: string])[] = [],
+  ): Fingerprint {
     const parts: Record<string, string> = { code, ports: this.#ports, settings: this.#settings, source: this.#source }
     if (this.#env !== null) parts['env'] = this.#env
     // Digests and names need no escapes, and the names stand in order already: this is the canonical text of the parts.
-    let text = `${VERSION}{"code":"${code}${this.#fixed}`
+    const named = this.secrets(secrets)
+    if (named !== undefined) parts['secrets'] = named
+    const secretsText = named === undefined ? '' : `","secrets":"${named}`
+    let text = `${VERSION}{"code":"${code}${this.#before}${secretsText}${this.#behind}`
     for (const { name, part, text: before } of this.#inputs) {
       const digest = values[name]
       if (digest === undefined) throw new RangeError(`no digest of what port ${name} read`)

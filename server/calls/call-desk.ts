@@ -11,7 +11,10 @@ import type { WorkerHub } from './processes/worker-hub.ts'
 import { CallSlots } from './slots/call-slots.ts'
 
 export interface CallDeskOptions
-  extends Pick<ProcessPlacesParts, 'bodies' | 'artifacts' | 'operator' | 'environment' | 'now_us' | 'secret'> {
+  extends Pick<
+    ProcessPlacesParts,
+    'bodies' | 'artifacts' | 'operator' | 'environment' | 'now_us' | 'secret' | 'masks'
+  > {
   readonly slots: number
   readonly bounds: LiveBounds
   /** What bodies print in call slots is printed, too. */
@@ -41,13 +44,14 @@ export class CallDesk {
 
   constructor(options: CallDeskOptions) {
     this.#options = options
-    const { slots, bounds, bodies, artifacts, operator, environment, secret, prints = false } = options
+    const { slots, bounds, bodies, artifacts, operator, environment, secret, masks, prints = false } = options
     this.#slots = new CallSlots({
       slots,
       heap_mb: bounds.call_heap_mb,
       begin_ms: bounds.slot_begin_ms,
       bodies,
       artifacts,
+      masks,
       secret,
       prints,
     })
@@ -63,6 +67,7 @@ export class CallDesk {
       operator,
       environment,
       secret,
+      masks,
       now_us: options.now_us,
     })
     this.#in_slot = this.#partsOf(this.#slots, 'call')

@@ -13,6 +13,8 @@ import type { WatchedThread } from '../watch/thread-watch.ts'
 export interface ConnectorsThreadParts
   extends Pick<SupervisedThreadParts<never>, 'front' | 'log' | 'announce' | 'onFatal'> {
   readonly artifacts: ArtifactPlace
+  /** What is masked in texts. */
+  readonly masks: SharedArrayBuffer
   /** Where relative paths in settings begin. */
   readonly folder: string
   readonly reach: ConnectorsTask['reach']
@@ -33,14 +35,14 @@ export class ConnectorsThread implements WatchedThread {
   readonly #flows = new Map<number, ConnectorsOfFlow>()
   #begun = false
 
-  constructor({ artifacts, folder, reach, timezone, ended, lost, ...parts }: ConnectorsThreadParts) {
+  constructor({ artifacts, masks, folder, reach, timezone, ended, lost, ...parts }: ConnectorsThreadParts) {
     const { front, log } = parts
     this.#thread = new SupervisedThread({
       ...parts,
       name: this.name,
       module: new URL('../../threads/connectors/connectors.ts', import.meta.url),
       slot: SLOT.connectors,
-      task: (): ConnectorsTask => ({ sab: front.memory.sab, artifacts, folder, reach, timezone }),
+      task: (): ConnectorsTask => ({ sab: front.memory.sab, artifacts, masks, folder, reach, timezone }),
       receive(message) {
         switch (message.type) {
           case 'entered':

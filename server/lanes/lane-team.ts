@@ -52,6 +52,8 @@ export interface LaneTeamOptions {
   readonly lanes: number
   readonly bodies: string
   readonly artifacts: ArtifactPlace
+  /** What is masked in texts. */
+  readonly masks: SharedArrayBuffer
   readonly max_cascades: number
   readonly under_way: UnderWayTask | null
   readonly bounds: LiveBounds
@@ -199,7 +201,8 @@ export class LaneTeam {
   }
 
   #add(): Member {
-    const { front, bodies, artifacts, max_cascades, under_way, bounds, planBytes, outboxes, timerPort } = this.#options
+    const { front, bodies, artifacts, masks, max_cascades, under_way, bounds, planBytes, outboxes, timerPort } =
+      this.#options
     const slot = this.#freeSlot()
     const control = new MessageChannel()
     const timer = new MessageChannel()
@@ -237,6 +240,7 @@ export class LaneTeam {
       timer: timer.port1,
       bodies,
       artifacts,
+      masks,
       max_cascades,
       under_way,
       waiting_items: bounds.waiting_items,

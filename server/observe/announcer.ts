@@ -1,3 +1,4 @@
+import type { Masks } from '../../core/masks/table.ts'
 import type { DiskFault } from '../../protocol/disk-faults.ts'
 import type { EngineEvent, EventType } from '../../protocol/nouns/event.ts'
 import { formatTime } from '../../protocol/time.ts'
@@ -10,6 +11,7 @@ export interface AnnouncerParts {
   readonly store: Pick<Store, 'event' | 'followDamage' | 'followHealth'>
   readonly fanout: Pick<Fanout, 'event'>
   readonly log: Log
+  readonly masks: Masks
   now_us(): number
 }
 
@@ -25,7 +27,13 @@ export class Announcer {
   }
 
   readonly announce = (type: EventType, flow: string | null, more: Record<string, unknown> = {}): void => {
-    const event: EngineEvent = { type, ts: formatTime(this.#parts.now_us()), flow, run: null, ...more }
+    const event: EngineEvent = {
+      type,
+      ts: formatTime(this.#parts.now_us()),
+      flow,
+      run: null,
+      ...this.#parts.masks.deep(more),
+    }
     this.#parts.store.event(event)
     this.#parts.fanout.event(event)
   }

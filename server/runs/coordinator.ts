@@ -1,12 +1,13 @@
 import { hash } from 'node:crypto'
 import type { Plan } from '../../core/flow/plan.ts'
 import { expectedSeconds, type FlavorLookUp } from '../../core/flow/resources.ts'
+import type { Masks } from '../../core/masks/table.ts'
 import { moveRun } from '../../core/runs/status.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { EngineEvent, EventType } from '../../protocol/nouns/event.ts'
-import type { NormalDocument } from '../../protocol/nouns/flow-document.ts'
+import type { NormalDocument, NormalNode } from '../../protocol/nouns/flow-document.ts'
 import type { RunError } from '../../protocol/nouns/run.ts'
 import { formatTime } from '../../protocol/time.ts'
 import { createCodec, newEncoded } from '../../protocol/values/codec.ts'
@@ -58,6 +59,10 @@ export interface CoordinatorParts {
   logged(run: string): void
   /** A volatile artifact is copied to the disk. */
   keepArtifact(digest: string): Kept | Promise<Kept>
+  /** Secrets that a node is known to use, and the version of each, by name. */
+  secretsOf(flow: string, node: NormalNode): [name: string, version: string][]
+  /** For what a run records. */
+  readonly masks: Masks
   onDefect(error: unknown): void
 }
 
@@ -318,6 +323,8 @@ export class Coordinator {
       sha256,
       now_us: this.#parts.now_us,
       keepArtifact: this.#parts.keepArtifact,
+      secretsOf: position => this.#parts.secretsOf(run.flow, run_plan.nodes[position]!),
+      masks: this.#parts.masks,
       note: note => this.#parts.note(note.type === 'log' ? { ...note, run: run.id } : note),
       onDefect: error => this.#parts.onDefect(error),
       moved: record => this.#moved(run, record),

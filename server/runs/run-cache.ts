@@ -1,7 +1,8 @@
 import type { Mailbox } from '../../core/cascade/mailbox.ts'
 import type { Execution } from '../../core/cascade/seat.ts'
+import type { Masks } from '../../core/masks/table.ts'
 import type { Fingerprint } from '../../core/runs/fingerprint.ts'
-import type { CacheOrigin } from '../store/front/runs.ts'
+import type { CacheOrigin, StoredOutput } from '../store/front/runs.ts'
 import type { NodeRecord } from './node-record.ts'
 import type { RunPlan } from './run-plan.ts'
 import type { RunValues } from './run-values.ts'
@@ -15,6 +16,8 @@ export interface RunCacheParts {
   readonly values: RunValues
   readonly cache: StageCache
   readonly code_digest: string | null
+  secretsOf(position: number): [name: string, version: string][]
+  readonly masks: Masks
   onDefect(error: unknown): void
   isRunning(): boolean
   /** Executions begun and not ended, before this one. */
@@ -80,12 +83,21 @@ export class RunCache {
     const key = record.fingerprint?.key
     if (key === undefined) return
     const { id, run_plan, cache } = this.#parts
-    if (record.status === 'succeeded') {
+    const outputs = record.storedOutputs()
+    if (this.#mayNotServe(record, outputs)) record.fingerprint = null
+    else if (record.status === 'succeeded') {
       const { flow } = run_plan.plan
-      const outputs = record.storedOutputs()
       cache.add({ key, run: id, flow, node: record.node.id, emissions: record.emissions, outputs })
     }
     if (this.#led.delete(key)) cache.settle(key)
+  }
+
+  /** It was handed a secret that its key does not name, or another value of it; or its record is not what it gave. */
+  #mayNotServe({ fingerprint, node }: NodeRecord, outputs: readonly StoredOutput[]): boolean {
+    const { secretsOf, masks, run_plan } = this.#parts
+    if (masks.deep(outputs) !== outputs) return true
+    const stage = run_plan.fingerprints[node.position]
+    return stage?.secrets(secretsOf(node.position)) !== fingerprint!.parts['secrets']
   }
 
   /** Those that waited for others wait no more. */
@@ -199,8 +211,10 @@ export class RunCache {
   }
 
   #fingerprint(record: NodeRecord, digests: ReadonlyMap<number, string> | null = null): Fingerprint | null {
-    const { run_plan, values, code_digest } = this.#parts
+    const { run_plan, values, code_digest, secretsOf } = this.#parts
     const stage = run_plan.fingerprints[record.node.position] ?? null
-    return stage === null ? null : values.fingerprint(record, stage, code_digest ?? '', digests)
+    return stage === null
+      ? null
+      : values.fingerprint(record, stage, code_digest ?? '', digests, secretsOf(record.node.position))
   }
 }

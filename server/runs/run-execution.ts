@@ -4,6 +4,7 @@ import type { Mailbox } from '../../core/cascade/mailbox.ts'
 import { newItem } from '../../core/cascade/queue/item.ts'
 import type { Execution, Failure } from '../../core/cascade/seat.ts'
 import { askedBy, type FlavorLookUp } from '../../core/flow/resources.ts'
+import type { Masks } from '../../core/masks/table.ts'
 import type { Sha256 } from '../../core/runs/fingerprint.ts'
 import type { Steps } from '../../core/steps.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
@@ -18,7 +19,7 @@ import type { LogLevel, Note } from '../../threads/lane/messages.ts'
 import type { CallDesk } from '../calls/call-desk.ts'
 import type { RunCall } from '../calls/call-sink.ts'
 import type { Grant, ResourceDesk, Waited } from '../calls/resource-desk.ts'
-import type { CacheOrigin, RunProgress } from '../store/front/runs.ts'
+import type { CacheOrigin, RunProgress, StoredRunNode } from '../store/front/runs.ts'
 import { NodeEnds } from './node-ends.ts'
 import { NodeRecord } from './node-record.ts'
 import { RunCache } from './run-cache.ts'
@@ -53,6 +54,10 @@ export interface RunExecutionParts {
   note(note: Note): void
   /** A volatile artifact is copied to the disk. */
   keepArtifact(digest: string): Kept | Promise<Kept>
+  /** Secrets that the node at the position is known to use, and the version of each, by name. */
+  secretsOf(position: number): [name: string, version: string][]
+  /** Of secrets in what is recorded. */
+  readonly masks: Masks
   onDefect(error: unknown): void
   /** A node has another status; for those who watch. */
   moved(record: NodeRecord): void
@@ -136,6 +141,8 @@ export class RunExecution {
       values,
       cache,
       code_digest,
+      secretsOf: parts.secretsOf,
+      masks: parts.masks,
       onDefect: parts.onDefect,
       isRunning: () => this.#mode === 'running',
       open: () => this.#open,
@@ -243,7 +250,7 @@ export class RunExecution {
 
   /** The last value of every message that it produced; null when they are too much to be kept in a record. */
   result(): Record<string, unknown> | null {
-    return this.#values.bytes > limits.RUN_RESULT_BYTES ? null : this.#values.result()
+    return this.#values.bytes > limits.RUN_RESULT_BYTES ? null : this.#parts.masks.deep(this.#values.result())
   }
 
   /** What was not taken before; of its points as many as one write holds, or all of them. They count as on their way until `written`. */
@@ -252,11 +259,16 @@ export class RunExecution {
     for (const record of nodes) record.changed = false
     return {
       id: this.#parts.id,
-      nodes: nodes.map(record => record.stored(this.#parts.attempt)),
+      nodes: nodes.map(record => this.#masked(record.stored(this.#parts.attempt))),
       metrics: this.#metrics.take(all),
       artifacts: this.#values.takeArtifacts(),
       log: this.#log.take(all),
     }
+  }
+
+  #masked(node: StoredRunNode): StoredRunNode {
+    const outputs = this.#parts.masks.deep(node.outputs)
+    return outputs === node.outputs ? node : { ...node, outputs }
   }
 
   written({ metrics, log }: RunProgress): void {
@@ -442,11 +454,11 @@ export class RunExecution {
       },
       note: note => {
         if (note.type === 'log') this.#say(record, note.level, note.ts, note.text)
-        else this.#parts.note(note)
+        else this.#parts.note(this.#parts.masks.deep(note))
       },
       metrics: (points, dropped, taken) => {
         if (this.#mode !== 'running') return taken()
-        this.#dropped(record, dropped + this.#metrics.add(record, points, taken))
+        this.#dropped(record, dropped + this.#metrics.add(record, this.#parts.masks.deep(points), taken))
         this.#parts.progressed()
       },
       // Also what a body writes that is told to end: it may say why it takes so long.
@@ -488,7 +500,7 @@ export class RunExecution {
   }
 
   #say(record: NodeRecord, level: LogLevel, ts: number, text: string): void {
-    this.#log.say(record.node.id, level, ts, text)
+    this.#log.say(record.node.id, level, ts, this.#parts.masks.text(text))
     this.#parts.progressed()
   }
 
@@ -518,13 +530,14 @@ export class RunExecution {
   }
 
   #failed(record: NodeRecord, reason: Failure, inputs: unknown): void {
+    const { masks } = this.#parts
     const error: RunError = {
       code: reason.code,
-      message: reason.message,
+      message: masks.text(reason.message),
       node: record.node.id,
-      stack: reason.stack,
+      stack: reason.stack === null ? null : masks.text(reason.stack),
     }
-    record.error ??= { ...error, inputs: this.#shown(inputs) }
+    record.error ??= { ...error, inputs: masks.deep(this.#shown(inputs)) }
     this.error ??= error
     record.changed = true
   }

@@ -107,11 +107,12 @@ export class RunValues {
     stage: StageFingerprint,
     code: string,
     digests: ReadonlyMap<number, string> | null,
+    secrets: readonly (readonly [name: string, version: string])[],
   ): Fingerprint {
     const values: Record<string, string> = {}
     for (const { port, message } of record.node.inputs)
       values[port] = digests?.get(message) ?? this.#given.get(message) ?? this.#outputs[message]?.digest ?? ''
-    return stage.key(code, values)
+    return stage.key(code, values, secrets)
   }
 
   /** A body stored it, or a value names it: the run holds it. */

@@ -6,8 +6,9 @@ import type { List, Page } from '../../protocol/nouns/list.ts'
 import { formatTime } from '../../protocol/time.ts'
 import type { RecordWrite, StoredRecord } from '../store/front/requests.ts'
 import { Slice } from '../watch/slices.ts'
+import { Masking } from './masking.ts'
 import type { Sealed, Sealing } from './sealing.ts'
-import { secretsIn, type UsingFlow } from './uses.ts'
+import { namesIn, secretsIn, type UsingFlow, type UsingNode } from './uses.ts'
 
 export interface Secrets {
   /** By name. */
@@ -46,10 +47,12 @@ export interface SecretsStore {
 /** Every secret, opened. It is made before the parts of the engine that ask for values. */
 export class OpenedSecrets {
   readonly sealing: Sealing
+  readonly masking: Masking
   readonly known: Map<string, Known>
 
-  private constructor(sealing: Sealing, known: Map<string, Known>) {
+  private constructor(sealing: Sealing, masking: Masking, known: Map<string, Known>) {
     this.sealing = sealing
+    this.masking = masking
     this.known = known
   }
 
@@ -57,15 +60,18 @@ export class OpenedSecrets {
   static async open(store: SecretsStore, sealing: Sealing): Promise<OpenedSecrets> {
     const known = new Map<string, Known>()
     const stale: Known[] = []
+    const masking = new Masking()
     const slice = new Slice()
     for (const { body } of await store.list('secret')) {
       const row = JSON.parse(body) as Row
       const text = await sealing.open(row.name, row.sealed)
       known.set(row.name, { ...row, text })
+      masking.set(row.name, text)
       if (text !== null && !sealing.isNewest(row.sealed)) stale.push(known.get(row.name)!)
       await slice.rest()
     }
-    const opened = new OpenedSecrets(sealing, known)
+    masking.write()
+    const opened = new OpenedSecrets(sealing, masking, known)
     if (stale.length > 0) await opened.sealAnew(store, stale)
     return opened
   }
@@ -109,10 +115,13 @@ const NODES_NAMED = 20
 export class LiveSecrets implements Secrets {
   readonly #parts: LiveSecretsParts
   readonly #known: Map<string, Known>
+  /** By node: secrets that it has asked for while it ran. */
+  readonly #asked = new Map<string, Set<string>>()
 
   constructor(parts: LiveSecretsParts) {
     this.#parts = parts
     this.#known = parts.opened.known
+    for (const { name, asked_by } of this.#known.values()) for (const node of asked_by) this.#addAsked(node, name)
   }
 
   has(name: string): boolean {
@@ -144,12 +153,13 @@ export class LiveSecrets implements Secrets {
     return this.#known.get(name)?.version ?? ''
   }
 
-  /** Names of secrets that the node is known to use, sorted. */
-  usedBy(flow: string, node: string): string[] {
-    const found = this.#parts.flows.find(flow)
-    const names = new Set(found === undefined ? [] : secretsIn(found.document).get(node))
-    for (const { name, asked_by } of this.#known.values()) if (asked_by.includes(`${flow}.${node}`)) names.add(name)
-    return [...names].sort()
+  /** Secrets that the node is known to use, as its run has it, and the version of each; by name. */
+  usedBy(flow: string, node: UsingNode): [name: string, version: string][] {
+    const named = namesIn(node)
+    const asked = this.#asked.get(`${flow}.${node.id}`)
+    if (named.size === 0 && asked === undefined) return []
+    const names = new Set([...named, ...(asked ?? [])])
+    return [...names].sort().map(name => [name, this.version(name)])
   }
 
   async list({ limit, offset }: Page): Promise<List<Secret>> {
@@ -173,6 +183,7 @@ export class LiveSecrets implements Secrets {
       if (before === undefined && this.#known.size >= limits.SECRETS)
         throw new ServiceError('too_many_secrets', `There are ${limits.SECRETS} secrets, which is the bound.`)
       const isSame = before?.text === value
+      if (!isSame) this.#mask(name, value)
       const secret: Known = {
         name,
         version: isSame ? before.version : randomUUID(),
@@ -200,6 +211,7 @@ export class LiveSecrets implements Secrets {
       }
       await this.#parts.store.write([{ kind: 'secret', id: idOf(name), body: null }])
       this.#known.delete(name)
+      this.#mask(name, null)
       this.#parts.changed(name)
     })
   }
@@ -216,6 +228,18 @@ export class LiveSecrets implements Secrets {
       await opened.sealAnew(store, all)
       return all.filter(({ text }) => text !== null).length
     })
+  }
+
+  /** Before anybody can have the value. */
+  #mask(name: string, value: string | null): void {
+    const { masking } = this.#parts.opened
+    try {
+      masking.set(name, value)
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      throw new ServiceError('too_many_secrets', 'The secrets take more room than the table of masks has.')
+    }
+    masking.write()
   }
 
   /** By secret: the nodes of today that use it, sorted. */
@@ -242,6 +266,10 @@ export class LiveSecrets implements Secrets {
     return flow?.document.nodes.some(({ id }) => id === node.slice(dot + 1)) ?? false
   }
 
+  #addAsked(node: string, name: string): void {
+    this.#asked.set(node, (this.#asked.get(node) ?? new Set()).add(name))
+  }
+
   /** Written in turn, and only for names that its document does not show. */
   #remember(node: string, { name, asked_by }: Known): void {
     const dot = node.indexOf('.')
@@ -258,6 +286,7 @@ export class LiveSecrets implements Secrets {
       asked_by: [...known.asked_by.filter(one => this.#exists(one)), node].slice(-limits.SECRET_USES_KEPT),
     })
     this.#known.set(name, remembered(this.#known.get(name)!))
+    this.#addAsked(node, name)
     this.#parts.flows
       .inTurn(async () => {
         const known = this.#known.get(name)

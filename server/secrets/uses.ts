@@ -10,6 +10,8 @@ export interface UsingFlow {
 /** A name in a call such as `ctx.secret('name')`. What a body makes up when it runs is seen when it asks. */
 const LITERAL = /\bsecret\s*\(\s*(?:'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\$]|\\.)*)`)\s*,?\s*\)/g
 
+export type UsingNode = Pick<NormalDocument['nodes'][number], 'id' | 'settings' | 'source'>
+
 const uses = new WeakMap<NormalDocument, ReadonlyMap<string, ReadonlySet<string>>>()
 
 /** By node: the names of secrets that its settings and its source name. Worked out once for a document. */
@@ -17,14 +19,25 @@ export function secretsIn(document: NormalDocument): ReadonlyMap<string, Readonl
   let found = uses.get(document)
   if (found === undefined) {
     const nodes = new Map<string, ReadonlySet<string>>()
-    for (const { id, settings, source } of document.nodes) {
-      const names = new Set(secretsOf(settings, '').map(({ name }) => name))
-      for (const name of literalsOf(source)) names.add(name)
-      if (names.size > 0) nodes.set(id, names)
+    for (const node of document.nodes) {
+      const names = namesIn(node)
+      if (names.size > 0) nodes.set(node.id, names)
     }
     uses.set(document, (found = nodes))
   }
   return found
+}
+
+const names_of = new WeakMap<UsingNode, ReadonlySet<string>>()
+
+/** Of one node. */
+export function namesIn(node: UsingNode): ReadonlySet<string> {
+  let names = names_of.get(node)
+  if (names === undefined) {
+    names = new Set([...secretsOf(node.settings, '').map(({ name }) => name), ...literalsOf(node.source)])
+    names_of.set(node, names)
+  }
+  return names
 }
 
 function* literalsOf(source: string | null): Iterable<string> {

@@ -1,4 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
+import { MASK_TABLE_BYTES } from '../../core/masks/table.ts'
 import { WORKER_PATH } from '../../protocol/worker/wire.ts'
 import { TrustedProxies } from '../../server/auth/client-address.ts'
 import { signingKeyOf } from '../../server/auth/signing-key.ts'
@@ -28,6 +29,7 @@ export async function processPlaces(
     operator: process.env,
     environment: () => ({}),
     secret: () => null,
+    masks: new SharedArrayBuffer(MASK_TABLE_BYTES),
     now_us: () => Date.now() * 1000,
     ...more,
   })

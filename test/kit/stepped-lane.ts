@@ -71,7 +71,7 @@ export class SteppedLane implements Host {
     const { shared, owner, arena, journal, flows, held } = memory
     this.#values = new LaneValues(memory, this.codec)
     this.#states = new LaneStates({ memory: shared, arena, codec: this.codec, journal })
-    const notes = new LaneNotes(journal, this.codec)
+    const notes = new LaneNotes(journal, this.codec, null)
     this.units = new LaneUnits({ memory, states: this.#states, notes, lane: this })
     this.#flows = new OwnedFlows({
       slot: parts.slot,

@@ -1,4 +1,5 @@
 import { type MessagePort, threadId } from 'node:worker_threads'
+import { Masks } from '../../core/masks/table.ts'
 import type { LogLevel } from '../../protocol/nouns/run-log.ts'
 import type { FromCall } from '../lane/messages.ts'
 import { SecretAsks } from '../secret-asks.ts'
@@ -30,14 +31,16 @@ class CallSlot implements CallLine, PrintTarget {
   /** Of a batch run: what is said to its body comes over this port. */
   #listener: CallListener | null = null
 
-  constructor({ port, place, taken, prints }: SlotTask) {
+  constructor({ port, place, masks: sab, taken, prints }: SlotTask) {
     this.#port = port
+    const masks = new Masks(sab)
     process.on('uncaughtException', error => this.#escaped(error))
     this.#printed = new PrintedOutput(this, prints)
     this.#built_ins = new BuiltIns()
     this.#place = {
       ...place,
       taken,
+      mask: text => masks.text(text),
       secret: (name, node) => this.#secrets.ask(name, node),
       loaded: () => this.#built_ins.loaded(),
       ended: () => {

@@ -40,6 +40,8 @@ export interface CallPlace {
 /** The same in a thread that has something to do when a body has been loaded, and when one has ended. */
 export interface BodyPlace extends CallPlace {
   readonly taken: Taken
+  /** Of what a batch run keeps: secrets are taken out. A process leaves that to its engine. */
+  mask?(text: string): string
   /** Asks the engine for a secret; null: there is none. */
   secret(name: string, node: string): Promise<string | null>
   readonly loaded?: () => void
@@ -227,7 +229,7 @@ export class NodeCallTask implements ContextHost, CallListener, PrintTarget {
 
   /** In batch runs lines travel in batches, as points do. */
   #addLine(level: LogLevel, ts: number, text: string): void {
-    this.#lines.add(level, ts, text)
+    this.#lines.add(level, ts, this.#place.mask?.(text) ?? text)
     const { RUN_LOG_BATCH_LINES, RUN_LOG_BATCH, RUN_LOG_BATCH_MS } = limits
     if (this.#lines.count >= RUN_LOG_BATCH_LINES || this.#lines.size >= RUN_LOG_BATCH) this.#flushLines()
     else if (this.#lines.count === 1) setTimeout(() => this.#flushLines(), RUN_LOG_BATCH_MS).unref()

@@ -7,6 +7,8 @@ import type { Taken } from './send-window.ts'
 export interface SlotTask {
   readonly port: MessagePort
   readonly place: CallPlace
+  /** What is masked in texts. */
+  readonly masks: SharedArrayBuffer
   readonly taken: Taken
   /** What bodies print is printed, too. */
   readonly prints: boolean

@@ -3,6 +3,7 @@ import { Publisher } from '../../core/cascade/publish/publish.ts'
 import type { Route } from '../../core/cascade/publish/route.ts'
 import { IngressQueue } from '../../core/cascade/queue/queue.ts'
 import { ReadySet } from '../../core/cascade/queue/ready.ts'
+import { Masks } from '../../core/masks/table.ts'
 import { Arena } from '../../core/memory/arena.ts'
 import { Clock } from '../../core/memory/clock.ts'
 import { NodeCounters } from '../../core/memory/counters.ts'
@@ -44,7 +45,7 @@ export class ConnectorsMemory {
   readonly #versions: number[] = []
   #batching = false
 
-  constructor({ sab, artifacts, folder }: ConnectorsTask) {
+  constructor({ sab, artifacts, masks, folder }: ConnectorsTask) {
     const memory = attachMemory(sab)
     this.clock = new Clock(memory, threadClock)
     this.#threads = new ThreadTable(memory)
@@ -59,7 +60,7 @@ export class ConnectorsMemory {
     this.#arena = arena
     this.#journal = journal
     this.counters = new NodeCounters(memory)
-    this.notes = new LaneNotes(journal, this.codec)
+    this.notes = new LaneNotes(journal, this.codec, new Masks(masks))
     this.room = new Room(flows)
     this.publisher = new Publisher({
       memory,

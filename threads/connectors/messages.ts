@@ -8,6 +8,8 @@ import type { ReachRules } from './reach.ts'
 export interface ConnectorsTask {
   readonly sab: SharedArrayBuffer
   readonly artifacts: ArtifactPlace
+  /** What is masked in texts. */
+  readonly masks: SharedArrayBuffer
   /** Where relative paths in settings begin. */
   readonly folder: string
   readonly reach: ReachRules

@@ -11,6 +11,7 @@ import { SCHEDULED_ROOM_BYTES, Schedule } from '../../core/cascade/schedule/sche
 import type { Execution, Failure, Seat } from '../../core/cascade/seat.ts'
 import { type BrokenLoop, Cascade } from '../../core/cascade/wave.ts'
 import type { Plan, PlanNode, PlanOutputPort } from '../../core/flow/plan.ts'
+import { Masks } from '../../core/masks/table.ts'
 import { PLACEMENT } from '../../core/memory/counters.ts'
 import { CASCADE_STATUS } from '../../core/memory/journal/journal.ts'
 import { limits } from '../../protocol/limits.ts'
@@ -102,7 +103,7 @@ class Lane implements Host {
     const { shared, owner, arena, journal, flows, held } = memory
     this.#values = new LaneValues(memory, this.codec)
     this.#states = new LaneStates({ memory: shared, arena, codec: this.codec, journal })
-    this.#notes = new LaneNotes(journal, this.codec)
+    this.#notes = new LaneNotes(journal, this.codec, new Masks(task.masks))
     this.#units = new LaneUnits({ memory, states: this.#states, notes: this.#notes, lane: this })
     this.#bodies = new LaneBodies(task, this, this.#prints, seat => this.#stateOf(seat))
     this.#flows = new OwnedFlows({

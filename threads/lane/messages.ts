@@ -19,6 +19,8 @@ export interface LaneTask {
   /** Folder of the stripped bodies, each named by its digest. */
   readonly bodies: string
   readonly artifacts: ArtifactPlace
+  /** What is masked in texts (`core/masks/table.ts`). */
+  readonly masks: SharedArrayBuffer
   readonly max_cascades: number
   readonly waiting_items: number
   /** Null: nothing is marked. */

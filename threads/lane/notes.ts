@@ -1,5 +1,6 @@
 import type { Failure } from '../../core/cascade/seat.ts'
 import type { Cascade } from '../../core/cascade/wave.ts'
+import type { Masks } from '../../core/masks/table.ts'
 import { JOURNAL, type JournalWriter } from '../../core/memory/journal/journal.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { Codec } from '../../protocol/values/codec.ts'
@@ -22,6 +23,7 @@ interface NodeErrors {
 export class LaneNotes {
   readonly #journal: JournalWriter
   readonly #codec: Codec
+  readonly #masks: Masks | null
   readonly #errors = new Map<string, NodeErrors>()
   /** Nodes with errors that wait. */
   readonly #late = new Set<NodeErrors>()
@@ -31,9 +33,11 @@ export class LaneNotes {
   /** By flow and reason; written as counts when the lane has time. */
   readonly #dropped = new Map<string, { flow: string; reason: string; count: number }>()
 
-  constructor(journal: JournalWriter, codec: Codec) {
+  /** `masks`: null where no text comes from a body. */
+  constructor(journal: JournalWriter, codec: Codec, masks: Masks | null) {
     this.#journal = journal
     this.#codec = codec
+    this.#masks = masks
   }
 
   write(note: Note): void {
@@ -100,7 +104,8 @@ export class LaneNotes {
   }
 
   #writeError(note: ErrorNote): void {
-    this.#blob({ ...note, inputs: this.#shortened(note.inputs) })
+    // Before what is too long is cut.
+    this.#blob({ ...note, inputs: this.#shortened(this.#masks?.deep(note.inputs) ?? note.inputs) })
   }
 
   #shortened(inputs: unknown): unknown {
@@ -111,7 +116,7 @@ export class LaneNotes {
   }
 
   #blob(note: Note): void {
-    const bytes = this.#codec.encodePlain(note)
+    const bytes = this.#codec.encodePlain(this.#masks?.deep(note) ?? note)
     if (!this.#journal.hasRoom(bytes.length + 64) && !this.#journal.waitForRoom(bytes.length + 64, () => false)) return
     this.#journal.blob(JOURNAL.note, 0, note.ts, bytes, bytes.length)
   }

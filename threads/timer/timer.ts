@@ -135,7 +135,7 @@ class Timer {
     this.#held = new HeldTable(memory, arena)
     this.#scheduled = new ScheduledTable(memory, arena)
     this.#counters = new NodeCounters(memory)
-    this.#notes = new LaneNotes(journal, this.#codec)
+    this.#notes = new LaneNotes(journal, this.#codec, null)
     this.#messages = new MessageTable(memory)
     this.#publisher = new Publisher({
       memory,

@@ -8,12 +8,14 @@
  *   close()
  * What takes less than a look at the clock is measured in groups.
  */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Books, newClaim } from '../../../core/books/books.ts'
 import { compilePlan, type PlanNode } from '../../../core/flow/plan.ts'
 import { Wiring } from '../../../core/flow/wiring.ts'
+import { MASK_TABLE_BYTES } from '../../../core/masks/table.ts'
 import { createMemory, productionSizes } from '../../../core/memory/region.ts'
 import { SLOT, THREAD_KIND, ThreadTable } from '../../../core/memory/threads.ts'
 import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
@@ -46,6 +48,7 @@ answer({
       operator: {},
       environment: () => ({}),
       secret: () => null,
+      masks: new SharedArrayBuffer(MASK_TABLE_BYTES),
       now_us: () => Date.now() * 1000,
       onLost: () => {},
     })

@@ -1,3 +1,4 @@
+import type { Masks } from '../../../core/masks/table.ts'
 import type { VolatileStore } from '../../../core/memory/volatile/store.ts'
 import { LinePacker, sizeOfLine } from '../../../core/runs/log-lines.ts'
 import { type ErrorCode, ServiceError } from '../../../protocol/errors.ts'
@@ -23,6 +24,8 @@ export interface ProcessPlaceParts {
   now_us(): number
   /** Where the engine keeps volatile artifacts; null: nowhere. */
   readonly volatile: VolatileStore | null
+  /** A process has no table of what is masked: its texts are looked through here. */
+  readonly masks: Masks
   /** What a body of the node asks for; null: there is no such secret. */
   secret(node: string, name: string): string | null
 }
@@ -147,7 +150,7 @@ export class ProcessPlace implements CallPlace {
   }
 
   #note(note: Note): void {
-    this.#call.said({ type: 'note', note })
+    this.#call.said({ type: 'note', note: this.#parts.masks.deep(note) })
   }
 
   #lines({ lines, dropped = 0 }: Extract<CallFrame, { t: 'lines' }>): void {
@@ -155,7 +158,7 @@ export class ProcessPlace implements CallPlace {
     let size = 0
     for (const { level, ts, text } of lines) {
       size += sizeOfLine(text)
-      packer.add(level, ts, keptLine(text, 0))
+      packer.add(level, ts, keptLine(this.#parts.masks.text(text), 0))
     }
     // What the worker counted, so that it is told the same when they are taken.
     this.#call.said({ type: 'lines', lines: { ...packer.take(), size }, dropped })
@@ -166,7 +169,13 @@ export class ProcessPlace implements CallPlace {
     const missed = this.#printed.take(performance.now() * 1000)
     if (missed < 0) return
     const { qualified } = this.#call.request.node
-    this.#note({ type: 'log', node: qualified, level, text: keptLine(text, missed), ts: this.#parts.now_us() })
+    this.#note({
+      type: 'log',
+      node: qualified,
+      level,
+      text: keptLine(this.#parts.masks.text(text), missed),
+      ts: this.#parts.now_us(),
+    })
   }
 
   /** A state that cannot be kept is refused as it is in a thread: the outputs stand, and the state stays what it was. */

@@ -1,4 +1,5 @@
 import type { PlanNode } from '../../../core/flow/plan.ts'
+import { Masks } from '../../../core/masks/table.ts'
 import { limits } from '../../../protocol/limits.ts'
 import type { ArtifactPlace } from '../../../threads/calls/artifact-files.ts'
 import { volatileStore } from '../../../threads/calls/volatile-hands.ts'
@@ -23,6 +24,8 @@ export interface ProcessPlacesParts {
   readonly artifacts: ArtifactPlace
   /** What the engine itself was started with. */
   readonly operator: Readonly<Record<string, string | undefined>>
+  /** What is masked in texts. */
+  readonly masks: SharedArrayBuffer
   /** What a body of the node asks for; null: there is no such secret. */
   secret(node: string, name: string): string | null
   /** What is set on top of it for a call. */
@@ -66,6 +69,7 @@ export class ProcessPlaces implements CallPlaces {
       isClosing: () => this.#closing,
       volatile,
       secret: parts.secret,
+      masks: new Masks(parts.masks),
     }
   }
 

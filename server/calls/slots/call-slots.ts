@@ -9,6 +9,8 @@ export interface CallSlotsOptions extends BodyFolders {
   readonly heap_mb: number
   /** A slot that has not begun a call for so long is replaced. */
   readonly begin_ms: number
+  /** What is masked in texts. */
+  readonly masks: SharedArrayBuffer
   /** What a body of the node asks for; null: there is no such secret. */
   secret(node: string, name: string): string | null
   /** What bodies print is printed, too. */
@@ -82,9 +84,9 @@ export class CallSlots implements CallPlaces {
   }
 
   #newTeam(): SlotTeam {
-    const { slots, heap_mb, bodies, artifacts, secret, prints = false } = this.#options
+    const { slots, heap_mb, bodies, artifacts, masks, secret, prints = false } = this.#options
     const keyOf = (request: BodyRequest): number | null => this.#keyOf(request)
-    return new SlotTeam({ slots, heap_mb, bodies, artifacts, secret, prints, keyOf })
+    return new SlotTeam({ slots, heap_mb, bodies, artifacts, masks, secret, prints, keyOf })
   }
 
   /** The node of a live call is a copy made for that call; the nodes of a run are the same objects in each of its calls. */

@@ -12,6 +12,8 @@ export interface SlotTeamOptions extends BodyFolders {
   readonly slots: number
   readonly heap_mb: number
   readonly keyOf: NodeKeys
+  /** What is masked in texts. */
+  readonly masks: SharedArrayBuffer
   /** What a body of the node asks for; null: there is no such secret. */
   secret(node: string, name: string): string | null
   /** What bodies print is printed, too. */
@@ -85,11 +87,12 @@ export class SlotTeam implements CallPlaces {
 
   #add(): void {
     const { port1, port2 } = new MessageChannel()
-    const { bodies, artifacts, keyOf } = this.#options
+    const { bodies, artifacts, masks, keyOf } = this.#options
     const slot = new Slot(port1, keyOf)
     const task: SlotTask = {
       port: port2,
       place: { bodies, artifacts },
+      masks,
       taken: slot.taken,
       prints: this.#options.prints ?? false,
     }

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { MASK_TABLE_BYTES } from '../../../core/masks/table.ts'
 import { CallSlots } from '../../../server/calls/slots/call-slots.ts'
 import { BODIES, callPlaceStories } from '../../conformance/call-places.ts'
 import { CallPlacesDouble } from '../../kit/call-places-double.ts'
@@ -30,6 +31,7 @@ callPlaceStories(
       bodies: folder,
       artifacts: { folder, max_bytes: 0 },
       secret: () => null,
+      masks: new SharedArrayBuffer(MASK_TABLE_BYTES),
     })
     return { places, close: () => places.close() }
   },

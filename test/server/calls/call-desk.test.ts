@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { PlanNode } from '../../../core/flow/plan.ts'
+import { MASK_TABLE_BYTES } from '../../../core/masks/table.ts'
 import { type LiveBounds, liveBounds } from '../../../server/calls/bounds.ts'
 import { CallDesk } from '../../../server/calls/call-desk.ts'
 import type { RunCall } from '../../../server/calls/call-sink.ts'
@@ -28,6 +29,7 @@ function slotsOf(t: TestContext, slots: number, bodies: Record<string, string>, 
     operator: process.env,
     environment: () => ({}),
     secret: () => null,
+    masks: new SharedArrayBuffer(MASK_TABLE_BYTES),
     now_us: () => Date.now() * 1000,
     onLost: (node, code) => lost.push([node, code]),
   })

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { MASK_TABLE_BYTES } from '../../../core/masks/table.ts'
 import { createVolatile } from '../../../core/memory/volatile/region.ts'
 import { ConnectorsThread } from '../../../server/connectors/connectors-thread.ts'
 import { FrontMemory } from '../../../server/lanes/front-memory.ts'
@@ -28,6 +29,7 @@ async function started(t: { after(end: () => Promise<void>): void }) {
   const thread = new ConnectorsThread({
     front,
     log,
+    masks: new SharedArrayBuffer(MASK_TABLE_BYTES),
     artifacts: { folder: data_dir, max_bytes: 1e6, volatile: createVolatile(1 << 20).sab },
     folder: data_dir,
     reach: { allow: [], deny: [] },

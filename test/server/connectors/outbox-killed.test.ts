@@ -2,11 +2,13 @@
  * The connectors thread is ended again and again while it sends what a lane leaves in an outbox. Forbidden: a message that is missing, out
  * of order at its first arrival, or torn; a lane that waits for ever.
  */
+
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { MASK_TABLE_BYTES } from '../../../core/masks/table.ts'
 import { newOutbox, OutboxWriter } from '../../../core/memory/outbox.ts'
 import { createVolatile } from '../../../core/memory/volatile/region.ts'
 import { ConnectorsThread } from '../../../server/connectors/connectors-thread.ts'
@@ -39,6 +41,7 @@ for (const qos of [1, 2]) {
     let deaths = 0
     const thread = new ConnectorsThread({
       ...{ front, log, folder, timezone: 'UTC', reach: { allow: [], deny: [] } },
+      masks: new SharedArrayBuffer(MASK_TABLE_BYTES),
       artifacts: { folder, max_bytes: 1e6, volatile: createVolatile(1 << 20).sab },
       announce: () => void deaths++,
       ended: () => {},

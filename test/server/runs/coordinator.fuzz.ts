@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { MASK_TABLE_BYTES, Masks } from '../../../core/masks/table.ts'
 import { ServiceError } from '../../../protocol/errors.ts'
 import type { FlowNode, NormalDocument } from '../../../protocol/nouns/flow-document.ts'
 import type { CallListener } from '../../../server/calls/call-sink.ts'
@@ -79,6 +80,8 @@ class World {
       isWatched: () => false,
       logged: () => {},
       keepArtifact: () => 'stored',
+      secretsOf: () => [],
+      masks: new Masks(new SharedArrayBuffer(MASK_TABLE_BYTES)),
       onDefect: error => this.defects.push(error),
     })
   }

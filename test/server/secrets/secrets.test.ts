@@ -68,7 +68,8 @@ test('used_by has nodes whose settings or literals name a secret, and those that
   assert.equal(live.asked('f.dynamic', 'nowhere'), null)
   assert.deepEqual((await used())['made up'], ['f.dynamic'])
   await assert.rejects(live.remove('made up'), { code: 'secret_in_use', message: /"f\.dynamic"/ })
-  assert.deepEqual(live.usedBy('f', 'dynamic'), ['made up'])
+  const dynamic = { id: 'dynamic', settings: {}, source: null }
+  assert.deepEqual(live.usedBy('f', dynamic), [['made up', live.version('made up')]])
   const again = await secretsOver({ rows, file })
   again.flow('f', { nodes: [code('dynamic', 'export default () => {}')] })
   assert.deepEqual((await used(again.live))['made up'], ['f.dynamic'])

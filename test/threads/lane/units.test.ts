@@ -47,7 +47,7 @@ function lane() {
   const units = new LaneUnits({
     memory: lane_memory,
     states: new LaneStates({ memory, arena, codec, journal }),
-    notes: new LaneNotes(journal, codec),
+    notes: new LaneNotes(journal, codec, null),
     lane: { clock: () => time.ms, now_us: () => time.ms * 1000 },
   })
   const reader = new JournalReader(memory, SLOT.lane, 'store')
