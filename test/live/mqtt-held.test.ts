@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import type { Worker } from 'node:worker_threads'
 import type { MqttClient } from 'mqtt'
 import { limits } from '../../protocol/limits.ts'
+import { CutProxy } from '../kit/cut-proxy.ts'
 import { eventually, sharedEngine } from '../kit/live-engine.ts'
 import { code, flow, Gate, input, node, output, Story } from '../kit/live-story.ts'
 import { Mosquitto, skip } from '../kit/mosquitto.ts'
@@ -96,4 +97,24 @@ test('the connectors thread dies while messages are held: the broker of a sessio
   gate.open()
   await eventually(() => seen(heard).length === COUNT, 'every message')
   assert.deepEqual(seen(heard), numbers)
+})
+
+test('in a session messages of QoS 2 come once each and in order, however often the connection is cut', {
+  skip,
+}, async t => {
+  const story = new Story(live.engine)
+  const broker = await Mosquitto.start(t)
+  const proxy = await CutProxy.start(t, broker.port)
+  const client = await broker.client(t)
+  const settings = { url: `mqtt://127.0.0.1:${proxy.port}`, topics: ['once'], qos: 2, client_id: 'once', session_s: 60 }
+  await story.save('once', flow([node('in', 'mqtt-in', settings, [], [output('value', 'int', { message: 'n' })])]))
+  await broker.granted('once')
+  const count = 2_000
+  const publishing = publishAll(client, 'once', 2, count)
+  for (const least of [200, 700, 1_200]) {
+    await story.reaches('once.n', least)
+    proxy.cut()
+  }
+  await publishing
+  assert.deepEqual(await story.values('once.n', count), numbers.slice(0, count))
 })
