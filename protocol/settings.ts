@@ -43,6 +43,13 @@ export const settings = {
     'thread',
     'thread or process: where bodies run whose node does not choose',
   ),
+  body_user: setting(
+    'FLOW_BODY_USER',
+    null,
+    null,
+    'the user of the engine',
+    'the user who runs bodies, which then all run in processes; needs an engine that runs as root',
+  ),
   keep_node_errors: setting(
     'FLOW_KEEP_NODE_ERRORS',
     null,

@@ -14,6 +14,7 @@ import { type LiveBounds, liveBounds } from './calls/bounds.ts'
 import { CallDesk } from './calls/call-desk.ts'
 import { LiveCalls } from './calls/live-calls.ts'
 import { localMachine } from './calls/local-machine.ts'
+import { findBodyUser, openTo } from './calls/processes/body-user.ts'
 import { ResourceDesk } from './calls/resource-desk.ts'
 import type { Config } from './config.ts'
 import { ConnectorPlaces } from './connectors/connector-places.ts'
@@ -26,7 +27,7 @@ import { CascadeCounts } from './fanout/cascade-counts.ts'
 import { Fanout } from './fanout/fanout.ts'
 import { JournalTap } from './fanout/journal-tap.ts'
 import { ValueWaits } from './fanout/value-waits.ts'
-import { Bodies } from './flows/bodies.ts'
+import { Bodies, bodiesFolder } from './flows/bodies.ts'
 import { EndedFlows } from './flows/changes/ended-flows.ts'
 import { LiveFlavors } from './flows/flavors.ts'
 import { LiveFlows } from './flows/flows.ts'
@@ -73,6 +74,7 @@ export interface LiveEngineOptions {
     Config,
     | 'lanes'
     | 'isolation'
+    | 'body_user'
     | 'keep_node_errors'
     | 'max_cascades'
     | 'max_runs'
@@ -116,7 +118,9 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
   const onDefect = (error: unknown): void => log.error('defect', { error })
   const names = new Names(front)
   const map = new MessageMap()
-  const bodies = new Bodies(data_dir)
+  const body_user = config.body_user === null ? null : findBodyUser(config.body_user)
+  if (body_user !== null) openTo(body_user, data_dir, bodiesFolder(data_dir))
+  const bodies = new Bodies(data_dir, undefined, body_user !== null)
   const health = new NodeHealth(
     config.keep_node_errors
       ? null
@@ -316,6 +320,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     prints: options.prints ?? false,
     now_us: front.clock.now_us,
     operator: process.env,
+    body_user,
     secret: (node, name) => secrets.asked(node, name),
     masks: mask_table,
     connectors: { places: connector_places, isConnector },

@@ -18,6 +18,8 @@ export interface Config {
   readonly lanes: number
   /** Of nodes that do not say it. */
   readonly isolation: 'thread' | 'process'
+  /** Null: the engine's own. */
+  readonly body_user: string | null
   /** Until they are acknowledged; else until the node runs well again. */
   readonly keep_node_errors: boolean
   readonly cpus: number
@@ -122,6 +124,10 @@ export function readConfig(source: ConfigSource): Config {
   if (global && data_dir?.name === '--data-dir') {
     refuse(data_dir, '--global already names the installation; give only one of the two')
   }
+  const isolation = readOneOf(given('isolation'), 'thread', 'process')
+  const body_user = given('body_user')?.text ?? null
+  if (body_user !== null && given('isolation') !== null && isolation === 'thread')
+    refuse(given('isolation')!, 'FLOW_BODY_USER needs process; threads run with the account of the engine')
   const public_url = readPublicUrl(given('public_url'))
   const gpus = integer('gpus', 0, limits.MACHINE_CARDS, 0)
   return {
@@ -129,7 +135,8 @@ export function readConfig(source: ConfigSource): Config {
     max_cascades: integer('max_cascades', 1, 1_000_000, limits.MAX_CASCADES),
     max_workers: integer('max_workers', 1, 1_024, Math.max(2, cores)),
     lanes: integer('lanes', 1, limits.LANES, Math.min(limits.LANES, Math.max(2, cores - 1))),
-    isolation: readOneOf(given('isolation'), 'thread', 'process'),
+    isolation: body_user === null ? isolation : 'process',
+    body_user,
     keep_node_errors: integer('keep_node_errors', 0, 1, 0) === 1,
     cpus: integer('cpus', 1, 4_096, Math.max(1, cores - 2)),
     gpus: gpus === 0 ? (source.countCards ?? countCards)() : gpus,

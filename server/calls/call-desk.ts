@@ -13,7 +13,7 @@ import { CallSlots } from './slots/call-slots.ts'
 export interface CallDeskOptions
   extends Pick<
     ProcessPlacesParts,
-    'bodies' | 'artifacts' | 'operator' | 'environment' | 'now_us' | 'secret' | 'masks'
+    'bodies' | 'artifacts' | 'operator' | 'body_user' | 'environment' | 'now_us' | 'secret' | 'masks'
   > {
   readonly slots: number
   readonly bounds: LiveBounds
@@ -44,7 +44,18 @@ export class CallDesk {
 
   constructor(options: CallDeskOptions) {
     this.#options = options
-    const { slots, bounds, bodies, artifacts, operator, environment, secret, masks, prints = false } = options
+    const {
+      slots,
+      bounds,
+      bodies,
+      artifacts,
+      operator,
+      body_user,
+      environment,
+      secret,
+      masks,
+      prints = false,
+    } = options
     this.#slots = new CallSlots({
       slots,
       heap_mb: bounds.call_heap_mb,
@@ -65,6 +76,7 @@ export class CallDesk {
       bodies,
       artifacts,
       operator,
+      body_user,
       environment,
       secret,
       masks,

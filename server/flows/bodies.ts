@@ -1,5 +1,18 @@
 import { createHash } from 'node:crypto'
-import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, writeSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  fchmodSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
 import { open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { diskFault, errorName } from '../../protocol/disk-faults.ts'
@@ -24,19 +37,25 @@ const ENDING = '.mjs'
 export class Bodies {
   readonly folder: string
   readonly #present: Set<string>
+  readonly #mode: number
   /** In the order in which passes found them. */
   readonly #unused = new Set<string>()
   readonly #most_unused: number
   #put_since_pass = 0
   #writes = 0
 
-  constructor(data_dir: string, most_unused: number = limits.BODIES_UNUSED) {
+  /** `shared`: the group of the folder may read them, too. */
+  constructor(data_dir: string, most_unused: number = limits.BODIES_UNUSED, shared = false) {
     this.#most_unused = most_unused
-    this.folder = join(data_dir, 'bodies')
+    this.#mode = shared ? 0o640 : 0o600
+    this.folder = bodiesFolder(data_dir)
     mkdirSync(this.folder, { recursive: true, mode: 0o700 })
     this.#present = new Set()
     for (const name of readdirSync(this.folder)) {
-      if (name.endsWith(ENDING)) this.#present.add(name.slice(0, -ENDING.length))
+      if (name.endsWith(ENDING)) {
+        this.#present.add(name.slice(0, -ENDING.length))
+        if (shared) shareFile(join(this.folder, name), this.folder)
+      }
       // cut short by the end of an engine
       else if (name.endsWith(`${ENDING}.new`)) rmSync(join(this.folder, name), { force: true })
     }
@@ -61,6 +80,7 @@ export class Bodies {
     try {
       const file = await open(made, 'w', 0o600)
       try {
+        await file.chmod(this.#mode)
         await file.writeFile(code)
         await file.sync()
       } finally {
@@ -82,6 +102,7 @@ export class Bodies {
     try {
       const file = openSync(made, 'w', 0o600)
       try {
+        fchmodSync(file, this.#mode)
         writeSync(file, code)
         fsyncSync(file)
       } finally {
@@ -123,6 +144,14 @@ export class Bodies {
   #path(digest: string): string {
     return join(this.folder, `${digest}${ENDING}`)
   }
+}
+
+export const bodiesFolder = (data_dir: string): string => join(data_dir, 'bodies')
+
+/** One that was written before the folder was shared. */
+function shareFile(path: string, folder: string): void {
+  chownSync(path, -1, statSync(folder).gid)
+  chmodSync(path, 0o640)
 }
 
 function refusalOf(error: unknown): unknown {

@@ -27,6 +27,7 @@ export async function processPlaces(
     bodies: folder,
     artifacts: { folder, max_bytes: 0 },
     operator: process.env,
+    body_user: null,
     environment: () => ({}),
     secret: () => null,
     masks: new SharedArrayBuffer(MASK_TABLE_BYTES),

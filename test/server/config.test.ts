@@ -24,6 +24,7 @@ describe('settings that nobody gave', () => {
       max_workers: 6,
       lanes: 5,
       isolation: 'thread',
+      body_user: null,
       keep_node_errors: false,
       cpus: 4,
       gpus: 3,

@@ -46,6 +46,7 @@ answer({
       artifacts: { folder, max_bytes: 0 },
       bounds: liveBounds,
       operator: {},
+      body_user: null,
       environment: () => ({}),
       secret: () => null,
       masks: new SharedArrayBuffer(MASK_TABLE_BYTES),

@@ -5,6 +5,7 @@ import type { ArtifactPlace } from '../../../threads/calls/artifact-files.ts'
 import { volatileStore } from '../../../threads/calls/volatile-hands.ts'
 import type { CallGrant } from '../../../threads/lane/messages.ts'
 import type { BodyCall, CallPlaces } from '../body-call.ts'
+import type { BodyUser } from './body-user.ts'
 import { ProcessPlace, type ProcessPlaceParts } from './process-place.ts'
 import { type ProcessDoor, ProcessPool, type ProcessSeeker } from './process-pool.ts'
 import { WorkerHub } from './worker-hub.ts'
@@ -26,6 +27,8 @@ export interface ProcessPlacesParts {
   readonly operator: Readonly<Record<string, string | undefined>>
   /** What is masked in texts. */
   readonly masks: SharedArrayBuffer
+  /** Who runs them; null: the user of the engine. */
+  readonly body_user: BodyUser | null
   /** What a body of the node asks for; null: there is no such secret. */
   secret(node: string, name: string): string | null
   /** What is set on top of it for a call. */
@@ -44,8 +47,8 @@ export class ProcessPlaces implements CallPlaces {
 
   constructor(parts: ProcessPlacesParts) {
     const now_ms = (): number => performance.now()
-    const { most, most_idle, idle_ms, operator } = parts
-    const pool = new ProcessPool({ most, most_idle, idle_ms, operator, now_ms })
+    const { most, most_idle, idle_ms, operator, body_user } = parts
+    const pool = new ProcessPool({ most, most_idle, idle_ms, operator, body_user, now_ms })
     this.#pool = pool
     this.#environment = parts.environment
     const { folder, max_bytes, volatile: memory } = parts.artifacts

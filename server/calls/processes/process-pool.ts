@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { bodyEnvironment } from '../../../core/flow/environment.ts'
 import type { Loss } from '../body-call.ts'
 import type { AttachedWorker } from './attached-worker.ts'
+import type { BodyUser } from './body-user.ts'
 import { WorkerProcess } from './worker-process.ts'
 
 type Environment = Readonly<Record<string, string>>
@@ -22,6 +23,7 @@ export interface ProcessPoolParts {
   readonly idle_ms: number
   /** What every process starts from. */
   readonly operator: Readonly<Record<string, string | undefined>>
+  readonly body_user: BodyUser | null
   now_ms(): number
 }
 
@@ -196,12 +198,14 @@ export class ProcessPool {
 
   #start({ key, environment }: Waiting): void {
     const { url, mint, forget } = this.#door!
+    const { operator, body_user } = this.#parts
     const id = uuidv7()
     const process = new WorkerProcess({
       id,
       key,
       epoch: this.#epoch,
-      environment: { ...bodyEnvironment(this.#parts.operator), ...environment },
+      user: body_user,
+      environment: { ...bodyEnvironment(operator), ...body_user?.environment, ...environment },
       gone: (process, loss) => {
         this.#processes.delete(id)
         forget(id)

@@ -6,6 +6,7 @@ import type { WorkerStart } from '../../../threads/calls/worker-program.ts'
 import type { LogLevel } from '../../../threads/lane/messages.ts'
 import type { Loss } from '../body-call.ts'
 import type { AttachedWorker } from './attached-worker.ts'
+import type { BodyUser } from './body-user.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../../threads/calls/worker-program.ts', import.meta.url))
 /** What a dead process has printed may come a moment after its end. */
@@ -26,6 +27,8 @@ export interface WorkerProcessParts {
   /** Modules were refreshed so often when it was started. */
   readonly epoch: number
   readonly environment: Readonly<Record<string, string | undefined>>
+  /** Null: the user of the engine. */
+  readonly user: BodyUser | null
   gone(process: WorkerProcess, loss: Loss): void
 }
 
@@ -77,11 +80,13 @@ export class WorkerProcess {
 
   /** `spawn` throws for an environment that no process can have, and says of other reasons later: both end in `gone`, after this turn. */
   #spawn(): ChildProcess | null {
+    const { user } = this.parts
     try {
       return spawn(process.execPath, [...flags(), PROGRAM], {
         env: this.parts.environment,
         stdio: ['pipe', 'pipe', 'pipe'],
         detached: true,
+        ...(user === null ? {} : { uid: user.uid, gid: user.gid }),
       })
     } catch (error) {
       setImmediate(() => this.refuse(error))

@@ -1,0 +1,88 @@
+import { chmodSync, chownSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ServiceError } from '../../../protocol/errors.ts'
+import { DATABASE_FILE, LOCK_FILE, QUARANTINE_FILE, REDO_FILE, WAL_FILE } from '../../../protocol/installation.ts'
+
+/** Another user of the machine, who runs the processes of bodies (`FLOW_BODY_USER`). */
+export interface BodyUser {
+  readonly uid: number
+  readonly gid: number
+  /** What programs look for in their environment; nothing where the user is known by number alone. */
+  readonly environment: Readonly<Record<string, string>>
+}
+
+/** Those that SQLite and others have made with the mode of the day; the key and the token are for their owner alone in any case. */
+const KEPT_PRIVATE = [
+  DATABASE_FILE,
+  WAL_FILE,
+  `${DATABASE_FILE}-shm`,
+  REDO_FILE,
+  LOCK_FILE,
+  QUARANTINE_FILE,
+  'serve.log',
+  'artifacts',
+]
+const PROGRAMS = dirname(fileURLToPath(import.meta.url))
+
+/** `text` is a name of /etc/passwd, or `uid:gid`. Throws `bad_setting`. */
+export function findBodyUser(text: string): BodyUser {
+  const bad = (why: string): never => {
+    throw new ServiceError('bad_setting', `FLOW_BODY_USER is ${JSON.stringify(text)}: ${why}.`)
+  }
+  if (process.getuid?.() !== 0) bad('only an engine that runs as root can run bodies as another user')
+  const numbers = /^(\d{1,9}):(\d{1,9})$/.exec(text)
+  if (numbers !== null) return checked({ uid: Number(numbers[1]), gid: Number(numbers[2]), environment: {} }, bad)
+  for (const line of readFileSync('/etc/passwd', 'utf8').split('\n')) {
+    const [name, , uid, gid, , home] = line.split(':')
+    if (name !== text || home === undefined) continue
+    const environment = { HOME: home, USER: name, LOGNAME: name }
+    return checked({ uid: Number(uid), gid: Number(gid), environment }, bad)
+  }
+  return bad('there is no such user in /etc/passwd; another one can be given as <uid>:<gid>')
+}
+
+function checked(user: BodyUser, bad: (why: string) => never): BodyUser {
+  if (!(user.uid > 0)) bad('that is root, which is what it is to avoid')
+  return user
+}
+
+/**
+ * Lets the user's processes pass through the data directory to the bodies, and to nothing else of it: its files are readable for their owner
+ * alone. Throws `bad_setting` where a folder on the way to them, or to the programs of the engine, is closed.
+ */
+export function openTo({ uid, gid }: BodyUser, data_dir: string, bodies: string): void {
+  closeAll(data_dir)
+  if (!passes(data_dir, uid, gid)) {
+    chownSync(data_dir, -1, gid)
+    chmodSync(data_dir, (statSync(data_dir).mode & 0o700) | 0o010)
+  }
+  mkdirSync(bodies, { recursive: true })
+  chownSync(bodies, -1, gid)
+  // Files in it belong to the same group.
+  chmodSync(bodies, 0o2750)
+  for (const start of [data_dir, PROGRAMS])
+    for (let folder = start; ; folder = dirname(folder)) {
+      if (!passes(folder, uid, gid))
+        throw new ServiceError(
+          'bad_setting',
+          `FLOW_BODY_USER: user ${uid} cannot pass through ${folder}, which leads to ${start}; chmod o+x ${folder}, or lay it elsewhere.`,
+        )
+      if (folder === dirname(folder)) break
+    }
+}
+
+/** The folder above them kept others from them until now. What the engine writes from now on is private, unless it says otherwise. */
+function closeAll(data_dir: string): void {
+  process.umask(0o077)
+  for (const name of KEPT_PRIVATE) {
+    const path = join(data_dir, name)
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (found !== undefined) chmodSync(path, found.mode & 0o700)
+  }
+}
+
+function passes(folder: string, uid: number, gid: number): boolean {
+  const { mode, uid: owner, gid: group } = statSync(folder)
+  return (mode & (owner === uid ? 0o100 : group === gid ? 0o010 : 0o001)) !== 0
+}
