@@ -12,6 +12,7 @@ const NAMES = [
   'live-latency',
   'fan-out',
   'media',
+  'panels',
   'history',
   'start',
   'growth',

@@ -1,5 +1,5 @@
 /**
- * The clients of `fan-out` and `media`: bare TCP sockets that speak as much of the websocket protocol as it takes to count frames, so that a
+ * The clients of `fan-out`, `media` and `panels`: bare TCP sockets that speak as much of the websocket protocol as it takes to count frames, so that a
  * process full of them costs as little as can be beside the server under load. Of binary frames they read when each was published.
  *   open(FrameClients) -> null      once every one of them has its first answer
  *   count({frames}) -> {frames, last_us}   once the reading ones have so many frames since the last `count`, or no more come
@@ -23,6 +23,8 @@ export interface FrameClients {
   first: string
   /** Of one read, at most. */
   read_bytes: number
+  /** Where clients differ: in place of `protocol` and `first`, by client. */
+  each?: readonly { protocol: string; first: string }[]
 }
 export interface MediaSeen {
   /** Binary ones, of all reading clients. */
@@ -169,18 +171,21 @@ class Client {
 
 function maskedText(text: string): Buffer {
   const payload = Buffer.from(text)
-  if (payload.length > 125) throw new RangeError('the first frame is short')
+  const { length } = payload
+  if (length > 0xffff) throw new RangeError('the first frame is short')
+  const head = length < 126 ? [0x81, 0x80 | length] : [0x81, 0x80 | 126, length >> 8, length & 255]
   // A mask of zeros leaves the payload as it is.
-  return Buffer.concat([Buffer.from([0x81, 0x80 | payload.length, 0, 0, 0, 0]), payload])
+  return Buffer.concat([Buffer.from([...head, 0, 0, 0, 0]), payload])
 }
 
 async function open(options: FrameClients): Promise<null> {
+  let opened = 0
   const make = async (count: number): Promise<Client[]> => {
     const made: Client[] = []
     while (made.length < count) {
       const portion = Array.from({ length: Math.min(OPENED_AT_ONCE, count - made.length) }, () => {
         const { promise, resolve } = Promise.withResolvers<void>()
-        made.push(new Client(options, resolve))
+        made.push(new Client({ ...options, ...options.each?.[opened++] }, resolve))
         return promise
       })
       await Promise.all(portion)

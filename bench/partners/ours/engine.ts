@@ -6,6 +6,8 @@
  *   spread({flows, publishes}) -> {seconds}    a value to `flow<i>.x` in turn, until every `flow<i>.y` has come
  *   run({flow, inputs, no_cache}) -> {seconds}   a batch run, from its creation to its end as its record has them
  *   publish({name, value}), tick({name, every_ms, seconds})   one value; 1, 2 ... on the beat
+ *   publishAll({names, value})                 one value of each, in one list
+ *   beat({names, every_ms, rounds})            the same on the beat, the number of the round as the value
  *   turnAbout({name, values, every_ms, seconds})   the values in turn, at most one each `every_ms` and turn of the event loop; `meta.us` is when
  *   answered({ask, value, answer}) -> the next value of `answer`
  *   rss() -> bytes, cpu() -> seconds of the main thread
@@ -31,6 +33,8 @@ const AUTHOR = 'bench'
 /** Publishes between two looks at the event loop: the front has sockets to serve in life. */
 const PUBLISHES_PER_TURN = 256
 const SAVES_AT_ONCE = 200
+/** As many as flows publish in one turn of the front, in life. */
+const VALUES_TOGETHER = 50
 /** A burst that takes longer has lost something. */
 const STALLED_MS = 60_000
 
@@ -84,6 +88,23 @@ answer({
     for (let number = 1; number <= (seconds * 1000) / every_ms; number++) {
       engine().messages.publish([{ name, value: number }])
       await sleep(Math.max(0, began_ms + number * every_ms - performance.now()))
+    }
+  },
+
+  publishAll({ names, value }: { names: string[]; value: unknown }) {
+    engine().messages.publish(names.map(name => ({ name, value })))
+    return Number(process.hrtime.bigint()) / 1000
+  },
+
+  async beat({ names, every_ms, rounds }: { names: string[]; every_ms: number; rounds: number }) {
+    const began_ms = performance.now()
+    for (let round = 1; round <= rounds; round++) {
+      for (let at = 0; at < names.length; at += VALUES_TOGETHER) {
+        const some = names.slice(at, at + VALUES_TOGETHER)
+        engine().messages.publish(some.map(name => ({ name, value: round })))
+        await turn()
+      }
+      await sleep(Math.max(0, began_ms + round * every_ms - performance.now()))
     }
   },
 
