@@ -4,6 +4,7 @@ import { limits } from '../../protocol/limits.ts'
 import type { StartedPairing } from '../../protocol/nouns/panel.ts'
 import { formatTime } from '../../protocol/time.ts'
 import { Attempts } from '../auth/attempts.ts'
+import { bucketOf } from '../auth/client-address.ts'
 
 /** For which panel a code was approved, and under which nonce: one that was unpaired since lets nobody in. */
 export interface Approval {
@@ -13,6 +14,7 @@ export interface Approval {
 
 interface Pairing {
   readonly digest: Buffer
+  /** As it is counted. */
   readonly address: string
   /** On the clock that never jumps. */
   readonly expires_ms: number
@@ -58,8 +60,9 @@ export class Pairings {
     this.#approvals = new Attempts({ ...bounds, whom: 'one user' }, clocks.steady_ms)
   }
 
-  start(address: string): StartedPairing {
+  start(client: string): StartedPairing {
     this.#forgetExpired()
+    const address = bucketOf(client)
     let [pending, of_address] = [0, 0]
     let first_ms = Number.POSITIVE_INFINITY
     for (const pairing of this.#pairings.values()) {
@@ -108,10 +111,11 @@ export class Pairings {
   claim(
     code: string,
     secret: string,
-    address: string,
+    client: string,
     isGood: (approval: Approval) => boolean,
   ): Approval | { readonly expires_at: string } {
     this.#forgetExpired()
+    const address = bucketOf(client)
     this.#claims.begin(address)
     const name = code.toUpperCase()
     const pairing = this.#pairings.get(name)

@@ -10,6 +10,8 @@ import { directoryFor } from './spawned.ts'
 
 export interface Asked {
   readonly url: string
+  /** `tok` when not given. */
+  readonly token?: string
   readonly cwd?: string
   readonly stdin?: string
   /** Columns of a terminal; what is printed goes into a pipe when not given. */
@@ -17,7 +19,11 @@ export interface Asked {
 }
 
 /** One command in the process of the test, to its end: some hundred times as fast as a process of its own. */
-export async function svcInProcess(t: TestContext, argv: readonly string[], { url, cwd, stdin, columns }: Asked) {
+export async function svcInProcess(
+  t: TestContext,
+  argv: readonly string[],
+  { url, token = 'tok', cwd, stdin, columns }: Asked,
+) {
   const printed = { stdout: '', stderr: '' }
   const sink = (name: keyof typeof printed, isTTY: boolean) => ({
     isTTY,
@@ -32,7 +38,7 @@ export async function svcInProcess(t: TestContext, argv: readonly string[], { ur
   const program = createProgram({
     argv,
     output: new Output(sink('stdout', columns !== undefined), sink('stderr', false), { NO_COLOR: '1' }),
-    environment: { SVC_URL: url, SVC_TOKEN: 'tok', XDG_CONFIG_HOME: directoryFor(t) },
+    environment: { SVC_URL: url, SVC_TOKEN: token, XDG_CONFIG_HOME: directoryFor(t) },
     cwd: cwd ?? directoryFor(t),
     stdin: input as unknown as NodeJS.ReadStream,
     interrupts: new Interrupts(),

@@ -148,6 +148,26 @@ test('panels, their screens and what they may do outlive a restart of the engine
   assert.equal(await again(other.token).tries('GET', '/panels/me'), 'unauthenticated')
 })
 
+test('screens of one panel do nothing of what another panel does', async t => {
+  const live = await liveEngine(t)
+  const story = new PanelStory(live)
+  await new Story(live.engine).save('hall', flow([], ...inputs('bool', 'mine', 'theirs')))
+  const screens = []
+  for (const name of ['mine', 'theirs']) {
+    await story.dashboard(name, [tile('a', 'switch', { publish: `hall.${name}` })])
+    screens.push(await story.pair((await story.panel(name, name)).id))
+  }
+  const sockets = await Promise.all(screens.map(screen => screen.socket()))
+  assert.equal((await sockets[0]!.publish('hall.theirs', true))['type'], 'error')
+  assert.equal((await sockets[1]!.publish('hall.theirs', true))['type'], 'ack')
+  assert.equal(await screens[0]!.tries('GET', '/dashboards/theirs'), 'forbidden')
+  assert.equal(await screens[0]!.tries('GET', '/messages/hall.theirs'), 'forbidden')
+  sockets[0]!.say({ type: 'subscribe', names: ['hall.mine', 'hall.theirs'] })
+  await sockets[0]!.until(() => sockets[0]!.frames('error').length === 2)
+  assert.deepEqual(sockets[0]!.frames('subscribed'), [])
+  assert.deepEqual(sockets[0]!.values('hall.theirs'), [])
+})
+
 test('who may not publish lets no screen in, and a viewer changes no dashboard', async t => {
   const live = await liveEngine(t)
   const story = new PanelStory(live)

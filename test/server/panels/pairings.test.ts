@@ -103,6 +103,25 @@ test('ten wrong tries of an address, and its right one is refused as well; other
   )
 })
 
+test('whoever has a network of IPv6 addresses has no more tries with it', () => {
+  const { pairings } = paired()
+  const { code, secret } = pairings.start('2001:db8::1')
+  for (let tries = 0; tries < limits.PAIRING_FAILURES; tries++)
+    assert.equal(
+      codeOf(() => pairings.claim(code, 'guess', `2001:db8::${tries + 2}`, isGood)),
+      'pairing_not_found',
+    )
+  assert.equal(
+    codeOf(() => pairings.claim(code, secret, '2001:db8::1', isGood)),
+    'rate_limited',
+  )
+  for (let at = 1; at < limits.PAIRINGS_OF_ADDRESS; at++) pairings.start(`2001:db8::${at}`)
+  assert.equal(
+    codeOf(() => pairings.start('2001:db8::ffff')),
+    'too_many_pairings',
+  )
+})
+
 test('asking again and again with the right secret is no wrong try', () => {
   const { pairings } = paired()
   const { code, secret } = pairings.start(HOME)
