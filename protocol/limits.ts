@@ -373,6 +373,8 @@ export const limits = {
   STREAM_CHUNK_BYTES: 256 * KIB,
   STREAM_CHUNKS_KEPT: 32,
   ARTIFACT_SWEEP_BATCH: 1_000,
+  /** Unused artifacts that one round removes to get within the budget. */
+  ARTIFACT_SWEEP_OLDEST: 65_536,
   /** The volatile store: by default, at least, at most. */
   VOLATILE_BYTES: 48 * MIB,
   VOLATILE_BYTES_MIN: 1 * MIB,

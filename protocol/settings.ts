@@ -141,6 +141,20 @@ export const settings = {
     '3600',
     'seconds between two sweeps of artifacts; 0: no automatic sweeps',
   ),
+  artifacts_keep_days: setting(
+    'ARTIFACTS_KEEP_DAYS',
+    null,
+    null,
+    '0',
+    'days to keep an unused artifact after it was last stored; 0: an hour',
+  ),
+  artifacts_keep_mb: setting(
+    'ARTIFACTS_KEEP_MB',
+    null,
+    null,
+    '0',
+    'MiB of artifacts over which the oldest unused ones are removed first; 0: no bound',
+  ),
   artifact_volatile_bytes: setting(
     'ARTIFACT_VOLATILE_BYTES',
     null,

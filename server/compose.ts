@@ -83,6 +83,7 @@ export interface LiveEngineOptions {
     | 'max_artifact_bytes'
     | 'retention'
     | 'artifact_gc_interval_s'
+    | 'artifacts_keep'
     | 'artifact_volatile_bytes'
     | 'reach'
     | 'cpus'
@@ -288,6 +289,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     max_bytes: config.max_artifact_bytes,
     volatile_bytes: config.artifact_volatile_bytes,
     interval_s: config.artifact_gc_interval_s,
+    rule: config.artifacts_keep,
     clock: () => front.clock.age_us() / 1000,
     recorded: digests => store.recordedArtifacts(digests),
     held: () => heldArtifacts(front, map),
@@ -297,6 +299,10 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
       const { removed: count, removed_bytes: bytes } = report
       const audit = { action: 'artifacts_removed', actor: null, object: 'artifacts', address: '', result: 'ok' }
       if (count > 0) announce('audit', null, { ...audit, count, bytes })
+    },
+    overBudget: ({ bytes, over_bytes }) => {
+      announce('artifacts_over_budget', null, { bytes, over_bytes, budget_bytes: config.artifacts_keep.bytes })
+      log.warn('artifacts_over_budget', { bytes, over_bytes, budget_bytes: config.artifacts_keep.bytes })
     },
     failed: error => log.error('artifacts_not_swept', { error }),
   })
@@ -497,6 +503,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     watch,
     max_cascades,
     budget: of => retention.budget(of),
+    artifactDisk: () => artifacts.disk(),
     front_watch: options.front_watch ?? new FrontWatch({ log }),
   })
   const samples = new Samples({ front, store, flows, messages, cascades, fanout })

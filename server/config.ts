@@ -6,6 +6,7 @@ import { ServiceError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
 import { MAIL_PATTERN } from '../protocol/names.ts'
 import { type SettingName, settings } from '../protocol/settings.ts'
+import type { ArtifactRule } from './artifacts/sweep.ts'
 import type { RetentionRule, RetentionRules } from './runs/retention.ts'
 
 const MIB = 1024 * 1024
@@ -47,6 +48,7 @@ export interface Config {
   readonly max_artifact_bytes: number
   /** 0: no sweep by itself. */
   readonly artifact_gc_interval_s: number
+  readonly artifacts_keep: ArtifactRule
   readonly artifact_volatile_bytes: number
   readonly retention: RetentionRules
   readonly plain: boolean
@@ -113,9 +115,12 @@ export function readConfig(source: ConfigSource): Config {
       ? refuse(it, `${expected}; without it the default is used (${settings[name].default})`)
       : value
   }
-  const rule = (days: SettingName, mb: SettingName, byDefault: number, count = 0): RetentionRule => ({
+  const kept = (days: SettingName, mb: SettingName, byDefault: number): ArtifactRule => ({
     days: integer(days, 0, 36_500, 0),
     bytes: integer(mb, 0, 1_000_000_000, byDefault / MIB) * MIB,
+  })
+  const rule = (days: SettingName, mb: SettingName, byDefault: number, count = 0): RetentionRule => ({
+    ...kept(days, mb, byDefault),
     count,
   })
   const cores = source.cores ?? availableParallelism()
@@ -157,6 +162,7 @@ export function readConfig(source: ConfigSource): Config {
     reach: { allow: readNetworks(given('connector_allow')), deny: readNetworks(given('connector_deny')) },
     max_artifact_bytes: integer('max_artifact_bytes', 0, 10 ** 15 - 1, limits.ARTIFACT_BYTES),
     artifact_gc_interval_s: integer('artifact_gc_interval_s', 0, 2_000_000, limits.ARTIFACT_GC_INTERVAL_S),
+    artifacts_keep: kept('artifacts_keep_days', 'artifacts_keep_mb', 0),
     artifact_volatile_bytes: integer(
       'artifact_volatile_bytes',
       limits.VOLATILE_BYTES_MIN,

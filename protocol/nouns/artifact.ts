@@ -50,11 +50,16 @@ export const ArtifactSweep = Type.Object(
       description: 'True when a run was in progress, so the remaining artifacts were not checked.',
     }),
     seen: Type.Integer({ description: 'Artifacts in the store.' }),
-    spared: Type.Integer({ description: 'Written in the last hour.' }),
+    spared: Type.Integer({ description: 'Stored in the last hour, or within `ARTIFACTS_KEEP_DAYS`.' }),
     recorded: Type.Integer({ description: 'Older, and used by a run.' }),
     held: Type.Integer({ description: 'Older, and used by a live message.' }),
     removed: Type.Integer(),
     removed_bytes: Type.Integer(),
+    bytes: Type.Integer({ description: 'Bytes of all artifacts that are left.' }),
+    over_bytes: Type.Integer({
+      description:
+        'How far they are over `ARTIFACTS_KEEP_MB`; 0: within it. Runs, live messages or the last hour keep what is over it.',
+    }),
   },
   closed,
 )

@@ -14,10 +14,14 @@ export const ThreadStatus = Type.Object({
 export type ThreadStatus = Static<typeof ThreadStatus>
 
 export const DiskClass = Type.Object({
-  class: Type.String({ description: 'history cascades events runs run_logs run_metrics flows wal log' }),
+  class: Type.String({
+    description:
+      'history cascades events runs run_logs run_metrics artifacts (once a sweep has counted them) flows wal log',
+  }),
   bytes: Type.Integer(),
   budget_bytes: Type.Union([Type.Integer(), Type.Null()]),
 })
+export type DiskClass = Static<typeof DiskClass>
 
 export const Summary = Type.Object({
   version: Type.String(),

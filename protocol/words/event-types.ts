@@ -40,6 +40,7 @@ export const EVENT_TYPES = [
   'dashboard_saved',
   'dashboard_deleted',
   'artifacts_swept',
+  'artifacts_over_budget',
   'clock_changed',
   'audit',
 ] as const

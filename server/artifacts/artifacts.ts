@@ -1,9 +1,10 @@
 import type { ArtifactSweep, StoredArtifact, VerifyLine } from '../../protocol/nouns/artifact.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
+import type { DiskClass } from '../../protocol/nouns/summary.ts'
 import type { ArtifactPlace } from '../../threads/calls/artifact-files.ts'
 import type { Answer } from '../http/route.ts'
 import type { ArtifactAsked } from './artifact-answer.ts'
-import { ArtifactStore } from './store.ts'
+import { ArtifactStore, type StoredBytes } from './store.ts'
 import { Sweeper, type SweeperParts } from './sweep.ts'
 
 export interface Artifacts {
@@ -32,9 +33,11 @@ export interface EngineArtifactsParts extends Omit<SweeperParts, 'thread'> {
 /** The artifacts of an engine and the sweep over them. */
 export class EngineArtifacts extends ArtifactStore implements Artifacts {
   readonly #sweeper: Sweeper
+  readonly #budget: number
 
   constructor(parts: EngineArtifactsParts) {
     super(parts.data_dir, parts.max_bytes, parts.volatile_bytes)
+    this.#budget = parts.rule.bytes
     this.#sweeper = new Sweeper({ ...parts, thread: this.thread })
   }
 
@@ -42,8 +45,20 @@ export class EngineArtifacts extends ArtifactStore implements Artifacts {
     this.#sweeper.start()
   }
 
+  override async put(bytes: AsyncIterable<Uint8Array>, length: number | null): Promise<StoredBytes> {
+    const stored = await super.put(bytes, length)
+    if (stored.is_new) this.#sweeper.stored(stored.size)
+    return stored
+  }
+
   sweep(): Promise<ArtifactSweep> {
     return this.#sweeper.sweep()
+  }
+
+  /** What shows of them beside the classes of the database; nothing before they were counted. */
+  disk(): DiskClass[] {
+    const { bytes } = this.#sweeper
+    return bytes === null ? [] : [{ class: 'artifacts', bytes, budget_bytes: this.#budget || null }]
   }
 
   override async close(): Promise<void> {

@@ -50,13 +50,14 @@ export class ArtifactFolder {
 
   /** Those of one first folder that were written before. */
   async old(first: string, before_ms: number): Promise<OldArtifacts> {
-    const old: string[] = []
-    let seen = 0
-    for await (const { hex, written_ms } of this.#entries(first)) {
+    const old: FileEntry[] = []
+    let [seen, bytes] = [0, 0]
+    for await (const entry of this.#entries(first)) {
       seen++
-      if (written_ms < before_ms) old.push(hex)
+      bytes += entry.size
+      if (entry.written_ms < before_ms) old.push(entry)
     }
-    return { seen, old }
+    return { seen, bytes, old }
   }
 
   /**

@@ -18,7 +18,7 @@ export type ArtifactRequest =
   | { readonly type: 'list'; readonly limit: number; readonly offset: number }
   /** Hex digits that begin so, at most so many of them. */
   | { readonly type: 'from'; readonly hex: string; readonly most: number }
-  /** Those of one of the 256 folders. Answers an `OldArtifacts`. */
+  /** Those of one of the 256 folders that were written before. Answers an `OldArtifacts`. */
   | { readonly type: 'old'; readonly folder: string; readonly before_ms: number }
   /** Takes those aside that are as old still; answers their hex digits. */
   | { readonly type: 'claim'; readonly hexes: readonly string[]; readonly before_ms: number }
@@ -42,7 +42,9 @@ export interface ArtifactPage {
 
 export interface OldArtifacts {
   readonly seen: number
-  readonly old: string[]
+  /** Of all that were seen. */
+  readonly bytes: number
+  readonly old: FileEntry[]
 }
 
 export interface VerifyStep {

@@ -6,7 +6,7 @@ import type { Cascade } from '../../protocol/nouns/cascade.ts'
 import type { EngineEvent } from '../../protocol/nouns/event.ts'
 import type { FlowBacklog } from '../../protocol/nouns/flow.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
-import type { Health, Summary, ThreadStatus, TimeseriesPoint } from '../../protocol/nouns/summary.ts'
+import type { DiskClass, Health, Summary, ThreadStatus, TimeseriesPoint } from '../../protocol/nouns/summary.ts'
 import { formatTime } from '../../protocol/time.ts'
 import { VERSION } from '../../protocol/version.ts'
 import type { CascadeCounts } from '../fanout/cascade-counts.ts'
@@ -74,6 +74,8 @@ export interface LiveObserveParts {
   max_cascades: number
   /** Of a class of run data; null: none. */
   budget(of: RetainedClass): number | null
+  /** Of the artifacts; nothing before they were counted. */
+  artifactDisk(): DiskClass[]
   front_watch: FrontWatch
 }
 
@@ -128,9 +130,12 @@ export class LiveObserve implements Observe {
       threads,
       dropped,
       front: { held: held.stretches, longest_ms: Math.round(held.longest_ms) },
-      disk: disk.map(part =>
-        isRetained(part.class) ? { ...part, budget_bytes: this.#parts.budget(part.class) } : part,
-      ),
+      disk: [
+        ...disk.map(part =>
+          isRetained(part.class) ? { ...part, budget_bytes: this.#parts.budget(part.class) } : part,
+        ),
+        ...this.#parts.artifactDisk(),
+      ],
       memory: {
         rss_bytes: process.memoryUsage.rss(),
         arena_bytes: front.arena.used(),

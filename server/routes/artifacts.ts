@@ -97,7 +97,8 @@ export function artifactRoutes({ engine: { artifacts } }: { readonly engine: Eng
       path: '/artifacts/sweep',
       scope: 'admin',
       tag,
-      summary: 'Removes artifacts that no run and no live message uses, and that are older than an hour.',
+      summary:
+        'Removes artifacts that no run and no live message uses, and that are older than an hour or than `ARTIFACTS_KEEP_DAYS`.',
       audit: { action: 'artifacts_swept', object: 'artifacts' },
       answers: { 200: ArtifactSweep },
       refuses: ['store_failed'],

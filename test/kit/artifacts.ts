@@ -14,10 +14,12 @@ export function artifactsOf(parts: Partial<EngineArtifactsParts> = {}): EngineAr
     max_bytes: 0,
     volatile_bytes: limits.VOLATILE_BYTES_MIN,
     interval_s: 0,
+    rule: { days: 0, bytes: 0 },
     recorded: async () => new Set(),
     held: async () => new Set(),
     isRunInFlight: () => false,
     swept: () => {},
+    overBudget: () => {},
     failed: () => {},
     ...parts,
   })

@@ -13,6 +13,13 @@ const live = sharedEngine({ FLOW_LANES: '1', FLOW_MAX_WORKERS: '2', MAX_ARTIFACT
 /** For the sweeps, which count what they see. */
 const swept = sharedEngine({ FLOW_LANES: '1', FLOW_MAX_WORKERS: '2' })
 
+const kept = sharedEngine({
+  FLOW_LANES: '1',
+  FLOW_MAX_WORKERS: '2',
+  ARTIFACTS_KEEP_MB: '1',
+  ARTIFACTS_KEEP_DAYS: '30',
+})
+
 const SLOT = { timeout: 60 }
 const json = (message: string) => ({ message, dtype: 'json' as const })
 const STORE = `export default async ({ text }, ctx) => ({ page: await ctx.artifact(text, 'text/plain', { meta: { from: 'test' } }) })`
@@ -224,6 +231,29 @@ test('the sweep keeps what a live message holds and what a run records, and tell
   const page = { limit: 10, offset: 0, flow: null, type: 'artifacts_swept', since_us: null, until_us: null }
   const [event] = (await engine.observe.events(page)).items
   assert.deepEqual([event?.['removed'], event?.['held']], [1, 2])
+})
+
+test('artifacts over their budget are told by an event and the summary, and stay as long as their run does', async () => {
+  const { engine, data_dir } = kept
+  const batch = new BatchStory(engine)
+  const store = `export default async (_, ctx) => ({ page: await ctx.artifact('x'.repeat(1_500_000), 'text/plain') })`
+  await batch.save('large', flow([code('store', store, [input('x')], [output('page', 'artifact')])], json('x')))
+  const text = 'x'.repeat(1_500_000)
+  const { id } = await batch.runs('large', { inputs: { x: 1 } })
+  const { bytes, over_bytes, removed } = await engine.artifacts.sweep()
+  assert.deepEqual([bytes, over_bytes, removed], [text.length, text.length - 1024 ** 2, 0])
+  await engine.artifacts.sweep()
+  const page = { limit: 10, offset: 0, flow: null, type: 'artifacts_over_budget', since_us: null, until_us: null }
+  const { items } = await engine.observe.events(page)
+  assert.deepEqual(
+    items.map(event => [event['bytes'], event['over_bytes'], event['budget_bytes']]),
+    [[text.length, over_bytes, 1024 ** 2]],
+  )
+  const shown = async () => (await engine.observe.summary()).disk.find(part => part.class === 'artifacts')
+  assert.deepEqual(await shown(), { class: 'artifacts', bytes: text.length, budget_bytes: 1024 ** 2 })
+  await engine.runs.delete(id, { name: 'tests', address: '' })
+  new StoredFiles(data_dir).age(digestOfBytes(text), 2 * limits.ARTIFACT_SPARED_S)
+  assert.deepEqual([(await engine.artifacts.sweep()).removed, (await shown())?.bytes], [1, 0])
 })
 
 test('the sweep stands aside while a run is in flight', async () => {

@@ -42,6 +42,7 @@ describe('settings that nobody gave', () => {
       reach: { allow: [], deny: [] },
       max_artifact_bytes: 2 * 1024 ** 3,
       artifact_gc_interval_s: 3_600,
+      artifacts_keep: { days: 0, bytes: 0 },
       artifact_volatile_bytes: 48 * 1024 * 1024,
       retention: {
         runs: { days: 0, bytes: 0, count: 0 },

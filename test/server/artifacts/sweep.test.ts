@@ -5,6 +5,7 @@ import { after, beforeEach, describe, test } from 'node:test'
 import { limits } from '../../../protocol/limits.ts'
 import type { ArtifactSweep } from '../../../protocol/nouns/artifact.ts'
 import type { EngineArtifacts } from '../../../server/artifacts/artifacts.ts'
+import type { ArtifactRule } from '../../../server/artifacts/sweep.ts'
 import { openArtifact } from '../../../threads/calls/artifact-files.ts'
 import { artifactsOf, directoryOfProcess } from '../../kit/artifacts.ts'
 import { eventually } from '../../kit/live-engine.ts'
@@ -20,16 +21,19 @@ class World {
   /** Called at each look, by its number. */
   meanwhile: (look: number) => Promise<void> | void = () => {}
   readonly reports: ArtifactSweep[] = []
+  /** `over_bytes` of what was told. */
+  readonly told: number[] = []
   readonly failures: unknown[] = []
   readonly artifacts: EngineArtifacts
   readonly files: StoredFiles
 
-  constructor(interval_s = 0) {
+  constructor(interval_s = 0, rule: ArtifactRule = { days: 0, bytes: 0 }) {
     const data_dir = directoryOfProcess()
     this.files = new StoredFiles(data_dir)
     this.artifacts = artifactsOf({
       data_dir,
       interval_s,
+      rule,
       recorded: async digests => new Set(digests.filter(digest => this.recorded.has(digest))),
       held: async () => {
         await this.meanwhile(++this.looks)
@@ -37,6 +41,7 @@ class World {
       },
       isRunInFlight: () => this.in_flight,
       swept: report => this.reports.push(report),
+      overBudget: ({ over_bytes }) => this.told.push(over_bytes),
       failed: error => this.failures.push(error),
     })
   }
@@ -64,8 +69,8 @@ class World {
 }
 
 const worlds: World[] = []
-const newWorld = (interval_s?: number): World => {
-  const made = new World(interval_s)
+const newWorld = (interval_s?: number, rule?: ArtifactRule): World => {
+  const made = new World(interval_s, rule)
   worlds.push(made)
   return made
 }
@@ -96,6 +101,8 @@ describe('a sweep', () => {
       held: 1,
       removed: 2,
       removed_bytes: 'lost'.length + 'another'.length,
+      bytes: 'recorded'.length + 'held'.length + 'fresh'.length,
+      over_bytes: 0,
     })
     assert.deepEqual(
       [lost, another, recorded, held, fresh].map(digest => world.artifacts.has(digest)),
@@ -161,6 +168,91 @@ describe('a sweep', () => {
     assert.deepEqual(world.files.leftOver(), [])
     world.meanwhile = () => {}
     assert.equal((await world.artifacts.sweep()).removed, 1)
+  })
+})
+
+describe('a rule for artifacts', () => {
+  const HOUR_S = 3_600
+  const DAY_S = 24 * HOUR_S
+  const KIB = 1024
+  const text = (name: string): string => name.padEnd(KIB, '.')
+  const kept = async (world: World, ages_s: Record<string, number>): Promise<Map<string, string>> => {
+    const digests = new Map<string, string>()
+    for (const [name, age_s] of Object.entries(ages_s)) {
+      const digest = await world.fresh(text(name))
+      world.files.age(digest, age_s)
+      digests.set(name, digest)
+    }
+    return digests
+  }
+  const left = (world: World, digests: ReadonlyMap<string, string>): string[] =>
+    [...digests].filter(([, digest]) => world.files.has(digest)).map(([name]) => name)
+
+  test('of days keeps what nobody uses for so long', async () => {
+    const world = newWorld(0, { days: 7, bytes: 0 })
+    const digests = await kept(world, { hours: 5 * HOUR_S, days: 6 * DAY_S, week: 8 * DAY_S, used: 9 * DAY_S })
+    world.recorded.add(digests.get('used')!)
+    const { spared, removed, bytes, over_bytes } = await world.artifacts.sweep()
+    assert.deepEqual(left(world, digests), ['hours', 'days', 'used'])
+    assert.deepEqual([spared, removed, bytes, over_bytes], [2, 1, 3 * KIB, 0])
+  })
+
+  test('of bytes lets the oldest unused ones go before their days are over, and no more of them than it needs', async () => {
+    const world = newWorld(0, { days: 30, bytes: 4 * KIB })
+    const ages = { used: 20, held: 19, oldest: 9, older: 8, newer: 3, newest: 2 }
+    const digests = await kept(
+      world,
+      Object.fromEntries(Object.entries(ages).map(([name, days]) => [name, days * DAY_S])),
+    )
+    world.recorded.add(digests.get('used')!)
+    world.held.add(digests.get('held')!)
+    const { removed, bytes, over_bytes } = await world.artifacts.sweep()
+    assert.deepEqual(left(world, digests), ['used', 'held', 'newer', 'newest'])
+    assert.deepEqual([removed, bytes, over_bytes], [2, 4 * KIB, 0])
+    assert.deepEqual(world.told, [])
+    assert.deepEqual(world.files.leftOver(), [])
+  })
+
+  test('never takes what a run records, a message names or the last hour brought: that is told, once', async () => {
+    const world = newWorld(0, { days: 30, bytes: KIB })
+    const digests = await kept(world, { used: DAY_S, held: DAY_S, lost: DAY_S, fresh: 0 })
+    world.recorded.add(digests.get('used')!)
+    world.held.add(digests.get('held')!)
+    for (let sweep = 0; sweep < 2; sweep++) {
+      const { over_bytes } = await world.artifacts.sweep()
+      assert.deepEqual(left(world, digests), ['used', 'held', 'fresh'])
+      assert.equal(over_bytes, 2 * KIB)
+    }
+    assert.deepEqual(world.told, [2 * KIB])
+    assert.deepEqual(world.artifacts.disk(), [{ class: 'artifacts', bytes: 3 * KIB, budget_bytes: KIB }])
+    // The runs and messages have gone, and come back.
+    world.recorded.clear()
+    world.held.clear()
+    assert.equal((await world.artifacts.sweep()).over_bytes, 0)
+    assert.deepEqual(left(world, digests), ['fresh'])
+    await kept(world, { another: 0 })
+    assert.equal((await world.artifacts.sweep()).over_bytes, KIB)
+    assert.deepEqual(world.told, [2 * KIB, KIB])
+  })
+
+  test('takes what is stored over its budget, counts it at once, and removes nothing while a run is in flight', async () => {
+    const world = newWorld(0, { days: 30, bytes: KIB })
+    assert.deepEqual(world.artifacts.disk(), [])
+    const digests = await kept(world, { one: DAY_S })
+    await world.artifacts.sweep()
+    for (const [name, digest] of await kept(world, { two: DAY_S, three: DAY_S })) digests.set(name, digest)
+    assert.equal(world.artifacts.disk()[0]?.bytes, 3 * KIB)
+    world.in_flight = true
+    const { stood_aside, seen, over_bytes } = await world.artifacts.sweep()
+    assert.deepEqual([stood_aside, seen, over_bytes], [true, 3, 2 * KIB])
+    assert.deepEqual(left(world, digests), ['one', 'two', 'three'])
+    world.in_flight = false
+    world.meanwhile = look => {
+      if (look === 1) world.in_flight = true
+    }
+    assert.equal((await world.artifacts.sweep()).stood_aside, true)
+    assert.deepEqual(left(world, digests), ['one', 'two', 'three'])
+    assert.deepEqual(world.files.leftOver(), [])
   })
 })
 

@@ -1,9 +1,11 @@
 import type { Command } from 'commander'
+import type { Client } from '../../../client/client.ts'
 import { type Context, connect } from '../../context.ts'
 import { countOf } from '../../counts.ts'
 import { bytes, shortTime } from '../../output/figures.ts'
 import { shortDigests } from '../../output/short-ids.ts'
 import { table } from '../../output/table.ts'
+import { overBudget } from './budget.ts'
 
 const SHOWN = 100
 
@@ -15,7 +17,8 @@ export function addArtifactsList(artifacts: Command, context: Context): void {
     .option('--json', 'print JSON')
     .action(async (options: { limit?: number; json?: boolean }, command: Command) => {
       const { output } = context
-      const list = await connect(context, command).artifacts.list(options.limit ?? SHOWN)
+      const client = connect(context, command)
+      const list = await client.artifacts.list(options.limit ?? SHOWN)
       if (options.json) return output.json(list)
       if (list.items.length === 0)
         return output.note('there are no artifacts; store one with "svc artifacts put <file>"')
@@ -32,5 +35,15 @@ export function addArtifactsList(artifacts: Command, context: Context): void {
         ),
       )
       if (list.count > list.items.length) output.note(`${list.count} in all; --limit shows more`)
+      const budget = await budgetOf(client)
+      if (budget !== null) output.note(budget)
     })
+}
+
+/** Null within it, without one, and from an engine of a release without it. */
+async function budgetOf(client: Client): Promise<string | null> {
+  const { disk } = await client.status()
+  const taken = disk.find(part => part.class === 'artifacts')
+  if (!taken?.budget_bytes || taken.bytes <= taken.budget_bytes) return null
+  return overBudget(taken.bytes, taken.bytes - taken.budget_bytes)
 }

@@ -19,9 +19,9 @@ after(() => life.end())
 async function svc(
   t: TestContext,
   argv: string[],
-  { stdin = '' as string | Buffer, url = '', cwd = directoryFor(t) } = {},
+  { stdin = '' as string | Buffer, url = '', token = engine.token, cwd = directoryFor(t) } = {},
 ) {
-  const environment = { SVC_URL: url === '' ? engine.url : url, SVC_TOKEN: engine.token }
+  const environment = { SVC_URL: url === '' ? engine.url : url, SVC_TOKEN: token }
   const spawned = Spawned.svc(t, { argv: ['artifacts', ...argv], cwd, environment })
   spawned.child.stdin!.on('error', () => {})
   spawned.child.stdin!.end(stdin)
@@ -68,6 +68,14 @@ describe('svc artifacts', () => {
     const swept = JSON.parse((await svc(t, ['sweep', '--json'])).stdout)
     assert.deepEqual([swept.seen, swept.spared, swept.removed], [list.count, list.count, 0])
     assert.match((await svc(t, ['sweep'])).stderr, /removed 0 artifacts[\s\S]*stored in the last hour/)
+  })
+
+  test('list and sweep say that artifacts are over their budget, and what to do', async t => {
+    const small = await RealEngine.start(t, { environment: { ARTIFACTS_KEEP_MB: '1' } })
+    const run = (argv: string[], stdin: Buffer) => svc(t, argv, { url: small.url, stdin, token: small.token })
+    assert.equal((await run(['put', '-'], randomBytes(1024 ** 2 + 500_000))).code, 0)
+    assert.match((await run(['sweep'], Buffer.of())).stderr, /488 KiB over ARTIFACTS_KEEP_MB/)
+    assert.match((await run(['list'], Buffer.of())).stderr, /488 KiB over ARTIFACTS_KEEP_MB.*svc runs delete/)
   })
 
   test('verify names what is damaged and fails, and get keeps nothing of it', async t => {
