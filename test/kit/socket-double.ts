@@ -1,6 +1,6 @@
 import { ServiceError } from '../../protocol/errors.ts'
 import { SCOPES_OF } from '../../protocol/words/scopes.ts'
-import type { UserPrincipal } from '../../server/auth/principal.ts'
+import type { Caller } from '../../server/auth/principal.ts'
 import { LogFollowers } from '../../server/fanout/log-followers.ts'
 import type { Publisher, Socket } from '../../server/http/socket.ts'
 import { mediaFrameOf } from './flows-client.ts'
@@ -11,7 +11,12 @@ export class FrontDouble implements Publisher {
   #ids = 0
 
   connect(superuser = false): SocketDouble {
-    const socket = new SocketDouble(++this.#ids, () => this.#sockets.delete(socket), superuser)
+    const role = superuser ? 'superuser' : 'editor'
+    return this.connectAs({ kind: 'user', name: 'ada', actor: 'ada', role, superuser, scopes: SCOPES_OF[role] })
+  }
+
+  connectAs(caller: Caller): SocketDouble {
+    const socket = new SocketDouble(++this.#ids, () => this.#sockets.delete(socket), caller)
     this.#sockets.add(socket)
     return socket
   }
@@ -43,7 +48,7 @@ export class FrontDouble implements Publisher {
 
 export class SocketDouble implements Socket {
   readonly id: number
-  readonly caller: UserPrincipal
+  readonly caller: Caller
   readonly topics = new Set<string>()
   /** Frames that the client has read. */
   readonly received: Record<string, unknown>[] = []
@@ -54,10 +59,9 @@ export class SocketDouble implements Socket {
   reads = true
   ended: { code: number; reason: string } | null = null
 
-  constructor(id: number, left: () => void, superuser: boolean) {
+  constructor(id: number, left: () => void, caller: Caller) {
     this.id = id
-    const role = superuser ? 'superuser' : 'editor'
-    this.caller = { kind: 'user', name: 'ada', actor: 'ada', role, superuser, scopes: SCOPES_OF[role] }
+    this.caller = caller
     this.#left = left
   }
 

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { FlowsClient } from '../../kit/flows-client.ts'
 import { liveEngine } from '../../kit/live-engine.ts'
 import { code, flow, input, output, Story } from '../../kit/live-story.ts'
@@ -107,7 +106,47 @@ test('a panel that floods with what it may not is cut off, and its rights are as
   assert.equal((await live.engine.messages.get('hall.b')).version, 0)
   const again = await screen.socket()
   assert.deepEqual((await again.subscribe({ names: ['hall.a'] }))['names'], ['hall.a'])
-  await sleep(1)
+})
+
+test('after a reconnect a screen says what it has, and gets what is newer, with its time', async t => {
+  const live = await liveEngine(t)
+  const story = new PanelStory(live)
+  const flows = new Story(live.engine)
+  await flows.save('hall', flow([], ...inputs('a', 'b')))
+  await story.dashboard('entrance', shows('hall.a', 'hall.b'))
+  const screen = await story.pair((await story.panel('wall', 'entrance')).id)
+  for (const value of [1, 2, 3]) flows.publish('hall.a', value)
+  flows.publish('hall.b', 1)
+  const socket = await screen.socket()
+  socket.say({ type: 'have', versions: { 'hall.a': 1, 'hall.b': 1 } })
+  await socket.until(() => socket.values('hall.a').length > 0)
+  assert.deepEqual(socket.values('hall.a'), [{ version: 3, value: 3, missed: 1 }])
+  assert.deepEqual(socket.values('hall.b'), [])
+  assert.match(String(socket.frames('message_value')[0]!['ts']), /^\d{4}-\d\d-\d\dT[\d:.]{15}\+00:00$/)
+})
+
+test('frames of a camera end with the tile that shows it', async t => {
+  const live = await liveEngine(t)
+  const story = new PanelStory(live)
+  const flows = new Story(live.engine)
+  await flows.save('hall', flow([], { message: 'cam', dtype: 'image' }, ...inputs('a')))
+  const headers = { authorization: `Bearer ${story.admin.token}`, 'content-type': 'image/png' }
+  const answer = await fetch(`${live.url}/artifacts`, { method: 'PUT', headers, body: 'a picture' })
+  const picture = await answer.json()
+  await story.dashboard('entrance', [tile('cam', 'image', { message: 'hall.cam' })])
+  const screen = await story.pair((await story.panel('wall', 'entrance')).id)
+  const socket = await screen.socket()
+  socket.say({ type: 'media', names: ['hall.cam'] })
+  flows.publish('hall.cam', picture)
+  await socket.until(() => socket.frames('media_frame').length === 1)
+  await story.dashboard('entrance', shows('hall.a'))
+  await socket.until(() => last(socket, 'panel_changed') !== undefined)
+  assert.deepEqual(last(socket, 'panel_changed')?.['lost'], ['hall.cam'])
+  await socket.subscribe({ names: ['hall.a'] })
+  flows.publish('hall.cam', picture)
+  flows.publish('hall.a', 1)
+  await socket.until(() => socket.values('hall.a').length === 1)
+  assert.deepEqual([socket.frames('media_frame').length, socket.values('hall.cam').length], [1, 1])
 })
 
 test('a screen counts as connected while its socket is open; a panel that is removed ends it', async t => {
