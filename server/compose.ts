@@ -14,7 +14,8 @@ import { type LiveBounds, liveBounds } from './calls/bounds.ts'
 import { CallDesk } from './calls/call-desk.ts'
 import { LiveCalls } from './calls/live-calls.ts'
 import { localMachine } from './calls/local-machine.ts'
-import { findBodyUser, openTo } from './calls/processes/body-user.ts'
+import { ArtifactExchange } from './calls/processes/artifact-exchange.ts'
+import { exchangeFolder, findBodyUser, openTo } from './calls/processes/body-user.ts'
 import { ResourceDesk } from './calls/resource-desk.ts'
 import type { Config } from './config.ts'
 import { ConnectorPlaces } from './connectors/connector-places.ts'
@@ -288,6 +289,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     data_dir,
     max_bytes: config.max_artifact_bytes,
     volatile_bytes: config.artifact_volatile_bytes,
+    shared: body_user !== null,
     interval_s: config.artifact_gc_interval_s,
     rule: config.artifacts_keep,
     clock: () => front.clock.age_us() / 1000,
@@ -306,6 +308,10 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     },
     failed: error => log.error('artifacts_not_swept', { error }),
   })
+  const exchange =
+    body_user === null
+      ? null
+      : new ArtifactExchange(exchangeFolder(data_dir), body_user.uid, (bytes, length) => artifacts.put(bytes, length))
   const workers = new ResourceDesk({
     memory: front.memory,
     owner: front.owner,
@@ -327,6 +333,8 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     now_us: front.clock.now_us,
     operator: process.env,
     body_user,
+    exchange,
+    failed: error => log.error('artifact_not_stored', { error }),
     secret: (node, name) => secrets.asked(node, name),
     masks: mask_table,
     connectors: { places: connector_places, isConnector },

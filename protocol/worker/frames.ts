@@ -94,6 +94,14 @@ export const VolatileReadFrame = Type.Object({
   ask: Ask,
   digest: ArtifactFrame.properties.digest,
 })
+export const ArtifactPutFrame = Type.Object({
+  t: Type.Literal('artifact_put'),
+  call: Call,
+  ask: Ask,
+  digest: ArtifactFrame.properties.digest,
+  /** Its name in the folder `exchange`. */
+  file: Type.String({ pattern: '^[0-9a-f-]{36}$' }),
+})
 export const SecretReadFrame = Type.Object({
   t: Type.Literal('secret_read'),
   call: Call,
@@ -137,6 +145,8 @@ export const WelcomeFrame = Type.Object({
       max_artifact_bytes: Type.Number({ minimum: 0 }),
       /** Of the largest volatile artifact; absent: the engine takes none. */
       volatile_bytes: Type.Optional(Type.Number({ minimum: 0 })),
+      /** Where the worker writes artifacts for the engine to store; absent: it stores them itself. */
+      exchange: Type.Optional(Text),
     }),
   ),
 })
@@ -180,7 +190,7 @@ export const VolatileFrame = Type.Object({
   t: Type.Literal('volatile'),
   call: Call,
   ask: Ask,
-  /** Of a put: it is held. Of a read: null when it is not. */
+  /** Of a put: it is held, or stored. Of a read: null when it is not. */
   stored: Type.Boolean(),
   bytes: nullable(Bytes),
   fell_out: Type.Boolean(),
@@ -206,6 +216,7 @@ export const workerFrames = {
   artifact: ArtifactFrame,
   volatile_put: VolatilePutFrame,
   volatile_read: VolatileReadFrame,
+  artifact_put: ArtifactPutFrame,
   secret_read: SecretReadFrame,
   result: ResultFrame,
   error: ErrorFrame,

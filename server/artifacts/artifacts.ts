@@ -28,6 +28,8 @@ export interface EngineArtifactsParts extends Omit<SweeperParts, 'thread'> {
   readonly max_bytes: number
   /** Of the volatile store. */
   readonly volatile_bytes: number
+  /** Bodies run as another user. */
+  readonly shared: boolean
 }
 
 /** The artifacts of an engine and the sweep over them. */
@@ -36,7 +38,7 @@ export class EngineArtifacts extends ArtifactStore implements Artifacts {
   readonly #budget: number
 
   constructor(parts: EngineArtifactsParts) {
-    super(parts.data_dir, parts.max_bytes, parts.volatile_bytes)
+    super(parts.data_dir, parts.max_bytes, parts.volatile_bytes, parts.shared)
     this.#budget = parts.rule.bytes
     this.#sweeper = new Sweeper({ ...parts, thread: this.thread })
   }

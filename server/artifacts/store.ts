@@ -49,9 +49,9 @@ export class ArtifactStore {
   /** On their way from memory to the disk, by digest. */
   readonly #copying = new Map<string, Promise<Kept>>()
 
-  constructor(data_dir: string, max_bytes: number, volatile_bytes: number) {
+  constructor(data_dir: string, max_bytes: number, volatile_bytes: number, shared = false) {
     const { sab: volatile } = createVolatile(volatile_bytes)
-    this.place = { folder: join(data_dir, 'artifacts'), max_bytes, volatile }
+    this.place = { folder: join(data_dir, 'artifacts'), max_bytes, volatile, shared }
     ArtifactFolder.prepare(this.place.folder)
     this.thread = new ArtifactThread(this.place)
     this.volatile = volatileStore(volatile)

@@ -13,7 +13,16 @@ import { CallSlots } from './slots/call-slots.ts'
 export interface CallDeskOptions
   extends Pick<
     ProcessPlacesParts,
-    'bodies' | 'artifacts' | 'operator' | 'body_user' | 'environment' | 'now_us' | 'secret' | 'masks'
+    | 'bodies'
+    | 'artifacts'
+    | 'operator'
+    | 'body_user'
+    | 'exchange'
+    | 'failed'
+    | 'environment'
+    | 'now_us'
+    | 'secret'
+    | 'masks'
   > {
   readonly slots: number
   readonly bounds: LiveBounds
@@ -77,6 +86,8 @@ export class CallDesk {
       artifacts,
       operator,
       body_user,
+      exchange: options.exchange,
+      failed: error => options.failed(error),
       environment,
       secret,
       masks,

@@ -12,6 +12,7 @@ export function artifactsOf(parts: Partial<EngineArtifactsParts> = {}): EngineAr
   return new EngineArtifacts({
     data_dir,
     max_bytes: 0,
+    shared: false,
     volatile_bytes: limits.VOLATILE_BYTES_MIN,
     interval_s: 0,
     rule: { days: 0, bytes: 0 },

@@ -28,6 +28,8 @@ export async function processPlaces(
     artifacts: { folder, max_bytes: 0 },
     operator: process.env,
     body_user: null,
+    exchange: null,
+    failed: () => {},
     environment: () => ({}),
     secret: () => null,
     masks: new SharedArrayBuffer(MASK_TABLE_BYTES),

@@ -35,7 +35,10 @@ test('bodies run as the other user, who reads neither key nor database nor token
   await story.save('tries', one(TRIES))
   const names = readdirSync(data_dir)
   for (const name of ['key.pem', 'engine.db', 'token', 'serve.log', 'artifacts']) assert.ok(names.includes(name), name)
-  const private_paths = [data_dir, ...names.filter(name => name !== 'bodies').map(name => join(data_dir, name))]
+  const private_paths = [
+    data_dir,
+    ...names.filter(name => !['bodies', 'artifacts', 'exchange'].includes(name)).map(name => join(data_dir, name)),
+  ]
   story.publish('tries.x', private_paths)
   const [live] = (await story.values('tries.y', 1)) as Record<string, unknown>[]
   const run = await new BatchStory(engine).runs('tries', { inputs: { x: private_paths } })
@@ -70,6 +73,35 @@ export default () => {
   const story = new Story((await live.restart()).engine)
   story.publish('uid.x', 1)
   assert.deepEqual(await story.values('uid.y', 1), [[nobody().uid, 'EACCES']])
+})
+
+test('bodies store and read artifacts as the other user, those from before the setting too', async t => {
+  if (!needsRoot(t)) return
+  async function* bytes(text: string) {
+    yield Buffer.from(text)
+  }
+  const environment: Record<string, string> = { FLOW_LANES: '1', FLOW_MAX_WORKERS: '1' }
+  const live = await liveEngine(t, environment)
+  const old = await live.engine.artifacts.put(bytes('from before'), null)
+  environment['FLOW_BODY_USER'] = 'nobody'
+  const { engine } = await live.restart()
+  const story = new Story(engine)
+  const copies = `export default async ({ x }, ctx) => {
+    const read = await ctx.read(x)
+    const made = await ctx.artifact('copy of ' + read, 'text/plain')
+    return { y: [String(read), made.digest, String(await ctx.read(made))] }
+  }`
+  await story.save('copies', one(copies))
+  const fresh = await engine.artifacts.put(bytes('from now'), null)
+  for (const [at, { digest }] of [old, fresh].entries()) {
+    story.publish('copies.x', { digest, media_type: 'text/plain' })
+    const [text, made, again] = (await story.values('copies.y', at + 1))[at] as [string, string, string]
+    assert.deepEqual([text, again], [at === 0 ? 'from before' : 'from now', `copy of ${text}`])
+    // The engine finds what the body has stored, and may store it once more.
+    const stored = await engine.artifacts.put(bytes(again), null)
+    assert.deepEqual([stored.digest, stored.is_new], [made, false])
+  }
+  assert.equal((await engine.artifacts.sweep()).removed, 0)
 })
 
 test('a user who is none, is root, or cannot reach the files is refused by name', t => {

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { closeSync, existsSync, fstatSync, openSync } from 'node:fs'
-import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { chmod, type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { diskFault, errorName } from '../../protocol/disk-faults.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 
@@ -16,15 +16,26 @@ export interface VolatileHands {
   readonly largest: number
 }
 
+/** Files that an engine copies into its store. */
+export interface ArtifactHandover {
+  readonly folder: string
+  /** Resolves when it is stored; false: it could not be. */
+  take(digest: Uint8Array, file: string): Promise<boolean>
+}
+
 /** Where artifacts lie, and how large one may be. */
 export interface ArtifactPlace {
   /** `<data dir>/artifacts` */
   readonly folder: string
   /** 0: no bound. */
   readonly max_bytes: number
+  /** Bodies run as another user, whose group may read the folder, and never write to it: what the engine follows there is its own. */
+  readonly shared?: boolean
   /** The memory of the volatile store (`core/memory/volatile/region.ts`). Absent in a process, which asks its engine. */
   readonly volatile?: SharedArrayBuffer
   readonly engine?: VolatileHands
+  /** In a process of another user, which cannot write to `folder`: the engine takes what is written here. */
+  readonly exchange?: ArtifactHandover
 }
 
 /**
@@ -39,6 +50,10 @@ export interface ArtifactPlace {
  */
 export const TEMPORARY = 'tmp'
 export const SWEPT = 'swept'
+
+/** Of a store that another user's bodies read: files and folders in a folder get its group. */
+export const SHARED_FOLDER = 0o2750
+export const SHARED_FILE = 0o440
 
 export const artifactPath = (folder: string, hex: string): string => join(folder, hex.slice(0, 2), hex.slice(2, 4), hex)
 
@@ -59,9 +74,11 @@ export class ArtifactWriter {
   #size = 0
 
   static async begin(place: ArtifactPlace): Promise<ArtifactWriter> {
-    const path = join(place.folder, TEMPORARY, randomUUID())
+    const path = join(place.exchange?.folder ?? join(place.folder, TEMPORARY), randomUUID())
     try {
-      return new ArtifactWriter(place, path, await open(path, 'wx', 0o400))
+      const file = await open(path, 'wx', 0o400)
+      if (place.shared) await file.chmod(SHARED_FILE)
+      return new ArtifactWriter(place, path, file)
     } catch (error) {
       throw diskErrorOf(error)
     }
@@ -84,14 +101,18 @@ export class ArtifactWriter {
   }
 
   async finish(): Promise<WrittenArtifact> {
-    const { folder } = this.#place
+    const { folder, shared = false, exchange } = this.#place
     try {
       await this.#file.sync()
       await this.#file.close()
-      const hex = this.#hash.digest('hex')
+      const digest = this.#hash.digest()
+      const hex = digest.toString('hex')
+      if (exchange !== undefined) return await this.#handOver(exchange, digest)
       const path = artifactPath(folder, hex)
       const is_new = !existsSync(path)
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      const made = await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      if (made !== undefined && shared)
+        for (const folder of [dirname(dirname(path)), dirname(path)]) await chmod(folder, SHARED_FOLDER)
       await rename(this.#path, path)
       // The name outlives a power cut, and so does each folder that leads to it: whoever made that may not have synced it yet.
       for (const changed of [dirname(path), dirname(dirname(path)), folder]) await syncFolder(changed)
@@ -100,6 +121,15 @@ export class ArtifactWriter {
       await this.drop()
       throw diskErrorOf(error)
     }
+  }
+
+  async #handOver(exchange: ArtifactHandover, digest: Buffer): Promise<WrittenArtifact> {
+    const is_new = openArtifact(this.#place.folder, digest.toString('hex'))
+    if (is_new !== null) closeSync(is_new.file)
+    if (!(await exchange.take(digest, basename(this.#path))))
+      throw new ServiceError('disk_failed', 'The engine could not store the artifact; its log says why.')
+    await rm(this.#path, { force: true })
+    return { hex: digest.toString('hex'), size: this.#size, is_new: is_new === null }
   }
 
   async drop(): Promise<void> {

@@ -164,8 +164,8 @@ class WorkerProgram {
       state,
     }
     const artifacts = { folder: place.artifacts, max_bytes: place.max_artifact_bytes }
-    const { bodies, volatile_bytes = 0 } = place
-    this.#say({ type: 'call', call, place: { bodies, artifacts, volatile_bytes } })
+    const { bodies, volatile_bytes = 0, exchange = null } = place
+    this.#say({ type: 'call', call, place: { bodies, artifacts, volatile_bytes, exchange } })
   }
 
   #say(message: ToWorkerThread): void {
@@ -178,6 +178,7 @@ class WorkerProgram {
     if (message.type === 'volatile') {
       const { ask, digest } = message
       if (message.what === 'read') return this.#send({ t: 'volatile_read', call, ask, digest })
+      if (message.what === 'store') return this.#send({ t: 'artifact_put', call, ask, digest, file: message.file })
       const bytes = Buffer.from(message.bytes.buffer, message.bytes.byteOffset, message.bytes.length).toString('base64')
       return this.#send({ t: 'volatile_put', call, ask, digest, bytes })
     }

@@ -4,7 +4,7 @@ import { digestOf } from '../../protocol/artifact-names.ts'
 import type { LogLevel } from '../../protocol/nouns/run-log.ts'
 import type { FromCall, ToCall } from '../lane/messages.ts'
 import { type SecretAnswer, SecretAsks } from '../secret-asks.ts'
-import type { VolatileHands } from './artifact-files.ts'
+import type { ArtifactPlace, VolatileHands } from './artifact-files.ts'
 import { type CallPlace, knownNode, type NodeCall, NodeCallTask } from './call.ts'
 import type { CallLine, CallListener } from './call-line.ts'
 import { PrintedOutput, type PrintTarget } from './printed/output.ts'
@@ -21,12 +21,15 @@ export type ToWorkerThread =
 export interface WorkerPlace extends CallPlace {
   /** Of the largest volatile artifact; 0: the engine takes none. */
   readonly volatile_bytes: number
+  /** Where artifacts are written for the engine to store; null: the process stores them itself. */
+  readonly exchange: string | null
 }
 
-/** What its bodies ask the volatile store of the engine. */
+/** What its bodies ask the volatile store of the engine, and what they have written for its artifacts. */
 export type VolatileAsk = { readonly type: 'volatile'; readonly ask: number; readonly digest: string } & (
   | { readonly what: 'put'; readonly bytes: Uint8Array }
   | { readonly what: 'read' }
+  | { readonly what: 'store'; readonly file: string }
 )
 
 export interface VolatileAnswer {
@@ -97,8 +100,16 @@ class EngineVolatile implements VolatileHands {
     return (await this.#ask({ what: 'read', digest: nameOf(digest) })).fell_out
   }
 
+  /** A file that was written for the engine. */
+  async store(digest: Uint8Array, file: string): Promise<boolean> {
+    return (await this.#ask({ what: 'store', digest: nameOf(digest), file })).stored
+  }
+
   #ask(
-    what: { what: 'put'; digest: string; bytes: Uint8Array } | { what: 'read'; digest: string },
+    what:
+      | { what: 'put'; digest: string; bytes: Uint8Array }
+      | { what: 'read'; digest: string }
+      | { what: 'store'; digest: string; file: string },
     transfer: ArrayBuffer[] = [],
   ): Promise<VolatileAnswer> {
     const ask = ++this.#asks
@@ -140,9 +151,15 @@ class WorkerThread implements PrintTarget {
     return this.#task?.printed(line, level) ?? false
   }
 
-  async #run(task: NodeCall, { volatile_bytes, ...place }: WorkerPlace): Promise<void> {
+  async #run(task: NodeCall, { volatile_bytes, exchange, ...place }: WorkerPlace): Promise<void> {
     this.#volatile.largest = volatile_bytes
-    const artifacts = volatile_bytes === 0 ? place.artifacts : { ...place.artifacts, engine: this.#volatile }
+    const artifacts: ArtifactPlace = {
+      ...place.artifacts,
+      ...(volatile_bytes > 0 && { engine: this.#volatile }),
+      ...(exchange !== null && {
+        exchange: { folder: exchange, take: (digest, file) => this.#volatile.store(digest, file) },
+      }),
+    }
     const here = { ...place, artifacts, taken: this.#taken, secret: this.#ask, ended: () => this.#printed.flush() }
     const call = new NodeCallTask(task, knownNode(task.node), here, listener => {
       this.#listener = listener

@@ -47,6 +47,8 @@ answer({
       bounds: liveBounds,
       operator: {},
       body_user: null,
+      exchange: null,
+      failed: () => {},
       environment: () => ({}),
       secret: () => null,
       masks: new SharedArrayBuffer(MASK_TABLE_BYTES),

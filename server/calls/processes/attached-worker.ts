@@ -99,7 +99,7 @@ export class AttachedWorker {
     this.#send({ t: 'taken', call: this.#calls, points, ...(what === 'lines' ? { characters: count } : {}) })
   }
 
-  /** What its call has asked the volatile store. */
+  /** What its call has asked the volatile store, or has given to be stored. */
   answered(answer: Omit<VolatileFrame, 't' | 'call'>): void {
     if (this.#mode === 'busy') this.#send({ t: 'volatile', call: this.#calls, ...answer })
   }
@@ -184,7 +184,7 @@ export class AttachedWorker {
       for (const { text } of frame.lines) this.#untaken.lines += sizeOfLine(text)
       if (!this.#is_batch || this.#untaken.lines > 2 * limits.RUN_LOG_AWAY)
         return this.#refuse('bad_worker_frame', 'The worker sent far more lines than the engine had taken.')
-    } else if (frame.t === 'volatile_put' || frame.t === 'volatile_read') {
+    } else if (frame.t === 'volatile_put' || frame.t === 'volatile_read' || frame.t === 'artifact_put') {
       // A digest is believed to those alone whom the engine started: they write into the artifacts themselves.
       if (this.id === null) return this.#refuse('bad_worker_frame', 'The worker has no place on this machine.')
     } else if (frame.t === 'log') {

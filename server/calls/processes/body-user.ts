@@ -1,8 +1,9 @@
-import { chmodSync, chownSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ServiceError } from '../../../protocol/errors.ts'
 import { DATABASE_FILE, LOCK_FILE, QUARANTINE_FILE, REDO_FILE, WAL_FILE } from '../../../protocol/installation.ts'
+import { SHARED_FILE, SHARED_FOLDER, SWEPT, TEMPORARY } from '../../../threads/calls/artifact-files.ts'
 
 /** Another user of the machine, who runs the processes of bodies (`FLOW_BODY_USER`). */
 export interface BodyUser {
@@ -21,7 +22,6 @@ const KEPT_PRIVATE = [
   LOCK_FILE,
   QUARANTINE_FILE,
   'serve.log',
-  'artifacts',
 ]
 const PROGRAMS = dirname(fileURLToPath(import.meta.url))
 
@@ -48,8 +48,8 @@ function checked(user: BodyUser, bad: (why: string) => never): BodyUser {
 }
 
 /**
- * Lets the user's processes pass through the data directory to the bodies, and to nothing else of it: its files are readable for their owner
- * alone. Throws `bad_setting` where a folder on the way to them, or to the programs of the engine, is closed.
+ * Lets the user's processes pass through the data directory to the bodies and the artifacts, and to nothing else of it: its files are readable
+ * for their owner alone. Throws `bad_setting` where a folder on the way to them, or to the programs of the engine, is closed.
  */
 export function openTo({ uid, gid }: BodyUser, data_dir: string, bodies: string): void {
   closeAll(data_dir)
@@ -57,6 +57,10 @@ export function openTo({ uid, gid }: BodyUser, data_dir: string, bodies: string)
     chownSync(data_dir, -1, gid)
     chmodSync(data_dir, (statSync(data_dir).mode & 0o700) | 0o010)
   }
+  shareArtifacts(join(data_dir, 'artifacts'), gid)
+  const exchange = exchangeFolder(data_dir)
+  mkdirSync(exchange, { recursive: true, mode: 0o700 })
+  chownSync(exchange, uid, gid)
   mkdirSync(bodies, { recursive: true })
   chownSync(bodies, -1, gid)
   // Files in it belong to the same group.
@@ -81,6 +85,29 @@ function closeAll(data_dir: string): void {
     if (found !== undefined) chmodSync(path, found.mode & 0o700)
   }
 }
+
+/** Bodies read artifacts themselves. Those that were stored before are looked through once. */
+function shareArtifacts(folder: string, gid: number): void {
+  mkdirSync(folder, { recursive: true })
+  const { mode, gid: group } = statSync(folder)
+  const walk = (path: string): void => {
+    chownSync(path, -1, gid)
+    chmodSync(path, SHARED_FOLDER)
+    for (const entry of readdirSync(path, { withFileTypes: true })) {
+      const inner = join(path, entry.name)
+      if (entry.isDirectory()) walk(inner)
+      else if (entry.isFile()) {
+        chownSync(inner, -1, gid)
+        chmodSync(inner, SHARED_FILE)
+      }
+    }
+  }
+  for (const name of [TEMPORARY, SWEPT]) mkdirSync(join(folder, name), { recursive: true })
+  if (group !== gid || (mode & 0o7777) !== SHARED_FOLDER) walk(folder)
+}
+
+/** What bodies store lies here until the engine has copied it. */
+export const exchangeFolder = (data_dir: string): string => join(data_dir, 'exchange')
 
 function passes(folder: string, uid: number, gid: number): boolean {
   const { mode, uid: owner, gid: group } = statSync(folder)

@@ -11,6 +11,7 @@ import { encodeState } from '../../../threads/lane/kept-state.ts'
 import type { CallOutcome, LogLevel, Note, ToCall } from '../../../threads/lane/messages.ts'
 import { fatal } from '../../watch/fatal.ts'
 import type { BodyCall, BodyRequest, CallPlace, Loss } from '../body-call.ts'
+import type { ArtifactExchange } from './artifact-exchange.ts'
 import type { CallFrame } from './attached-worker.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
@@ -24,6 +25,10 @@ export interface ProcessPlaceParts {
   now_us(): number
   /** Where the engine keeps volatile artifacts; null: nowhere. */
   readonly volatile: VolatileStore | null
+  /** Where the processes of another user leave artifacts; null: they store them themselves. */
+  readonly exchange: ArtifactExchange | null
+  /** What the disk refused. */
+  failed(error: unknown): void
   /** A process has no table of what is masked: its texts are looked through here. */
   readonly masks: Masks
   /** What a body of the node asks for; null: there is no such secret. */
@@ -90,6 +95,8 @@ export class ProcessPlace implements CallPlace {
       case 'volatile_put':
       case 'volatile_read':
         return this.#volatile(frame)
+      case 'artifact_put':
+        return this.#store(frame)
       case 'secret_read': {
         const text = this.#parts.secret(node.qualified, frame.name)
         return this.#process.worker?.secret(frame.ask, text)
@@ -137,6 +144,17 @@ export class ProcessPlace implements CallPlace {
       stored,
       bytes: fits ? found.toString('base64') : null,
       fell_out: frame.t === 'volatile_read' && found === null && (volatile?.hasFallenOut(key) ?? false),
+    })
+  }
+
+  #store({ ask, file, digest }: Extract<CallFrame, { t: 'artifact_put' }>): void {
+    const { exchange, failed } = this.#parts
+    const answer = (stored: boolean): void =>
+      this.#process.worker?.answered({ ask, stored, bytes: null, fell_out: false })
+    if (exchange === null) return answer(false)
+    exchange.take(file, digest).then(answer, error => {
+      failed(error)
+      answer(false)
     })
   }
 

@@ -5,6 +5,7 @@ import type { ArtifactPlace } from '../../../threads/calls/artifact-files.ts'
 import { volatileStore } from '../../../threads/calls/volatile-hands.ts'
 import type { CallGrant } from '../../../threads/lane/messages.ts'
 import type { BodyCall, CallPlaces } from '../body-call.ts'
+import type { ArtifactExchange } from './artifact-exchange.ts'
 import type { BodyUser } from './body-user.ts'
 import { ProcessPlace, type ProcessPlaceParts } from './process-place.ts'
 import { type ProcessDoor, ProcessPool, type ProcessSeeker } from './process-pool.ts'
@@ -29,6 +30,9 @@ export interface ProcessPlacesParts {
   readonly masks: SharedArrayBuffer
   /** Who runs them; null: the user of the engine. */
   readonly body_user: BodyUser | null
+  readonly exchange: ArtifactExchange | null
+  /** An artifact of a process could not be stored. */
+  failed(error: unknown): void
   /** What a body of the node asks for; null: there is no such secret. */
   secret(node: string, name: string): string | null
   /** What is set on top of it for a call. */
@@ -55,11 +59,12 @@ export class ProcessPlaces implements CallPlaces {
     const volatile = memory === undefined ? null : volatileStore(memory)
     const largest =
       volatile === null ? {} : { volatile_bytes: Math.min(volatile.largest, limits.VOLATILE_PROCESS_BYTES) }
+    const handed = parts.exchange === null ? {} : { exchange: parts.exchange.folder }
     this.hub = new WorkerHub({
       welcome: {
         heartbeat_s: parts.heartbeat_ms / 1000,
         memory_mb: parts.memory_mb,
-        place: { bodies: parts.bodies, artifacts: folder, max_artifact_bytes: max_bytes, ...largest },
+        place: { bodies: parts.bodies, artifacts: folder, max_artifact_bytes: max_bytes, ...largest, ...handed },
       },
       silent_ms: parts.silent_ms,
       now_ms,
@@ -71,6 +76,8 @@ export class ProcessPlaces implements CallPlaces {
       retire: process => pool.retire(process),
       isClosing: () => this.#closing,
       volatile,
+      exchange: parts.exchange,
+      failed: error => parts.failed(error),
       secret: parts.secret,
       masks: new Masks(parts.masks),
     }

@@ -58,7 +58,7 @@ describe('the vectors that every implementation runs', () => {
 
   test('there is a vector for every type of frame', () => {
     const types = [...vectors.worker_to_engine, ...vectors.engine_to_worker].map(({ frame }) => frame.t)
-    assert.equal(new Set(types).size, 20)
+    assert.equal(new Set(types).size, 21)
   })
 })
 
