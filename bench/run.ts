@@ -26,6 +26,7 @@ const NAMES = [
   'lines',
   'mqtt',
   'delays',
+  'mcp',
 ]
 const RESULTS = join(import.meta.dirname, 'results')
 /** A bench that takes longer is broken: it is ended, with whatever it started. */

@@ -429,6 +429,8 @@ export const limits = {
   // MCP
   /** Of what a tool, a resource or a prompt answers: what is longer is cut, and says how to ask for the rest. */
   MCP_RESULT_BYTES: 48 * KIB,
+  /** Members and items of a message, besides what stands in the arguments of a tool. */
+  MCP_MESSAGE_PARTS: 2_000,
   /** Items of a list that a tool answers. */
   MCP_LIST_ITEMS: 200,
   /** A tool that follows something waits for at most so long. */

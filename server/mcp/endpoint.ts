@@ -4,6 +4,7 @@ import { limits } from '../../protocol/limits.ts'
 import type { Caller } from '../auth/principal.ts'
 import type { Answer } from '../http/route.ts'
 import { type AskedRequest, answerOf, type OpenStream, webRequest } from './bridge.ts'
+import { assertBounded } from './message-bounds.ts'
 import { Sessions } from './sessions.ts'
 
 type Package = typeof import('@modelcontextprotocol/server')
@@ -63,7 +64,8 @@ export class McpEndpoint {
   }
 
   async take(asked: McpRequest): Promise<Answer> {
-    const { caller, token, gone } = asked
+    const { body, caller, token, gone } = asked
+    assertBounded(body)
     const owner = ownerKey(caller)
     this.#assertRoom(owner)
     const ending = new AbortController()

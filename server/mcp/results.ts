@@ -16,7 +16,7 @@ function cut(bytes: Buffer): string {
   const most = limits.MCP_RESULT_BYTES
   if (bytes.length <= most) return bytes.toString()
   const kept = bytes.subarray(0, most - FRAME_BYTES).toString()
-  return `${kept}\n[cut here: this is ${kept.length} of ${bytes.length} bytes. Ask for less: a smaller limit, an offset, one node, or one message.]`
+  return `${kept}\n[cut here: this is ${most - FRAME_BYTES} of ${bytes.length} bytes. Ask for less: a smaller limit, an offset, one node, or one message.]`
 }
 
 /** A value whose JSON is longer than that is shown by its beginning. */
@@ -24,8 +24,51 @@ export function shortened(value: unknown, most: number): unknown {
   if (typeof value === 'string' && value.length > most)
     return { cut: `${value.slice(0, most)}…`, characters: value.length }
   if (typeof value !== 'object' || value === null) return value
-  const text = JSON.stringify(value)
-  return text.length <= most ? value : { cut: `${text.slice(0, most)}…`, characters: text.length }
+  const beginning = new Beginning(most)
+  beginning.write(value)
+  return beginning.isWhole ? value : { cut: `${beginning.text}…` }
+}
+
+/** The first characters of a JSON text. Of a long value no more is looked at: settings of 256 KiB take a millisecond to write. */
+class Beginning {
+  readonly #most: number
+  text = ''
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  get isWhole(): boolean {
+    return this.text.length <= this.#most
+  }
+
+  write(value: unknown): void {
+    if (typeof value === 'string') this.text += JSON.stringify(value.slice(0, this.#most + 1))
+    else if (typeof value !== 'object' || value === null) this.text += JSON.stringify(value) ?? 'null'
+    else if (Array.isArray(value)) this.#items('[', value, ']')
+    else this.#members(value)
+  }
+
+  #items(open: string, items: readonly unknown[], close: string): void {
+    this.text += open
+    for (let at = 0; at < items.length && this.isWhole; at++) {
+      if (at > 0) this.text += ','
+      this.write(items[at])
+    }
+    this.text += close
+  }
+
+  #members(value: object): void {
+    this.text += '{'
+    let comma = ''
+    for (const [name, member] of Object.entries(value)) {
+      if (!this.isWhole) return
+      this.text += `${comma}${JSON.stringify(name)}:`
+      this.write(member)
+      comma = ','
+    }
+    this.text += '}'
+  }
 }
 
 export interface ListResult<Item> {

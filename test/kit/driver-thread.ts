@@ -25,7 +25,10 @@ export interface Answered {
 }
 
 async function ask({ method, path, body, large }: Asked): Promise<Answered> {
-  const headers: Record<string, string> = { authorization: `Bearer ${token}` }
+  const headers: Record<string, string> = {
+    authorization: `Bearer ${token}`,
+    accept: 'application/json, text/event-stream',
+  }
   if (body !== null) headers['content-type'] = 'application/json'
   const text = body === null || large === null ? body : body.replace('$', () => larges[large]!)
   const answer = await fetch(`${url}${path}`, { method, headers, ...(text === null ? {} : { body: text }) })

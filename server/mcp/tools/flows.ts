@@ -4,10 +4,15 @@ import { limits } from '../../../protocol/limits.ts'
 import type { Flow, FlowSummary } from '../../../protocol/nouns/flow.ts'
 import type { FlowNode } from '../../../protocol/nouns/flow-document.ts'
 import type { Issue } from '../../../protocol/nouns/issue.ts'
+import type { List } from '../../../protocol/nouns/list.ts'
 import { type Caller, mayDo } from '../../auth/principal.ts'
+import type { Engine } from '../../engine.ts'
+import { nextTurn } from '../../watch/slices.ts'
 import { closed, flowName, page, pageOf } from '../arguments.ts'
 import { listOf, shortened } from '../results.ts'
 import { type Tool, tool } from '../tool.ts'
+
+type Flows = Engine['flows']
 
 const mayCode = (caller: Caller): 'edit' | 'code' => (mayDo(caller, 'code') ? 'code' : 'edit')
 
@@ -26,6 +31,7 @@ const SOURCE_PART = 16_000
 const SETTINGS_SHOWN = 400
 
 const ISSUES_SHOWN = 5
+const FLOWS_AT_ONCE = 500
 const shownIssue = ({ code, message, node, advisory }: Issue) => ({
   code,
   node,
@@ -44,7 +50,7 @@ function shownNodes(nodes: readonly FlowNode[], offset: number) {
   const whole = listOf(rest, nodes.length, offset)
   if (whole.next_offset === undefined) return whole
   return {
-    ...listOf(rest.map(outline), nodes.length, offset),
+    ...listOf(Iterator.from(rest).map(outline), nodes.length, offset),
     shortened: 'Long sources and settings are cut. read_flow with node shows one node whole.',
   }
 }
@@ -167,22 +173,23 @@ export const flowTools: readonly Tool[] = [
       'Lists what is wrong with flows: nodes that fail or are down, unknown messages, cycles. explain_error says what a code means.',
     scope: 'read',
     input: Type.Object({ flow: Type.Optional(flowName), ...page }, closed),
-    run: ({ flow, ...args }, { engine }) => {
+    run: async ({ flow, ...args }, { engine }) => {
       const { limit, offset } = pageOf(args)
-      const flows = flow === undefined ? everyFlow(engine.flows) : [engine.flows.get(flow)]
+      const flows = flow === undefined ? await everyFlow(engine.flows) : [engine.flows.get(flow)]
       const all = flows.flatMap(({ name, issues }) => issues.map(issue => ({ flow: name, ...shownIssue(issue) })))
       return listOf(all.slice(offset, offset + limit), all.length, offset)
     },
   }),
 ]
 
-/** A page of them ends where it is long. */
-function everyFlow(flows: { list(page: { limit: number; offset: number }): { items: FlowSummary[]; next?: number } }) {
+/** A page of them ends where it is long; the front does other things between two pages. */
+async function everyFlow(flows: Flows): Promise<FlowSummary[]> {
   const all: FlowSummary[] = []
   for (let offset: number | undefined = 0; offset !== undefined; ) {
-    const { items, next } = flows.list({ limit: 1_000, offset })
-    all.push(...items)
+    const { items, next }: List<FlowSummary> = flows.list({ limit: FLOWS_AT_ONCE, offset })
+    all.push(...items.filter(({ issues }) => issues.length > 0))
     offset = next
+    await nextTurn()
   }
   return all
 }

@@ -200,7 +200,16 @@ describe('what is no request of the protocol', () => {
       ['null', 'null', {}, 400],
       ['text', '{}', { 'content-type': 'text/plain' }, 415],
       ['a client that takes no events', JSON.stringify(initialize), { accept: 'application/json' }, 406],
-      ['a long batch', JSON.stringify(Array(1_000).fill(call(1, 'ping'))), {}, 400],
+      [
+        'more members than any message has',
+        JSON.stringify({
+          ...call(1, 'ping'),
+          params: Object.fromEntries(Array.from({ length: limits.MCP_MESSAGE_PARTS }, (_, at) => [`k${at}`, at])),
+        }),
+        {},
+        422,
+      ],
+      ['a long batch', JSON.stringify(Array(400).fill(call(1, 'ping'))), {}, 400],
       ['a page of another origin', JSON.stringify(initialize), { origin: 'https://example.com' }, 403],
     ]
     for (const [what, body, headers, status] of cases) {

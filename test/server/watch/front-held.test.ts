@@ -196,7 +196,13 @@ const DRIVES: Record<string, Drive> = {
   'POST /tokens': { bodies: ['$'] },
   'DELETE /tokens/{name}': { paths: ['/tokens/none'] },
   'GET /mcp': { not: 'a stream that carries little' },
-  'POST /mcp': { bodies: ['$'] },
+  'POST /mcp': {
+    bodies: [
+      '$',
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"publish","arguments":{"name":"wide.x","value":$}}}',
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"validate_flow","arguments":{"name":"x","document":{"nodes":$}}}}',
+    ],
+  },
   'DELETE /mcp': { not: SHORT },
   'GET /clients': { paths: ['/clients?limit=1000'] },
   'POST /clients': { bodies: ['$'] },
@@ -307,6 +313,10 @@ test('no save of the largest document that a flow may have holds the front', asy
     for (let times = 0; times < 2; times++)
       statuses.push(await drive('PUT', '/flows/documents', '{"document":$}', large))
     await drive('GET', '/flows/documents')
+    const params = '{"name":"validate_flow","arguments":{"name":"documents","document":$}}'
+    await drive('POST', '/mcp', `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`, large)
+    const read = '{"name":"read_flow","arguments":{"name":"documents"}}'
+    await drive('POST', '/mcp', `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${read}}`)
   }
   const [saved, too_large, refused] = [200, 413, 422]
   assert.deepEqual(
@@ -321,6 +331,10 @@ test(`no list of ${ROWS} rows holds the front`, async () => {
   await Promise.all(Array.from({ length: ROWS }, (_, at) => live.engine.flows.save(`r${at}`, { document }, 'tests')))
   for (const { method, paths, bodies } of drives())
     if (bodies[0] === null) for (const path of paths) await drive(method, path)
+  for (const name of ['list_flows', 'list_issues', 'list_messages', 'list_events']) {
+    const params = `{"name":"${name}","arguments":{"limit":${limits.MCP_LIST_ITEMS}}}`
+    await drive('POST', '/mcp', `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`)
+  }
   assert.deepEqual(offenders.splice(0), [])
 })
 
