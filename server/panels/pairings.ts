@@ -12,6 +12,11 @@ export interface Approval {
   readonly nonce: string
 }
 
+/** What one claim alone gets; given back, the next one does. */
+export interface Claimed extends Approval {
+  giveBack(): void
+}
+
 interface Pairing {
   readonly digest: Buffer
   /** As it is counted. */
@@ -113,7 +118,7 @@ export class Pairings {
     secret: string,
     client: string,
     isGood: (approval: Approval) => boolean,
-  ): Approval | { readonly expires_at: string } {
+  ): Claimed | { readonly expires_at: string } {
     this.#forgetExpired()
     const address = bucketOf(client)
     this.#claims.begin(address)
@@ -130,7 +135,7 @@ export class Pairings {
     const { approval, shown_expiry } = pairing!
     if (approval === null) return { expires_at: shown_expiry }
     this.#pairings.delete(name)
-    return approval
+    return { ...approval, giveBack: () => this.#pairings.set(name, pairing!) }
   }
 
   #newCode(): string {

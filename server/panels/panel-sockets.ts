@@ -23,9 +23,9 @@ interface Open {
   readonly follower: Follower
   readonly principal: PanelPrincipal
   /** What the screen asked for, by name; messages that are not there are followed when they come. */
-  readonly asked: Set<string>
-  /** Of those, the ones whose frames it wants. */
-  media: ReadonlySet<string>
+  readonly names: Set<string>
+  /** Those whose frames it wants; they are followed as well. */
+  readonly media: Set<string>
 }
 
 const sameTrouble = (one: SourceTrouble | null | undefined, other: SourceTrouble | null): boolean =>
@@ -59,7 +59,7 @@ export class PanelSockets implements PanelFollowers {
   }
 
   opened(follower: Follower, principal: PanelPrincipal): void {
-    const open: Open = { follower, principal, asked: new Set(), media: new Set() }
+    const open: Open = { follower, principal, names: new Set(), media: new Set() }
     this.#open.set(follower, open)
     add(this.#of_panel, principal.id, open)
     if (this.#look !== null) return
@@ -74,7 +74,7 @@ export class PanelSockets implements PanelFollowers {
     this.#stale.delete(open)
     this.#changed.delete(open)
     drop(this.#of_panel, open.principal.id, open)
-    for (const name of open.asked) this.#unask(open, name)
+    for (const name of [...open.names, ...open.media]) drop(this.#of_message, name, open)
     if (this.#open.size > 0 || this.#look === null) return
     clearInterval(this.#look)
     this.#look = null
@@ -84,28 +84,22 @@ export class PanelSockets implements PanelFollowers {
   asked(follower: Follower, names: Iterable<string>): void {
     const open = this.#open.get(follower)
     if (open === undefined) return
-    for (const name of names) {
-      if (open.asked.has(name)) continue
-      open.asked.add(name)
-      add(this.#of_message, name, open)
-      if (this.#tellOf(name)) continue
-      const trouble = this.#troubles.get(name)
-      if (trouble !== undefined) tell(open, sourceFrame(name, trouble))
-    }
+    for (const name of names) this.#ask(open, open.names, name)
   }
 
   unasked(follower: Follower, names: Iterable<string>): void {
     const open = this.#open.get(follower)
     if (open === undefined) return
-    for (const name of names) if (!open.media.has(name)) this.#unask(open, name)
+    for (const name of names) this.#unask(open, open.names, name)
   }
 
   /** In place of those of before. */
   askedMedia(follower: Follower, names: readonly string[]): void {
     const open = this.#open.get(follower)
     if (open === undefined) return
-    open.media = new Set(names)
-    this.asked(follower, names)
+    const wanted = new Set(names)
+    for (const name of open.media) if (!wanted.has(name)) this.#unask(open, open.media, name)
+    for (const name of wanted) this.#ask(open, open.media, name)
   }
 
   /** The panels may do other things from now on. */
@@ -151,34 +145,45 @@ export class PanelSockets implements PanelFollowers {
 
   #compare(open: Open, isChanged: boolean): void {
     const { fanout, directory, own } = this.#parts
-    const { follower, principal, asked } = open
+    const { follower, principal, names, media } = open
     const { reach } = principal
-    const lost: string[] = []
-    for (const name of asked) {
+    const lost = new Set([...names, ...media].filter(name => !reach.mayRead(name)))
+    for (const name of names) {
       const message = directory.indexOf(name)
-      if (!reach.mayRead(name)) {
-        lost.push(name)
-        if (message !== -1) fanout.unfollowName(follower, message)
-        this.#unask(open, name)
-      } else if (message !== -1 && !follower.names.has(message) && !follower.media.has(message))
-        fanout.followName(follower, message, 'asked')
+      if (message === -1) continue
+      if (lost.has(name)) fanout.unfollowName(follower, message)
+      else if (!follower.names.has(message)) fanout.followName(follower, message, 'asked')
     }
-    if (open.media.size > 0) this.#compareMedia(open)
+    for (const name of lost) {
+      this.#unask(open, names, name)
+      this.#unask(open, media, name)
+    }
+    if (media.size > 0 || follower.media.size > 0) this.#followMedia(open)
     if (!isChanged) return
     const { dashboards } = own(principal.id)
-    tell(open, JSON.stringify({ type: 'panel_changed', lost, dashboards }))
+    tell(open, JSON.stringify({ type: 'panel_changed', lost: [...lost], dashboards }))
   }
 
-  #compareMedia(open: Open): void {
+  #followMedia({ follower, media }: Open): void {
     const { fanout, directory } = this.#parts
-    const kept = [...open.media].filter(name => open.principal.reach.mayRead(name))
-    open.media = new Set(kept)
-    const messages = kept.map(name => directory.indexOf(name)).filter(message => message !== -1)
-    fanout.setMedia(open.follower, new Set(messages.filter(message => directory.isMedia(message))))
+    const messages = [...media].map(name => directory.indexOf(name)).filter(message => message !== -1)
+    fanout.setMedia(follower, new Set(messages.filter(message => directory.isMedia(message))))
   }
 
-  #unask(open: Open, name: string): void {
-    open.asked.delete(name)
+  /** `of`: the names or the media of the socket. */
+  #ask(open: Open, of: Set<string>, name: string): void {
+    const isNew = !open.names.has(name) && !open.media.has(name)
+    of.add(name)
+    if (!isNew) return
+    add(this.#of_message, name, open)
+    if (this.#tellOf(name)) return
+    const trouble = this.#troubles.get(name)
+    if (trouble !== undefined) tell(open, sourceFrame(name, trouble))
+  }
+
+  #unask(open: Open, of: Set<string>, name: string): void {
+    of.delete(name)
+    if (open.names.has(name) || open.media.has(name)) return
     drop(this.#of_message, name, open)
     if (!this.#of_message.has(name)) this.#troubles.delete(name)
   }

@@ -200,17 +200,24 @@ export class Panels implements KnownPanels {
     const isGood = ({ panel, nonce }: Approval): boolean => this.#panels.get(panel)?.stored.nonce === nonce
     const claimed = this.#pairings.claim(code, secret, address, isGood)
     if (!('panel' in claimed)) return claimed
-    const { panel: id, nonce } = claimed
-    await this.#inTurn(async () => {
-      const known = this.#panels.get(id)
-      if (known === undefined || known.stored.nonce !== nonce || known.stored.paired) return
-      const stored = { ...known.stored, paired: true }
-      await this.#write(id, stored)
-      known.stored = stored
-    })
+    const { panel: id, nonce, giveBack } = claimed
+    try {
+      await this.#inTurn(() => this.#setPaired(id, nonce))
+    } catch (error) {
+      giveBack()
+      throw error
+    }
     // Of one that was unpaired meanwhile the token is dead when it is born.
     const token = await this.#parts.mint(id, nonce)
     return { token, panel: this.own(id) }
+  }
+
+  async #setPaired(id: string, nonce: string): Promise<void> {
+    const known = this.#panels.get(id)
+    if (known === undefined || known.stored.nonce !== nonce || known.stored.paired) return
+    const stored = { ...known.stored, paired: true }
+    await this.#write(id, stored)
+    known.stored = stored
   }
 
   #add(id: string, stored: Stored): void {

@@ -149,6 +149,28 @@ test('frames of a camera end with the tile that shows it', async t => {
   assert.deepEqual([socket.frames('media_frame').length, socket.values('hall.cam').length], [1, 1])
 })
 
+test('what a screen no longer asks for does not come back with its flow', async t => {
+  const live = await liveEngine(t)
+  const story = new PanelStory(live)
+  const flows = new Story(live.engine)
+  const both = flow([], ...inputs('a'), { message: 'cam', dtype: 'image' })
+  await flows.save('hall', both)
+  await story.dashboard('entrance', [...shows('hall.a'), tile('cam', 'image', { message: 'hall.cam' })])
+  const screen = await story.pair((await story.panel('wall', 'entrance')).id)
+  const socket = await screen.socket()
+  await socket.subscribe({ names: ['hall.a', 'hall.cam'] })
+  socket.say({ type: 'media', names: ['hall.cam'] })
+  socket.say({ type: 'unsubscribe', names: ['hall.cam'] })
+  socket.say({ type: 'media', names: [] })
+  await socket.until(() => socket.frames('media').length === 2)
+  await flows.save('hall', flow([], ...inputs('b')))
+  await flows.save('hall', both)
+  flows.publish('hall.cam', { digest: `sha256:${'0'.repeat(64)}`, media_type: 'image/png' })
+  flows.publish('hall.a', 1)
+  await socket.until(() => socket.values('hall.a').length === 1)
+  assert.deepEqual(socket.values('hall.cam'), [])
+})
+
 test('a screen counts as connected while its socket is open; a panel that is removed ends it', async t => {
   const live = await liveEngine(t)
   const story = new PanelStory(live)

@@ -26,7 +26,7 @@ test('a screen waits for its approval, and is let in once', () => {
   assert.match(code, /^[2-9A-HJKMNP-TW-Z]{6}$/)
   assert.deepEqual(pairings.claim(code, secret, HOME, isGood), { expires_at })
   pairings.approve(code.toLowerCase(), APPROVAL, 'ada')
-  assert.deepEqual(pairings.claim(code, secret, HOME, isGood), APPROVAL)
+  assert.partialDeepStrictEqual(pairings.claim(code, secret, HOME, isGood), APPROVAL)
   assert.equal(
     codeOf(() => pairings.claim(code, secret, HOME, isGood)),
     'pairing_not_found',
@@ -45,7 +45,7 @@ test('a code is approved once, also before the screen has come for it', () => {
     codeOf(() => pairings.approve(code, { panel: 'p2', nonce: 'n2' }, 'eve')),
     'pairing_not_found',
   )
-  assert.deepEqual(pairings.claim(code, secret, HOME, isGood), APPROVAL)
+  assert.partialDeepStrictEqual(pairings.claim(code, secret, HOME, isGood), APPROVAL)
 })
 
 test('a code ends after ten minutes, approved or not', () => {
