@@ -13,6 +13,8 @@ export const WAL_FILE = 'engine.db-wal'
 export const REDO_FILE = 'redo.log'
 /** Rows of the database that could not be read, a JSON document a line. */
 export const QUARANTINE_FILE = 'quarantine.jsonl'
+/** The index of the search, made again when it is gone. */
+export const SEARCH_FILE = 'search.db'
 export const KEY_FILE = 'key.pem'
 export const LOCK_FILE = 'lock.db'
 

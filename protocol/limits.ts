@@ -330,6 +330,12 @@ export const limits = {
   NODE_QUEUED_EVERY_MS: 1_000,
   FLAVORS: 256,
 
+  // search: of a query, of one text in the index, of an answer
+  SEARCH_CHARACTERS: 200,
+  SEARCH_WORDS: 16,
+  SEARCH_TEXT_CHARACTERS: 64 * KIB,
+  SEARCH_FOUND: 100,
+
   // secrets
   SECRETS: 1_000,
   SECRET_NAME_CHARACTERS: 128,

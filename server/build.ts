@@ -124,6 +124,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     panels,
     flavors: engine.flavors,
     secrets: engine.secrets,
+    search: (text, limit) => engine.store.search(text, limit),
     workers: engine.workers,
     accounts,
     tokens,

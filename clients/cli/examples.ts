@@ -86,6 +86,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'panels approve': ['svc panels approve entrance K7Q2MX'],
   'panels unpair': ['svc panels unpair entrance'],
   'panels delete': ['svc panels delete entrance'],
+  search: ['svc search boiler', 'svc search "api key" --limit 5'],
   'secrets list': ['svc secrets', 'svc secrets list --json'],
   'secrets set': ['svc secrets set "api key"', 'svc secrets set broker-password'],
   'secrets delete': ['svc secrets delete "api key"'],

@@ -33,6 +33,7 @@ import { addSweep } from './commands/runs/sweep.ts'
 import { addWhy } from './commands/runs/why.ts'
 import { addDashboards } from './commands/screens/dashboards.ts'
 import { addPanels } from './commands/screens/panels.ts'
+import { addSearch } from './commands/search.ts'
 import { addSecrets } from './commands/secrets.ts'
 import { addTokens } from './commands/tokens.ts'
 import { addUsers } from './commands/users.ts'
@@ -71,6 +72,7 @@ const COMMANDS = [
   addDashboards,
   addPanels,
   addSecrets,
+  addSearch,
   addSync,
   addModules,
   addArtifacts,

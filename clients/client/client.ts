@@ -1,6 +1,8 @@
 import { openTransport } from '#client/transport'
+import type { SearchResult } from '../../protocol/nouns/search/found.ts'
 import type { Summary } from '../../protocol/nouns/summary.ts'
 import type { WorkerResources } from '../../protocol/worker/resources.ts'
+import { search } from './accounts/search.ts'
 import { Secrets } from './accounts/secrets.ts'
 import { LastingTokens } from './accounts/tokens.ts'
 import { Artifacts } from './artifacts.ts'
@@ -95,6 +97,11 @@ export class Client {
   /** What each machine has and who holds it, and which nodes wait for what: the first ones, or those of one run. */
   resources(run?: string): Promise<WorkerResources> {
     return this.#calls.get('/workers/resources', run === undefined ? {} : { run })
+  }
+
+  /** Flows, nodes, messages and what else has these words in its name or text; the best first. For superusers. */
+  search(text: string, limit?: number): Promise<SearchResult> {
+    return search(this.#calls, text, limit)
   }
 
   /** Every body is loaded again, with what it imports. */

@@ -8,6 +8,7 @@ import {
   KEY_FILE,
   LOCK_FILE,
   REDO_FILE,
+  SEARCH_FILE,
   TOKEN_FILE,
   WAL_FILE,
 } from '../../protocol/installation.ts'
@@ -17,9 +18,17 @@ export const LOG_FILE = 'serve.log'
 
 const SHARED_MEMORY_FILE = `${DATABASE_FILE}-shm`
 const DATABASE_FILES = [DATABASE_FILE, WAL_FILE, SHARED_MEMORY_FILE, REDO_FILE, LOCK_FILE]
+const SEARCH_FILES = [SEARCH_FILE, `${SEARCH_FILE}-wal`, `${SEARCH_FILE}-shm`, `${SEARCH_FILE}.new`]
 /** Written under another name first (private-file.ts). */
 const REPLACED = [KEY_FILE, TOKEN_FILE, ENGINE_FILE, IGNORE_FILE]
-const FILES = [...DATABASE_FILES, ...REPLACED, ...REPLACED.map(name => `${name}.new`), LOG_FILE, `${LOG_FILE}.cut`]
+const FILES = [
+  ...DATABASE_FILES,
+  ...SEARCH_FILES,
+  ...REPLACED,
+  ...REPLACED.map(name => `${name}.new`),
+  LOG_FILE,
+  `${LOG_FILE}.cut`,
+]
 const FOLDERS = ['bodies', 'artifacts']
 
 /** What the numbers of the operating system mean to whoever starts an engine. */

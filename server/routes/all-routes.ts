@@ -7,6 +7,7 @@ import type { Secrets } from '../secrets/secrets.ts'
 import { type ClientServices, clientRoutes } from './accounts/clients.ts'
 import { type LoginServices, loginRoutes } from './accounts/login.ts'
 import { type OAuthServices, oauthRoutes } from './accounts/oauth.ts'
+import { type SearchServices, searchRoutes } from './accounts/search.ts'
 import { secretRoutes } from './accounts/secrets.ts'
 import { type TokenServices, tokenRoutes } from './accounts/tokens.ts'
 import { type UserServices, userRoutes } from './accounts/users.ts'
@@ -40,7 +41,8 @@ export interface Services
     McpServices,
     DashboardServices,
     OAuthServices,
-    PanelServices {
+    PanelServices,
+    SearchServices {
   readonly engine: Engine
   readonly flavors: Flavors
   readonly workers: Workers
@@ -61,6 +63,7 @@ export function allRoutes(services: Services): Route[] {
     ...artifactRoutes(services),
     ...flavorRoutes(services),
     ...secretRoutes(services),
+    ...searchRoutes(services),
     ...workerRoutes(services),
     ...tileTypeRoutes(),
     ...dashboardRoutes(services),

@@ -167,6 +167,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     flavors: flavorsOver(engine),
     workers,
     secrets: (await secretsOver()).live,
+    search: async () => ({ found: [], more: false, complete: true }),
     accounts,
     tokens,
     session,

@@ -19,7 +19,8 @@ import { smallMemory } from './memory.ts'
 /** A directory that goes when the test ends. */
 export function temporaryDirectory(t: TestContext): string {
   const directory = mkdtempSync(join(tmpdir(), 'store-'))
-  t.after(() => rmSync(directory, { recursive: true, force: true }))
+  // A store of the test may still write: it is closed by what was registered later.
+  t.after(() => rmSync(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 20 }))
   return directory
 }
 

@@ -355,6 +355,7 @@ describe('deny by default', () => {
       'DELETE /tokens/{name}',
       'DELETE /users/{name}',
       'GET /clients',
+      'GET /search',
       'GET /secrets/',
       'GET /tokens',
       'GET /users',

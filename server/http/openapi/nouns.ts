@@ -15,6 +15,7 @@ import * as node from '../../../protocol/nouns/node.ts'
 import * as nodeError from '../../../protocol/nouns/node-error.ts'
 import * as panel from '../../../protocol/nouns/panel.ts'
 import * as run from '../../../protocol/nouns/run.ts'
+import * as found from '../../../protocol/nouns/search/found.ts'
 import * as summary from '../../../protocol/nouns/summary.ts'
 import * as dtype from '../../../protocol/values/dtype.ts'
 import * as resources from '../../../protocol/worker/resources.ts'
@@ -23,7 +24,7 @@ export type Json = Record<string, unknown>
 
 const MODULES = [
   ...[artifact, cascade, event, flavor, flow, document, issue, message, node, nodeError, run, summary, user, dtype],
-  ...[resources, client, dashboard, panel, secret],
+  ...[resources, client, dashboard, found, panel, secret],
 ]
 
 /** Schemas that are exported under a name and are more than a string with a pattern: objects, lists, records and words. */

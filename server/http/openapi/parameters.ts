@@ -64,6 +64,7 @@ const EVERYWHERE: Readonly<Record<string, Told>> = {
 /** Where a name means something else: by the path from its first character. The first that fits. */
 const UNDER: readonly (readonly [path: string, name: string, told: Told])[] = [
   ['/messages', 'name', { description: 'Name of a message: `<flow>.<message>`.', example: 'boiler.temperature' }],
+  ['/search', 'q', { description: 'Words of a name or a text, or their beginnings.', example: 'boiler temp' }],
   ['/secrets', 'name', { description: 'Name of a secret.', example: 'api key' }],
   ['/flavors', 'name', { description: 'Name of a flavor.', example: 'small-gpu' }],
   ['/dashboards', 'name', { description: 'Name of a dashboard.', example: 'hall' }],

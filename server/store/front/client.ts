@@ -13,6 +13,7 @@ import type { FlowCommit } from '../../../protocol/nouns/flow.ts'
 import type { List } from '../../../protocol/nouns/list.ts'
 import type { MessageHistory } from '../../../protocol/nouns/message.ts'
 import type { NodeError } from '../../../protocol/nouns/node-error.ts'
+import type { SearchResult } from '../../../protocol/nouns/search/found.ts'
 import type { Summary, TimeseriesPoint } from '../../../protocol/nouns/summary.ts'
 import { threadClock } from '../../../threads/thread-clock.ts'
 import { Calls } from '../../watch/calls.ts'
@@ -359,6 +360,11 @@ export class Store implements WatchedThread {
   /** Those of the digests that a run records. */
   async recordedArtifacts(digests: readonly string[]): Promise<Set<string>> {
     return new Set(await this.#readCommitted<string[]>({ type: 'recorded_artifacts', digests }))
+  }
+
+  /** What was written a moment ago may be missing for up to a second. */
+  search(text: string, limit: number): Promise<SearchResult> {
+    return this.#reader.call({ type: 'search', text, limit })
   }
 
   disk(): Promise<Summary['disk']> {

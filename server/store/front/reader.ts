@@ -25,6 +25,7 @@ import { RunReader } from '../runs/reader.ts'
 import { RetainedRuns } from '../runs/retention/retained.ts'
 import { RunNames } from '../runs/search/run-names.ts'
 import { RunSelections } from '../runs/selection.ts'
+import { SearchReader } from '../search/search-reader.ts'
 import type { ReaderStart, ReadRequest } from './requests.ts'
 import type { OpenedText } from './runs.ts'
 
@@ -45,6 +46,7 @@ const retained = new RetainedRuns(db)
 const exports = new Exports(() => openReader(databaseFile(data_dir)), bounds)
 const clock = new Clock(attachMemory(sab), threadClock)
 const names = new RunNames(db)
+const search = new SearchReader(db, data_dir)
 const runs = new RunReader(db, new RunSelections(db), new RunCurves(db), clock.now_us)
 
 function read(request: ReadRequest): unknown {
@@ -75,6 +77,8 @@ function read(request: ReadRequest): unknown {
       return readTimeseries(db, request.query, clock.now_us())
     case 'disk':
       return readDisk(db, data_dir)
+    case 'search':
+      return search.search(request.text, request.limit)
     case 'recorded_artifacts':
       return recordedArtifacts(db, request.digests)
     case 'runs':
@@ -172,6 +176,7 @@ port.on('message', (message: ToCalledThread<ReadRequest>) => {
     case 'close':
       pulls.length = 0
       exports.end()
+      search.close()
       db.close()
       port.close()
       break

@@ -293,6 +293,7 @@ export type ReadRequest =
   | { type: 'fires_seen' }
   | { type: 'timeseries'; query: TimeseriesRequest }
   | { type: 'disk' }
+  | { type: 'search'; text: string; limit: number }
   | { type: 'recorded_artifacts'; digests: readonly string[] }
   | { type: 'runs'; page: RunPage }
   | { type: 'search_runs'; search: RunSearch }

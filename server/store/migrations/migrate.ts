@@ -17,6 +17,7 @@ import { unbegunRuns } from './0014-unbegun-runs.ts'
 import { scheduled } from './0015-scheduled.ts'
 import { fires } from './0016-fires.ts'
 import { access } from './0017-access.ts'
+import { search } from './0018-search.ts'
 
 export interface Migration {
   readonly number: number
@@ -43,6 +44,7 @@ export const migrations: readonly Migration[] = [
   scheduled,
   fires,
   access,
+  search,
 ]
 
 export const schemaVersion = (db: Connection): number => db.pragma('user_version', { simple: true }) as number

@@ -202,6 +202,7 @@ export class EngineStore {
 
   /** The file alone holds everything afterwards; on a full disk both logs stay beside it, and the next start reads all three. */
   close(): void {
+    this.upkeep.close()
     this.redo.close()
     try {
       // The mark of a log that has ended: only then is a log that is gone no loss.

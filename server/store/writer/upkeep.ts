@@ -11,6 +11,7 @@ import { RollupSweep } from '../history/rollup-sweep.ts'
 import type { HistoryWriter } from '../history/writer.ts'
 import { LongRows } from '../runs/long-rows.ts'
 import { RunBytes } from '../runs/retention/run-bytes.ts'
+import { SearchIndex } from '../search/search-index.ts'
 import { WantedVersions } from '../waiting/wanted.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { Intake } from './intake.ts'
@@ -32,6 +33,7 @@ interface Parts {
   disk: DiskUse
   registry: Registry
   intake: Intake
+  log: (text: string) => void
 }
 
 const DROP_ROWS = 64
@@ -58,6 +60,7 @@ export class Upkeep {
   readonly #rollups: RollupSweep
   readonly #long_rows: LongRows
   readonly #run_bytes: RunBytes
+  readonly #search: SearchIndex
   readonly #page_bytes: number
   #looked = 0
   #closed_until = 0
@@ -71,6 +74,7 @@ export class Upkeep {
     this.#rollups = new RollupSweep(parts.db, parts.disk, parts.age_us, parts.bounds.history_bytes / 2)
     this.#long_rows = new LongRows(parts.db)
     this.#run_bytes = new RunBytes(parts.db, parts.disk)
+    this.#search = new SearchIndex(parts)
     // When SQLite starts its log over it cuts the file back to this, below the length at which we write it back: so the length says
     // how much there is to write back, and most of the file need not be extended again.
     parts.db.pragma(`journal_size_limit = ${Math.floor((parts.bounds.wal_bytes * 3) / 8)}`)
@@ -95,10 +99,16 @@ export class Upkeep {
       this.#long_rows.isDue() && commit.upkeep(() => this.#long_rows.step()),
       this.#compaction.isDue() && commit.upkeep(() => this.#compaction.step()),
       this.#countRuns(),
+      this.#search.step(),
     ]
+    if (this.#search.readUpTo !== null) commit.upkeep(() => this.#search.removeRead())
     this.#coarsen()
     this.#vacuum()
     return more.includes(true) && !commit.isDown
+  }
+
+  close(): void {
+    this.#search.close()
   }
 
   /** Writes SQLite's log back into the file when it passed `bytes`. Readers keep no snapshot open, so it reaches the end. */

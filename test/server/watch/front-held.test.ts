@@ -188,6 +188,7 @@ const DRIVES: Record<string, Drive> = {
   'GET /users/me': {},
   'PATCH /users/me': { bodies: ['$'] },
   'PATCH /users/{name}': { paths: ['/users/none'], bodies: ['$'] },
+  'GET /search': { paths: ['/search?q=a&limit=100'] },
   'GET /secrets/': { paths: ['/secrets/?limit=1000'] },
   'PUT /secrets/{name}': { paths: ['/secrets/driven'], bodies: ['$'] },
   'DELETE /secrets/{name}': { paths: ['/secrets/none'] },
