@@ -354,7 +354,7 @@ export class Exchange {
     if (refusal.status !== 401 || resource_metadata === null) return refusal
     const scheme = refusal.headers['www-authenticate']!
     const comma = scheme === 'Bearer' ? '' : ','
-    const named = `${scheme}${comma} resource_metadata="http://${this.#opening.host}${resource_metadata}"`
+    const named = `${scheme}${comma} resource_metadata="${resource_metadata(this.#opening.host)}"`
     return { ...refusal, headers: { ...refusal.headers, 'www-authenticate': named } }
   }
 

@@ -132,8 +132,8 @@ interface Declaration<P extends Record<string, Parameter>, Q extends TObject, B 
   readonly token?: boolean
   /** Does the handler need to hear when the client goes away before the answer is complete? */
   readonly gone?: boolean
-  /** A path whose document says how to get a token for this route (RFC 9728): a 401 names it. */
-  readonly resource_metadata?: string
+  /** The address of the document that says how to get a token for this route (RFC 9728), below the host of the request: a 401 names it. */
+  readonly resource_metadata?: (host: string) => string
   /** What is told when it has been done, as an event of type `audit`: `server/routes/audited.ts`. */
   readonly audit?: AuditRule<RouteRequest<{ readonly [Name in keyof P]: string }, Static<Q>, Static<B>, CallerOf<S>>>
   /** Left out of OpenAPI: files that belong to a page. */
@@ -189,7 +189,7 @@ export interface Route {
   readonly address: boolean
   readonly token: boolean
   readonly gone: boolean
-  readonly resource_metadata: string | null
+  readonly resource_metadata: ((host: string) => string) | null
   readonly audit: AuditRule | null
   readonly hidden: boolean
   readonly answers: Readonly<Record<number, AnswerShape>>

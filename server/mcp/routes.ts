@@ -6,10 +6,12 @@ import type { Mcp } from './mcp.ts'
 
 export interface McpServices {
   readonly mcp: Pick<Mcp, 'take'>
+  /** Where users reach the engine, when it is not the address that it listens on. */
+  readonly public_url: string | null
 }
 
 /** The Model Context Protocol over HTTP: POST carries messages, GET opens a stream of events, DELETE ends a session. */
-export function mcpRoutes({ mcp }: McpServices): Route[] {
+export function mcpRoutes({ mcp, public_url }: McpServices): Route[] {
   return (['GET', 'POST', 'DELETE'] as const).map(method =>
     route({
       method,
@@ -23,7 +25,7 @@ export function mcpRoutes({ mcp }: McpServices): Route[] {
       address: true,
       token: true,
       gone: true,
-      resource_metadata: '/.well-known/oauth-protected-resource/mcp',
+      resource_metadata: host => `${public_url ?? `http://${host}`}/.well-known/oauth-protected-resource/mcp`,
       hidden: true,
       answers: { 200: Type.Unknown(), 202: null },
       refuses: ['too_many_connections'],

@@ -188,6 +188,19 @@ describe('open streams', () => {
   })
 })
 
+test('who is not signed in is told where to read how to sign in: below the address that users see', async t => {
+  const proxied = await serveFront({ public_url: 'https://flows.example', hosts: ['flows.example'] })
+  t.after(() => proxied.close())
+  const at = async (url: string): Promise<string | null> => {
+    const answer = await fetch(`${url}/mcp`, { method: 'POST', body: '{}' })
+    assert.equal(answer.status, 401)
+    return answer.headers.get('www-authenticate')
+  }
+  const document = '/.well-known/oauth-protected-resource/mcp'
+  assert.equal(await at(served.url), `Bearer resource_metadata="${served.url}${document}"`)
+  assert.equal(await at(proxied.url), `Bearer resource_metadata="https://flows.example${document}"`)
+})
+
 describe('what is no request of the protocol', () => {
   test('is refused before it is taken apart', async () => {
     const cases: [what: string, body: string, headers: Record<string, string>, status: number][] = [
