@@ -1,4 +1,5 @@
 import { openTransport } from '#client/transport'
+import type { Session } from '../../protocol/nouns/accounts/user.ts'
 import type { SearchResult } from '../../protocol/nouns/search/found.ts'
 import type { Summary } from '../../protocol/nouns/summary.ts'
 import type { WorkerResources } from '../../protocol/worker/resources.ts'
@@ -126,7 +127,13 @@ export class Client {
     return (await this.#calls.json<AccessToken>({ method: 'POST', path: '/login/access-token', form })).body
   }
 
-  /** The token of this client ends. Sent twice it may be refused the second time as signed out. */
+  /** In a browser: later calls of clients without a token are those of this user. No script sees the token. */
+  async startSession(username: string, password: string): Promise<Session> {
+    const form = { username, password }
+    return (await this.#calls.json<Session>({ method: 'POST', path: '/login/session', form })).body
+  }
+
+  /** The token of this client, or of the browser's session, ends. Sent twice it may be refused the second time as signed out. */
   async logout(): Promise<void> {
     await this.#calls.json({ method: 'POST', path: '/logout' })
   }

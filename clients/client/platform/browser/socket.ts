@@ -1,7 +1,7 @@
 import type { OpenSocket } from '../../socket.ts'
 
 /**
- * The token goes as a subprotocol, since a page cannot set headers here. Nor is it told why a connection was refused: a request with the same token is
+ * The token goes as a subprotocol, since a page cannot set headers here; without one the browser sends the cookie of its session. Nor is it told why a connection was refused: a request with the same token is
  * asked for the status.
  */
 export const openSocket: OpenSocket = ({ url, token }, path, protocol, listener) => {
@@ -24,7 +24,10 @@ export const openSocket: OpenSocket = ({ url, token }, path, protocol, listener)
     if (!wasOpen && !isClosed) {
       const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` }
       try {
-        const answer = await fetch(`${url}/users/me`, { headers, credentials: 'omit' })
+        const answer = await fetch(`${url}/users/me`, {
+          headers,
+          credentials: token === null ? 'same-origin' : 'omit',
+        })
         await answer.body?.cancel()
         listener.refused(answer.ok ? null : answer.status, new Error('the connection was refused'))
       } catch (error) {

@@ -43,7 +43,8 @@ class FetchTransport implements Transport {
         },
         ...(sent === undefined ? {} : { body: sent }),
         signal: transfer.signal,
-        credentials: 'omit',
+        // Without a token the session of the browser counts.
+        credentials: this.#token === null ? 'same-origin' : 'omit',
         redirect: 'error',
       }),
     )
