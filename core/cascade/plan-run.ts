@@ -22,9 +22,10 @@ export class Packed {
   }
 }
 
-/** What a body published, as this flow's readers get it: primitives as they are, everything else encoded. */
+/** What a body published, as this flow's readers get it: primitives and what is packed already as they are, everything else encoded. */
 export function asRead(encoded: EncodedValue, value: unknown): unknown {
   if (isNumeric(encoded.kind) || encoded.kind === KIND.str || encoded.kind === KIND.null) return value
+  if (value instanceof Packed) return value
   return new Packed(encoded.kind, Buffer.from(encoded.bytes.subarray(0, encoded.length)))
 }
 

@@ -27,7 +27,7 @@ import type {
   StoredRun,
   StoredRunNode,
 } from '../store/front/runs.ts'
-import { inSlices } from '../watch/slices.ts'
+import { inSlices, SliceLine } from '../watch/slices.ts'
 import type { NodeRecord } from './node-record.ts'
 import { type Resources, RunExecution } from './run-execution.ts'
 import { type PlaceHolder, RunPlaces } from './run-places.ts'
@@ -121,6 +121,7 @@ const sha256 = (text: string): string => hash('sha256', text, 'hex')
 export class Coordinator {
   readonly #parts: CoordinatorParts
   readonly #codec = createCodec()
+  readonly #slices = new SliceLine()
   readonly #scratch: EncodedValue[] = []
   readonly #queue = new Map<string, Queued>()
   readonly #running = new Map<string, Running>()
@@ -319,6 +320,7 @@ export class Coordinator {
       resources,
       flavorOf,
       codec: this.#codec,
+      slices: steps => this.#slices.run(steps),
       scratch: at => (this.#scratch[at] ??= newEncoded()),
       sha256,
       now_us: this.#parts.now_us,

@@ -3,6 +3,7 @@ import type { Execution } from '../../core/cascade/seat.ts'
 import type { Masks } from '../../core/masks/table.ts'
 import type { Fingerprint } from '../../core/runs/fingerprint.ts'
 import type { CacheOrigin, StoredOutput } from '../store/front/runs.ts'
+import { isLong } from './long-values.ts'
 import type { NodeRecord } from './node-record.ts'
 import type { RunPlan } from './run-plan.ts'
 import type { RunValues } from './run-values.ts'
@@ -57,7 +58,9 @@ export class RunCache {
     record.fingerprint = this.#fingerprint(record)
     if (record.fingerprint === null) return null
     const found = this.#parts.cache.find(record.fingerprint.key)
-    if (found !== null && !(found instanceof Promise) && found.emissions <= 1) return found
+    // One with long values is restored in steps, as if it were computed.
+    const isAtOnce = found !== null && !(found instanceof Promise) && found.emissions <= 1
+    if (isAtOnce && !found.outputs.some(({ value }) => isLong(value))) return found
     this.#missed = record
     this.#found = found
     return null

@@ -20,6 +20,7 @@ import type { CallDesk } from '../calls/call-desk.ts'
 import type { RunCall } from '../calls/call-sink.ts'
 import type { Grant, ResourceDesk, Waited } from '../calls/resource-desk.ts'
 import type { CacheOrigin, RunProgress, StoredRunNode } from '../store/front/runs.ts'
+import { holdsLong, LongValues } from './long-values.ts'
 import { NodeEnds } from './node-ends.ts'
 import { NodeRecord } from './node-record.ts'
 import { RunCache } from './run-cache.ts'
@@ -47,6 +48,8 @@ export interface RunExecutionParts {
   readonly resources: Resources
   readonly flavorOf: FlavorLookUp
   readonly codec: Codec
+  /** Long work, in its turn behind that of other runs. */
+  slices<Result>(steps: Steps<Result>): Promise<Result>
   /** By output; shared by all runs, since what lies there is read before anybody else writes. */
   scratch(at: number): EncodedValue
   readonly sha256: Sha256
@@ -96,6 +99,9 @@ export class RunExecution {
   readonly #parts: RunExecutionParts
   readonly #flow: FlowRun
   readonly #values: RunValues
+  readonly #long: LongValues
+  /** Of executions whose long outputs are prepared: what the body gave after them waits for its turn. */
+  readonly #preparing = new Map<Execution, Promise<void>>()
   readonly #ends: NodeEnds
   readonly #cache: RunCache
   readonly #metrics = new RunMetrics()
@@ -119,7 +125,8 @@ export class RunExecution {
 
   constructor(parts: RunExecutionParts) {
     this.#parts = parts
-    const { id, run_plan, expected_s, codec, sha256, cache, code_digest } = parts
+    const { id, run_plan, expected_s, sha256, cache, code_digest } = parts
+    const codec = new LongValues(parts.codec, sha256)
     const { plan, outputs } = run_plan
     const records = plan.nodes.map((node, at) => new NodeRecord(node, outputs[at]!, expected_s[at]!, sha256))
     const values = new RunValues({
@@ -133,6 +140,7 @@ export class RunExecution {
     this.records = records
     this.#log = new RunLog({ flow: plan.flow, attempt: parts.attempt, note: parts.note })
     this.#values = values
+    this.#long = codec
     const mailboxOf = ({ node }: NodeRecord): Mailbox => this.#flow.run.seats[node.position]!.mailbox
     this.#cache = new RunCache({
       id,
@@ -149,8 +157,11 @@ export class RunExecution {
       mailboxOf,
       restore: (record, execution, origin) => {
         const value = this.#restore(record, origin)
-        this.#close(record)
-        this.#flow.arrive(execution, { type: 'returned', value })
+        this.#inOrder(execution, value, false, ready => {
+          if (this.#mode !== 'running') return this.#endHere(record)
+          this.#close(record)
+          this.#flow.arrive(execution, { type: 'returned', value: ready })
+        })
       },
       compute: (record, execution) => this.#claim(record, execution),
       endHere: record => this.#endHere(record),
@@ -445,11 +456,13 @@ export class RunExecution {
     const request = { flow: run_plan.plan.flow, run: { id }, node: record.node, inputs: execution.inputs, grant }
     const call = desk.run(request, record.state, {
       emitted: (outputs, processed) => {
-        if (this.#mode !== 'running') return processed()
-        this.#flow.arrive(execution, {
-          type: 'emitted',
-          outputs,
-          processed: () => this.#processed(emissions, processed),
+        this.#inOrder(execution, outputs, true, ready => {
+          if (this.#mode !== 'running') return processed()
+          this.#flow.arrive(execution, {
+            type: 'emitted',
+            outputs: ready,
+            processed: () => this.#processed(emissions, processed),
+          })
         })
       },
       note: note => {
@@ -475,13 +488,37 @@ export class RunExecution {
         if (grant !== null) resources.release(grant)
         if (emissions.waiting >= STILL_EMISSIONS) this.#still--
         emissions.waiting = Number.NEGATIVE_INFINITY
-        if (this.#mode !== 'running') return this.#endHere(record)
-        this.#close(record)
-        if (outcome.type === 'returned') this.#flow.arrive(execution, { type: 'returned', value: outcome.outputs })
-        else this.#flow.arrive(execution, { type: 'threw', error: new CallFailure(outcome.failure) })
+        const outputs = outcome.type === 'returned' ? outcome.outputs : null
+        this.#inOrder(execution, outputs, true, ready => {
+          if (this.#mode !== 'running') return this.#endHere(record)
+          this.#close(record)
+          if (outcome.type === 'returned') this.#flow.arrive(execution, { type: 'returned', value: ready })
+          else this.#flow.arrive(execution, { type: 'threw', error: new CallFailure(outcome.failure) })
+        })
       },
     })
     this.#calls.add(call)
+  }
+
+  /** Goes on at once, or when the long values in the outputs are ready; what one body gives goes on in its order. */
+  #inOrder(execution: Execution, outputs: unknown, digested: boolean, goOn: (ready: unknown) => void): void {
+    const before = this.#preparing.get(execution)
+    const isLong = this.#mode === 'running' && holdsLong(outputs)
+    if (before === undefined && !isLong) return goOn(outputs)
+    const { slices, onDefect } = this.#parts
+    const { node } = this.records[execution.position]!
+    const unprepared = (error: unknown): unknown => {
+      onDefect(error)
+      return outputs
+    }
+    const ready = isLong ? slices(this.#long.ready(node, outputs as object, digested)).catch(unprepared) : outputs
+    const done = Promise.all([ready, before])
+      .then(([outputs]) => {
+        if (this.#preparing.get(execution) === done) this.#preparing.delete(execution)
+        goOn(outputs)
+      })
+      .catch(onDefect)
+    this.#preparing.set(execution, done)
   }
 
   /** Told with the first of them, and with the number when the body has ended. */

@@ -8,14 +8,14 @@ import type { Failure } from '../../core/cascade/seat.ts'
 import { type Execution, Seat } from '../../core/cascade/seat.ts'
 import type { BrokenLoop } from '../../core/cascade/wave.ts'
 import type { Plan, PlanNode } from '../../core/flow/plan.ts'
-import type { Codec } from '../../protocol/values/codec.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
 import { failure, failureOf } from '../../threads/calls/node-call.ts'
 import { CallFailure } from '../../threads/lane/calls.ts'
 import type { CacheOrigin } from '../store/front/runs.ts'
+import type { LongValues } from './long-values.ts'
 
 export interface RunHostParts {
-  readonly codec: Codec
+  readonly codec: LongValues
   now_us(): number
   /** By output; what lies there is read before anybody else writes. */
   scratch(at: number): EncodedValue
@@ -39,7 +39,7 @@ export interface RunHostParts {
  */
 export class RunHost implements Host {
   readonly bounds = flowBounds
-  readonly codec: Codec
+  readonly codec: LongValues
   /** What takes its times from here are intervals within the run: they stay with the clock of its start. */
   readonly origin_us: number
   readonly #parts: RunHostParts
@@ -71,8 +71,8 @@ export class RunHost implements Host {
     return new Array(plan.messages.length).fill(undefined)
   }
 
-  unpack({ kind, bytes }: Packed): unknown {
-    return this.codec.decode(kind, 0, bytes, 0, bytes.length)
+  unpack(packed: Packed): unknown {
+    return this.codec.unpack(packed)
   }
 
   newSeat(node: PlanNode, mailbox: Mailbox): Seat {

@@ -1,8 +1,8 @@
 import { asRead } from '../../core/cascade/plan-run.ts'
 import { type Fingerprint, itemDigest, type Sha256, type StageFingerprint } from '../../core/runs/fingerprint.ts'
 import type { Steps } from '../../core/steps.ts'
-import type { Codec } from '../../protocol/values/codec.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
+import { digestSteps, type LongValues } from './long-values.ts'
 import type { NodeRecord, PortOutput } from './node-record.ts'
 import type { RunPlan } from './run-plan.ts'
 import { artifactsIn, artifactsNamed } from './stage-cache.ts'
@@ -10,7 +10,7 @@ import { artifactsIn, artifactsNamed } from './stage-cache.ts'
 export interface RunValuesParts {
   readonly run_plan: RunPlan
   readonly records: readonly NodeRecord[]
-  readonly codec: Codec
+  readonly codec: LongValues
   scratch(at: number): EncodedValue
   readonly sha256: Sha256
   /** A value of the node names the artifact. */
@@ -58,7 +58,7 @@ export class RunValues {
     const read = asRead(encoded, value)
     this.given_bytes += encoded.length
     yield
-    const digest = itemDigest(value, sha256)
+    const digest = yield* digestSteps(value, sha256)
     yield
     this.#given.set(position, digest)
     const output = this.#outputs[position]
@@ -75,13 +75,15 @@ export class RunValues {
   /** What a node has emitted. Answers how many items the message has had. */
   publish(position: number, encoded: EncodedValue): number {
     const { codec, run_plan, sha256, records } = this.#parts
-    const value = codec.decode(encoded.kind, encoded.number, encoded.bytes, 0, encoded.length)
+    const long = codec.take(encoded)
+    const value =
+      long === null ? codec.decode(encoded.kind, encoded.number, encoded.bytes, 0, encoded.length) : long.decoded
     const output = this.#outputs[position]!
     this.bytes += encoded.length - this.#sizes[position]!
     this.#sizes[position] = encoded.length
     const record = records[run_plan.plan.messages[position]!.producer]!
     const restored = record.status === 'cached'
-    if (!restored) output.add(value, itemDigest(value, sha256))
+    if (!restored) output.add(value, long?.digest ?? itemDigest(value, sha256))
     const { count } = output
     if (count > record.emissions) record.emissions = count
     if (count > 1 && !restored) this.many = true
