@@ -35,7 +35,7 @@ import { ResetLinks } from './mail/reset-links.ts'
 import { loadInTurns } from './mcp/load.ts'
 import { Mcp } from './mcp/mcp.ts'
 import { openOAuth } from './oauth/open.ts'
-import { allRoutes } from './routes/all-routes.ts'
+import { allRoutes, type Services } from './routes/all-routes.ts'
 import type { RunningEngine, StartOptions } from './running-engine.ts'
 import { openScreens } from './screens.ts'
 import type { Store } from './store/front/client.ts'
@@ -83,11 +83,12 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   const lasting = new LastingTokens(engine.settings[LASTING_TOKENS], keepTokens, wallMs)
   const onDefect = (error: unknown): void => log.error('defect', { error })
   const holds = (token: string, caller: Caller): boolean => callers.known(token)?.principal === caller
+  const search: Services['search'] = (text, limit) => engine.store.search(text, limit)
   const mcp = new Mcp(async () => {
     const { openEndpoint } = await loadInTurns<typeof import('./mcp/open.ts')>(
       new URL('./mcp/open.ts', import.meta.url),
     )
-    return openEndpoint({ engine, audit, onDefect, holds, now_ms: steadyMs })
+    return openEndpoint({ engine, audit, search, onDefect, holds, now_ms: steadyMs })
   })
   const clients = await Clients.open({
     records: engine.store.records,
@@ -124,7 +125,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     panels,
     flavors: engine.flavors,
     secrets: engine.secrets,
-    search: (text, limit) => engine.store.search(text, limit),
+    search,
     workers: engine.workers,
     accounts,
     tokens,

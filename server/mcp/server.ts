@@ -12,7 +12,7 @@ import type { Engine } from '../engine.ts'
 import { callTool } from './call.ts'
 import { getPrompt, listPrompts } from './prompts.ts'
 import { listResources, readResource, resourceTemplates } from './resources.ts'
-import type { Tool, ToolContext } from './tool.ts'
+import type { Search, Tool, ToolContext } from './tool.ts'
 import { flowTools } from './tools/flows.ts'
 import { messageTools } from './tools/messages.ts'
 import { metricTools } from './tools/metrics.ts'
@@ -23,6 +23,7 @@ import { runTools } from './tools/runs.ts'
 export interface McpServices {
   readonly engine: Engine
   readonly audit: Audit
+  readonly search: Search
   readonly onDefect: (error: unknown) => void
 }
 
@@ -88,11 +89,12 @@ function asked({ http }: ServerContext): { caller: Caller; address: string } {
   return extra as { caller: Caller; address: string }
 }
 
-function toolContext({ engine, audit }: McpServices, context: ServerContext): ToolContext {
+function toolContext({ engine, audit, search }: McpServices, context: ServerContext): ToolContext {
   const { caller, address } = asked(context)
   return {
     engine,
     caller,
+    search,
     signal: context.mcpReq.signal,
     done: (action, object) => audit.done({ action, actor: caller.actor, object, address }),
   }

@@ -1,13 +1,18 @@
 import type { Static, TObject } from 'typebox'
+import type { SearchResult } from '../../protocol/nouns/search/found.ts'
 import type { AuditAction } from '../../protocol/words/audit-actions.ts'
 import type { Scope } from '../../protocol/words/scopes.ts'
 import type { Caller } from '../auth/principal.ts'
 import type { Engine } from '../engine.ts'
 
+/** As `GET /search` asks it. */
+export type Search = (text: string, limit: number) => Promise<SearchResult>
+
 /** What a tool may use: the engine, and who asks. */
 export interface ToolContext {
   readonly engine: Engine
   readonly caller: Caller
+  readonly search: Search
   /** Aborted when the caller goes away or cancels. */
   readonly signal: AbortSignal
   /** Tells what was done, as an event of type `audit`: the object is a kind and a name, such as `flow:boiler`. */

@@ -144,7 +144,10 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
   const { dashboards, panels } = await screens({ records, now_ms: clock.now, mint: mintPanel(tokens) })
   const holds = (token: string, caller: Caller): boolean => callers.known(token)?.principal === caller
   const onDefect = (error: unknown): void => log.error('defect', { error })
-  const mcp = new Mcp(setup.mcp ?? (async () => openEndpoint({ engine, audit, onDefect, holds, now_ms: clock.now })))
+  const search: Services['search'] = async () => ({ found: [], more: false, complete: true })
+  const mcp = new Mcp(
+    setup.mcp ?? (async () => openEndpoint({ engine, audit, search, onDefect, holds, now_ms: clock.now })),
+  )
   const session = new SessionCookie(key.id, setup.public_url ?? null)
   const gatekeeper = new Gatekeeper(tokens, new StandingUsers(accounts, revocations), clock.now)
   const agents = new Gatekeeper(tokens, new StandingClients(clients, accounts, clock.now), clock.now)
@@ -167,7 +170,7 @@ export async function serveFront(setup: FrontSetup = {}): Promise<ServedFront> {
     flavors: flavorsOver(engine),
     workers,
     secrets: (await secretsOver()).live,
-    search: async () => ({ found: [], more: false, complete: true }),
+    search,
     accounts,
     tokens,
     session,

@@ -7,7 +7,7 @@ import { connect } from '../../clients/client/index.ts'
 import { limits } from '../../protocol/limits.ts'
 import { SCOPES, type Scope } from '../../protocol/words/scopes.ts'
 import { TOOLS } from '../../server/mcp/server.ts'
-import { sharedEngine } from '../kit/live-engine.ts'
+import { eventually, sharedEngine } from '../kit/live-engine.ts'
 import { code, flow, input, output } from '../kit/live-story.ts'
 import { called, mcpClient } from '../kit/mcp-client.ts'
 import { ROOT } from '../kit/sources.ts'
@@ -48,7 +48,7 @@ describe('the tools', () => {
       assert.ok(title.length > 3 && description.length > 30, name)
       assert.ok(SCOPES.includes(scope), name)
       assert.equal((input as { additionalProperties?: unknown }).additionalProperties, false, name)
-      assert.equal(reads_only, scope === 'read', name)
+      assert.equal(reads_only, scope === 'read' || name === 'search' || name === 'validate_flow', name)
       for (const [argument, schema] of Object.entries(input.properties as Record<string, Record<string, unknown>>))
         if (schema['type'] === 'integer') assert.ok('minimum' in schema && 'maximum' in schema, `${name} ${argument}`)
     }
@@ -292,6 +292,16 @@ describe('what else there is', () => {
       assert.match((await called(agent, 'read_node_type', { name })).text, /"settings"/, name)
     assert.equal((await called(agent, 'read_node_type', { name: 'inyect' })).refused, 'unknown_node_type')
     assert.match((await called(agent, 'read_guide', { name: 'flow-document' })).text, /# The flow document/)
+  })
+
+  test('who may search finds what was saved a moment ago', async t => {
+    await saved(await author(t), 'sought', doubles)
+    const agent = await client(t, 'read', 'admin')
+    await eventually(async () => {
+      const { value } = await called(agent, 'search', { text: 'sought' })
+      return JSON.stringify(value.found).includes('sought')
+    }, 'the flow is found')
+    assert.equal((await called(await author(t), 'search', { text: 'sought' })).refused, 'forbidden')
   })
 
   test('a save by an agent is an audit event', async t => {

@@ -135,7 +135,9 @@ export const flowTools: readonly Tool[] = [
     title: 'Validate a flow document',
     description:
       'Checks a flow document as save_flow would, and saves nothing. Returns which nodes a save would restart, keep and remove, or every place that is wrong.',
-    scope: 'read',
+    // It takes its turn with saves, and each body is compiled.
+    scope: 'edit',
+    reads_only: true,
     input: Type.Object({ name: flowName, document }, closed),
     run: ({ name, document }, { engine, caller }) =>
       engine.flows.check(name, document as never, mayCode(caller)).then(change => ({ valid: true, ...change })),

@@ -55,6 +55,24 @@ export const observeTools: readonly Tool[] = [
     },
   }),
   tool({
+    name: 'search',
+    title: 'Search',
+    description:
+      'Finds flows, nodes with their sources, messages, dashboards, panels, runs, artifacts, users and names of secrets by words; each word may go on.',
+    scope: 'admin',
+    reads_only: true,
+    input: Type.Object(
+      {
+        text: Type.String({ minLength: 1, maxLength: limits.SEARCH_CHARACTERS }),
+        limit: Type.Optional(
+          Type.Integer({ minimum: 1, maximum: limits.SEARCH_FOUND, description: '20 when absent.' }),
+        ),
+      },
+      closed,
+    ),
+    run: ({ text, limit = 20 }, { search }) => search(text, limit),
+  }),
+  tool({
     name: 'read_status',
     title: 'Read the status of the engine',
     description: 'Returns how the engine is: version, flows with issues, nodes that are down, backlog, threads, disk.',
