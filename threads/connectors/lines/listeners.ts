@@ -1,7 +1,8 @@
 import { createSocket, type Socket as Datagrams } from 'node:dgram'
 import { once } from 'node:events'
-import { chmodSync, closeSync, fstatSync, openSync, readSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, closeSync, constants, existsSync, fstatSync, openSync, readSync, rmSync, statSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { dirname } from 'node:path'
 import { limits } from '../../../protocol/limits.ts'
 import type { LinesAddress } from '../../nodes/lines-address.ts'
 import { BackOff } from '../back-off.ts'
@@ -112,6 +113,7 @@ export class StreamLines extends Lines {
       this.failed(sentence(error))
     })
     if (address.kind === 'unix') {
+      if (!existsSync(dirname(address.path))) throw new Error(`there is no folder ${dirname(address.path)}`)
       await forgetStale(address.path)
       server.listen(address.path)
     } else if (address.kind === 'tcp') server.listen(address.port, address.host)
@@ -141,7 +143,21 @@ export class StreamLines extends Lines {
     this.#connections.add(socket)
     const blocks = new LineBlocks()
     let held: Promise<unknown>[] = []
+    // A line that is begun and not ended for so long: its sender has forgotten it, or means no good. Bytes of the same line gain no time.
+    let open: NodeJS.Timeout | null = null
+    const forget = (): void => {
+      if (open !== null) clearTimeout(open)
+      open = null
+    }
+    const begun = (): void => {
+      open = setTimeout(() => {
+        if (socket.isPaused()) return begun()
+        this.lost('line_not_ended', 1)
+        socket.destroy()
+      }, limits.LINE_OPEN_MS)
+    }
     const take = (block: Buffer): void => {
+      forget()
       const waiting = this.give(block, socket)
       if (waiting !== null) held.push(waiting)
     }
@@ -150,15 +166,11 @@ export class StreamLines extends Lines {
       this.lost('line_too_long', blocks.too_long)
       blocks.too_long = 0
     }
-    // A line that is begun and not ended for so long: its sender has forgotten it, or means no good.
-    socket.setTimeout(limits.LINE_OPEN_MS, () => {
-      if (!blocks.isOpen || socket.isPaused()) return
-      this.lost('line_not_ended', 1)
-      socket.destroy()
-    })
     socket.on('data', piece => {
       blocks.push(piece as Buffer, take)
       look()
+      if (!blocks.isOpen) forget()
+      else if (open === null) begun()
       if (held.length === 0) return
       socket.pause()
       const waiting = held
@@ -169,7 +181,10 @@ export class StreamLines extends Lines {
       )
     })
     socket.on('end', () => blocks.end(take))
-    socket.on('close', () => this.#connections.delete(socket))
+    socket.on('close', () => {
+      forget()
+      this.#connections.delete(socket)
+    })
   }
 }
 
@@ -252,8 +267,14 @@ export class FileLines extends Lines {
 
   #openFile(at_end: boolean): void {
     if (this.address.kind !== 'file') return
-    this.#file = openSync(this.address.path, 'r')
-    const { ino, size } = fstatSync(this.#file)
+    // To open a pipe would wait for who writes to it.
+    this.#file = openSync(this.address.path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const stats = fstatSync(this.#file)
+    if (!stats.isFile()) {
+      this.#closeFile()
+      throw new Error('it is not a file')
+    }
+    const { ino, size } = stats
     this.#inode = ino
     this.#at = at_end ? size : 0
     this.#blocks = new LineBlocks()
