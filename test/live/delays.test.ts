@@ -97,6 +97,16 @@ test('a wait of zero sends nothing afterwards, and cancels what the value before
   assert.match(error!.message, /the wait is -1 seconds/)
 })
 
+test('a trigger with all of its settings takes the wait of its port', async () => {
+  const story = new Story(live.engine)
+  const wait = input('wait', 'float', { message: 'wait', trigger: false })
+  const settings = { mode: 'debounce', seconds: FAR_S, passthrough: false, wait_port: 'wait' }
+  const nodes = [node('wait', 'trigger', settings, [value, wait], [late])]
+  await story.save('both', flow(nodes, int('x'), { message: 'wait', dtype: 'float', default: 0.01 }))
+  story.publish('both.x', 1)
+  await story.becomes('both.late', 1)
+})
+
 test('what a node of time cannot have is refused, with its place', async () => {
   const story = new Story(live.engine)
   const wrong = node(
@@ -112,7 +122,6 @@ test('what a node of time cannot have is refused, with its place', async () => {
       assert.deepEqual(error.errors!.map(({ loc }) => loc).sort(), [
         'nodes[0].ports.outputs[0].dtype',
         'nodes[0].ports.outputs[0].rate_hz',
-        'nodes[0].settings',
         'nodes[0].settings.wait_port',
         'nodes[0].timeout',
       ])

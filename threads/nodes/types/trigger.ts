@@ -33,7 +33,7 @@ export const TriggerSettings = Type.Object(
       Type.Union([Type.String(), Type.Null()], {
         default: null,
         title: 'Wait port',
-        description: 'Input port whose value is the wait in seconds, in place of `seconds`.',
+        description: 'Input port whose value is the wait in seconds, whatever `seconds` is.',
       }),
     ),
   },
@@ -70,8 +70,7 @@ export const triggerType: NodeTypeDefinition<TriggerSettings> = {
 `,
   check({ node, settings: { seconds, wait_port = null }, refuse }) {
     checkTimed(node, refuse)
-    if ((seconds === undefined) === (wait_port === null))
-      refuse('bad_settings', 'settings', 'set one of seconds and wait_port')
+    if (seconds === undefined && wait_port === null) refuse('bad_settings', 'settings', 'set seconds or wait_port')
     const port = node.ports.inputs.find(({ name }) => name === wait_port)
     if (wait_port !== null && port === undefined)
       refuse('bad_settings', 'settings.wait_port', `there is no input port "${wait_port}"`)
