@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -117,5 +117,12 @@ test('a user who is none, is root, or cannot reach the files is refused by name'
     code: 'bad_setting',
     message: new RegExp(`cannot pass through ${closed}, `),
   })
+  // A directory that its owner shares with a group is not taken from that group.
+  const shared = mkdtempSync(join(tmpdir(), 'shared-'))
+  t.after(() => rmSync(shared, { recursive: true }))
+  chmodSync(shared, 0o750)
+  const { gid } = statSync(shared)
+  assert.throws(() => openTo(nobody(), shared, join(shared, 'bodies')), { message: new RegExp(`through ${shared}, `) })
+  assert.deepEqual([statSync(shared).mode & 0o777, statSync(shared).gid], [0o750, gid])
   assert.ok(readFileSync('/etc/passwd', 'utf8').includes('nobody'))
 })

@@ -2,7 +2,6 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync } 
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ServiceError } from '../../../protocol/errors.ts'
-import { DATABASE_FILE, LOCK_FILE, QUARANTINE_FILE, REDO_FILE, WAL_FILE } from '../../../protocol/installation.ts'
 import { SHARED_FILE, SHARED_FOLDER, SWEPT, TEMPORARY } from '../../../threads/calls/artifact-files.ts'
 
 /** Another user of the machine, who runs the processes of bodies (`FLOW_BODY_USER`). */
@@ -13,16 +12,7 @@ export interface BodyUser {
   readonly environment: Readonly<Record<string, string>>
 }
 
-/** Those that SQLite and others have made with the mode of the day; the key and the token are for their owner alone in any case. */
-const KEPT_PRIVATE = [
-  DATABASE_FILE,
-  WAL_FILE,
-  `${DATABASE_FILE}-shm`,
-  REDO_FILE,
-  LOCK_FILE,
-  QUARANTINE_FILE,
-  'serve.log',
-]
+const SHARED = new Set(['bodies', 'artifacts', 'exchange'])
 const PROGRAMS = dirname(fileURLToPath(import.meta.url))
 
 /** `text` is a name of /etc/passwd, or `uid:gid`. Throws `bad_setting`. */
@@ -52,10 +42,14 @@ function checked(user: BodyUser, bad: (why: string) => never): BodyUser {
  * for their owner alone. Throws `bad_setting` where a folder on the way to them, or to the programs of the engine, is closed.
  */
 export function openTo({ uid, gid }: BodyUser, data_dir: string, bodies: string): void {
-  closeAll(data_dir)
-  if (!passes(data_dir, uid, gid)) {
+  // What the engine writes from now on is private, unless it says otherwise.
+  process.umask(0o077)
+  const { mode } = statSync(data_dir)
+  // One that is open to others of its owner's stays as it is, and is refused below where that is not enough.
+  if ((mode & 0o077) === 0) {
+    closeAll(data_dir)
     chownSync(data_dir, -1, gid)
-    chmodSync(data_dir, (statSync(data_dir).mode & 0o700) | 0o010)
+    chmodSync(data_dir, mode | 0o010)
   }
   shareArtifacts(join(data_dir, 'artifacts'), gid)
   const exchange = exchangeFolder(data_dir)
@@ -76,13 +70,11 @@ export function openTo({ uid, gid }: BodyUser, data_dir: string, bodies: string)
     }
 }
 
-/** The folder above them kept others from them until now. What the engine writes from now on is private, unless it says otherwise. */
+/** Until now the folder above them kept others from them, whatever their own modes say. */
 function closeAll(data_dir: string): void {
-  process.umask(0o077)
-  for (const name of KEPT_PRIVATE) {
-    const path = join(data_dir, name)
-    const found = statSync(path, { throwIfNoEntry: false })
-    if (found !== undefined) chmodSync(path, found.mode & 0o700)
+  for (const entry of readdirSync(data_dir, { withFileTypes: true })) {
+    const path = join(data_dir, entry.name)
+    if (entry.isFile() || (entry.isDirectory() && !SHARED.has(entry.name))) chmodSync(path, statSync(path).mode & 0o700)
   }
 }
 
