@@ -44,6 +44,7 @@ export const BODIES: Readonly<Record<string, unknown>> = {
   createPanel: { name: 'entrance', dashboards: ['hall'] },
   changePanel: { dashboards: ['hall', 'office'] },
   approvePanel: { code: 'K7Q2MX' },
+  putSecret: { value: 'a password of a broker' },
   claimPairing: { secret: 'uR0v2xjYV3mK9bqk1s5nJb8yT4zQ6wE7aH0cL2dF3gM' },
   signInBrowser: { username: 'ada', password: 'a long pass phrase' },
   signIn: { username: 'ada', password: 'a long pass phrase' },

@@ -272,7 +272,7 @@ describe('svc flows', () => {
     const argv = ['flows', 'put', 'boiler', 'flow.json', '--base-version', '2', '--url', api.url]
     const { code, stderr } = await run(t, argv, { cwd })
     assert.equal(code, 3)
-    assert.match(stderr, /Read the flow again.*\n.*document: is odd/)
+    assert.match(stderr, /Read it again.*\n.*document: is odd/)
     assert.deepEqual(
       api.requests.map(({ body }) => body),
       [{ document: { nodes: [] }, base_version: 2 }],
