@@ -240,6 +240,11 @@ describe('typebox takes 0.2 s of a start and is not loaded by', () => {
   }
 })
 
+test('the package of MCP is not loaded by a start, but with the first request', () => {
+  assert.equal(loadedBy('server/build.ts').get('@modelcontextprotocol/server'), undefined)
+  assert.notEqual(loadedBy('server/mcp/open.ts').get('@modelcontextprotocol/server'), undefined)
+})
+
 test('no files import each other in a circle, types included, beyond the circles that are known', () => {
   const circles = circlesOf(edges).filter(circle => !CIRCLES.includes(circle[0]!))
   assert.deepEqual(circles, [])
