@@ -29,6 +29,8 @@ interface Vectors {
     code: string
     /** The items that each port read. */
     read: Record<string, unknown[]>
+    /** Name and version of the secrets that it is known to use. */
+    secrets?: [name: string, version: string][]
     parts: Record<string, string>
     key: string
   }[]
@@ -43,10 +45,11 @@ const digestOf = (items: readonly unknown[]): string => {
   return sequence.digest
 }
 
-const stageOf = ({ body, node, code, read }: Vectors['stages'][number]) =>
+const stageOf = ({ body, node, code, read, secrets }: Vectors['stages'][number]) =>
   new StageFingerprint(node, sha256(body), sha256).key(
     code,
     Object.fromEntries(Object.entries(read).map(([port, items]) => [port, digestOf(items)])),
+    secrets,
   )
 
 // After a change of what the file asks: UPDATE=1, then `npm run format`. A changed answer to an old question is a new version.
@@ -82,6 +85,17 @@ describe('what a key depends on', () => {
       node({ settings: { mode: 'fast', window: 12 }, ports: { inputs: inputs.toReversed(), outputs } }),
     )
     assert.deepEqual(other, first)
+  })
+
+  test('the secrets that a node uses are a part of their own, which has their names and versions in order', () => {
+    const used = new StageFingerprint(node(), 'a', sha256)
+    const values = { in0: digestOf([1]), in1: digestOf([2]) }
+    const one = used.key('', values, [['api key', 'v1']])
+    assert.deepEqual(changedParts(first.parts, one.parts), ['secrets'])
+    assert.equal(one.key, sha256(`stage 1\n${canonical(one.parts)}`))
+    assert.equal(one.parts['secrets'], sha256('[["api key","v1"]]'))
+    assert.deepEqual(changedParts(one.parts, used.key('', values, [['api key', 'v2']]).parts), ['secrets'])
+    assert.deepEqual(used.key('', values, []), first)
   })
 
   test('the environment of the body is a part of its own, which a node without one does not have', () => {
