@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import { inspect } from 'node:util'
 import { type HashBases, type Pattern, patternOf, WINDOW } from '../../core/masks/pattern.ts'
 import { MASK_PATTERNS, MASK_TABLE_BYTES, Masks, writeMasks } from '../../core/masks/table.ts'
+import type { Steps } from '../../core/steps.ts'
 
 /** Shorter values are not masked: they would stand for words of the texts around them. */
 export const MASKED_CHARACTERS = WINDOW
@@ -18,21 +19,29 @@ export class Masking {
   /** Of values that were replaced, the newest last: a body may still hold one. */
   #before: Pattern[] = []
 
-  /** Throws a RangeError when the table is full. Nothing is masked by it before `write`. */
-  set(name: string, value: string | null): void {
-    const patterns = value === null ? [] : formsOf(value).map(form => patternOf(form, this.#bases))
+  get #count(): number {
+    let count = 0
+    for (const patterns of this.#now.values()) count += patterns.length
+    return count
+  }
+
+  /** In steps, the value of a secret. Throws a RangeError when the table is full. Nothing is masked by it before `write`. */
+  *set(name: string, value: string | null): Steps<void> {
+    const seen = new Set<string>()
+    const patterns: Pattern[] = []
+    for (const form of value === null ? [] : formsOf(value)) {
+      yield
+      if (form.length < MASKED_CHARACTERS || seen.has(form)) continue
+      seen.add(form)
+      patterns.push(patternOf(form, this.#bases))
+      yield
+    }
     const old = this.#now.get(name) ?? []
     const others = this.#count - old.length
     if (others + patterns.length > MASK_PATTERNS) throw new RangeError('the table of masks is full')
     this.#before = [...this.#before, ...old]
     if (patterns.length === 0) this.#now.delete(name)
     else this.#now.set(name, patterns)
-  }
-
-  get #count(): number {
-    let count = 0
-    for (const patterns of this.#now.values()) count += patterns.length
-    return count
   }
 
   write(): void {
@@ -48,51 +57,63 @@ const LINES = 1_000
 /** `-----BEGIN PRIVATE KEY-----` is in every such file. */
 const FRAME = /^-{5}/
 
-/** A value as it may stand in a text: as it is, and as base64, hex, parts of URLs, JSON and what `console.log` prints of an object. */
-export function formsOf(value: string): string[] {
-  if (value.length < MASKED_CHARACTERS) return []
-  const forms = new Set<string>([value, ...escapedForms(value), ...encodedForms(value)])
+/**
+ * A value as it may stand in a text: as it is, and as base64, hex, parts of URLs, JSON and what `console.log` prints of an object. Each is
+ * given when it is wanted: of the longest values one takes some milliseconds.
+ */
+export function* formsOf(value: string): Iterable<string> {
+  if (value.length < MASKED_CHARACTERS) return
+  yield value
+  yield* escapedForms(value)
+  yield* encodedForms(value)
   const lines = value.split(/\r?\n/)
-  if (lines.length > 1)
-    for (const line of lines.slice(0, LINES))
-      if (!FRAME.test(line)) for (const form of [line, ...escapedForms(line)]) forms.add(form)
-  return [...forms].filter(form => form.length >= MASKED_CHARACTERS)
+  if (lines.length === 1) return
+  for (const line of lines.slice(0, LINES)) {
+    if (line.length < MASKED_CHARACTERS || FRAME.test(line)) continue
+    yield line
+    yield* escapedForms(line)
+  }
 }
 
-function escapedForms(value: string): string[] {
+function* escapedForms(value: string): Iterable<string> {
   const json = JSON.stringify(value).slice(1, -1)
-  const ascii = (text: string, upper: boolean): string =>
-    text.replace(/[\u007f-\uffff]/g, unit => {
-      const hex = unit.charCodeAt(0).toString(16).padStart(4, '0')
-      return `\\u${upper ? hex.toUpperCase() : hex}`
-    })
-  return [
-    json,
-    json.replaceAll('/', '\\/'),
-    ascii(json, false),
-    ascii(json, true),
-    JSON.stringify(json).slice(1, -1),
-    inspect(value, { breakLength: Number.POSITIVE_INFINITY, maxStringLength: null }).slice(1, -1),
-    `${value.replaceAll("'", "\\'")}`,
-  ]
+  yield json
+  yield json.replaceAll('/', '\\/')
+  const ascii = (text: string): string =>
+    text.replace(/[\u007f-\uffff]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  const lower = ascii(json)
+  yield lower
+  yield lower.replace(/\\u[0-9a-f]{4}/g, one => `\\u${one.slice(2).toUpperCase()}`)
+  yield JSON.stringify(json).slice(1, -1)
+  yield inspect(value, { breakLength: Number.POSITIVE_INFINITY, maxStringLength: null }).slice(1, -1)
+  yield value.replaceAll("'", "\\'")
 }
 
-function encodedForms(value: string): string[] {
+function* encodedForms(value: string): Iterable<string> {
   const bytes = Buffer.from(value, 'utf8')
+  yield* base64Forms(bytes)
   const hex = bytes.toString('hex')
-  const url = encodeURIComponent(value)
-  const strict = url.replace(/[!'()*]/g, one => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)
-  const form = new URLSearchParams([['', value]]).toString().slice(1)
-  const urls = [url, strict, form, encodeURI(value)]
-  const lower = urls.map(text => text.replace(/%[0-9A-F]{2}/g, one => one.toLowerCase()))
-  return [...base64Forms(bytes), hex, hex.toUpperCase(), ...urls, ...lower]
+  yield hex
+  yield hex.toUpperCase()
+  const ways: (() => string)[] = [
+    () => encodeURIComponent(value),
+    () => encodeURIComponent(value).replace(/[!'()*]/g, one => `%${one.charCodeAt(0).toString(16).toUpperCase()}`),
+    () => new URLSearchParams([['', value]]).toString().slice(1),
+    () => encodeURI(value),
+  ]
+  for (const way of ways) {
+    const url = way()
+    yield url
+    yield url.replace(/%[0-9A-F]{2}/g, one => one.toLowerCase())
+  }
 }
 
 /** Wherever the value begins in what is encoded: of each of the three alignments, the characters that depend on nothing else. */
-function base64Forms(bytes: Buffer): string[] {
-  return [0, 1, 2].flatMap(before => {
+function* base64Forms(bytes: Buffer): Iterable<string> {
+  for (const before of [0, 1, 2]) {
     const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')
     const own = text.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6))
-    return [own, own.replaceAll('+', '-').replaceAll('/', '_')]
-  })
+    yield own
+    yield own.replaceAll('+', '-').replaceAll('/', '_')
+  }
 }

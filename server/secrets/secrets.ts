@@ -5,7 +5,7 @@ import type { Secret } from '../../protocol/nouns/accounts/secret.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
 import { formatTime } from '../../protocol/time.ts'
 import type { RecordWrite, StoredRecord } from '../store/front/requests.ts'
-import { Slice } from '../watch/slices.ts'
+import { inSlices, Slice } from '../watch/slices.ts'
 import { Masking } from './masking.ts'
 import type { Sealed, Sealing } from './sealing.ts'
 import { namesIn, secretsIn, type UsingFlow, type UsingNode } from './uses.ts'
@@ -66,7 +66,7 @@ export class OpenedSecrets {
       const row = JSON.parse(body) as Row
       const text = await sealing.open(row.name, row.sealed)
       known.set(row.name, { ...row, text })
-      masking.set(row.name, text)
+      await inSlices(masking.set(row.name, text))
       if (text !== null && !sealing.isNewest(row.sealed)) stale.push(known.get(row.name)!)
       await slice.rest()
     }
@@ -183,7 +183,7 @@ export class LiveSecrets implements Secrets {
       if (before === undefined && this.#known.size >= limits.SECRETS)
         throw new ServiceError('too_many_secrets', `There are ${limits.SECRETS} secrets, which is the bound.`)
       const isSame = before?.text === value
-      if (!isSame) this.#mask(name, value)
+      if (!isSame) await this.#mask(name, value)
       const secret: Known = {
         name,
         version: isSame ? before.version : randomUUID(),
@@ -211,7 +211,7 @@ export class LiveSecrets implements Secrets {
       }
       await this.#parts.store.write([{ kind: 'secret', id: idOf(name), body: null }])
       this.#known.delete(name)
-      this.#mask(name, null)
+      await this.#mask(name, null)
       this.#parts.changed(name)
     })
   }
@@ -231,10 +231,10 @@ export class LiveSecrets implements Secrets {
   }
 
   /** Before anybody can have the value. */
-  #mask(name: string, value: string | null): void {
+  async #mask(name: string, value: string | null): Promise<void> {
     const { masking } = this.#parts.opened
     try {
-      masking.set(name, value)
+      await inSlices(masking.set(name, value))
     } catch (error) {
       if (!(error instanceof RangeError)) throw error
       throw new ServiceError('too_many_secrets', 'The secrets take more room than the table of masks has.')
