@@ -308,15 +308,20 @@ function settleSegments(held: readonly number[], parts: RecoverParts): void {
 
 /**
  * A lane may have died between the append of a scheduled value and its record. The store takes a record that comes twice for one, so
- * the last value of each message that the lane scheduled in its open unit gets another one.
+ * the last value of each message that the lane scheduled in its open unit gets another one, and so does a cancel.
  */
 function settleScheduled(slot: number, held: readonly number[], parts: RecoverParts): void {
   const { memory, arena, messages, steady_us = 0, isLate = () => true } = parts
   if (slot < SLOT.lane || held.length === 0) return
   const scheduled = new ScheduledTable(memory, arena)
   const open = []
+  const cancelled = []
   for (let message = 0; message < memory.sizes.messages; message++) {
     if (scheduled.next(message) === 1 || !held.includes(messages.flow(message))) continue
+    if (scheduled.isCancelled(message)) {
+      cancelled.push(message)
+      continue
+    }
     const last = scheduled.last(message)
     if (last === null || isMarked(memory, slot, last.unit)) continue
     const { value, due_ms, ref } = last
@@ -329,6 +334,10 @@ function settleScheduled(slot: number, held: readonly number[], parts: RecoverPa
     if (!writer.waitForRoom(CLOSING_BYTES + limits.JOURNAL_INLINE_BYTES, isLate)) return
     writer.scheduled(message, due_ms, steady_us, entry, first, value, ref)
     if (counted) arena.release(ref)
+  }
+  for (const message of cancelled) {
+    if (!writer.waitForRoom(CLOSING_BYTES, isLate)) return
+    writer.released(message, scheduled.next(message), steady_us)
   }
 }
 

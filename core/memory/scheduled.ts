@@ -22,7 +22,11 @@ export const SCHEDULED_ROW = layout(
     ['next', 'f64', 'entries so far: the number of the next one, less 1'],
     ['releasing', 'f64', 'number of the entry that the timer is publishing, 0: none'],
     ['published', 'i32', '1: a timer that died has published that entry and not taken it out'],
-    ['replacing', 'i32', '1: the tail takes the place of all others, which are being taken out'],
+    [
+      'replacing',
+      'i32',
+      '1: the tail takes the place of all others, which are being taken out; 2: all are cancelled and are being taken out',
+    ],
     ['replaced', 'f64', 'entries so far that a newer value replaced or cancelled'],
     ['gone', 'i32', 'slab that is being released, 0: none'],
     ['gone_generation', 'i32', 'its generation'],
@@ -135,13 +139,27 @@ export class ScheduledTable {
     return head === 0
   }
 
-  /** A tail that was appended in place of all others is the only one then. Answers how many went, and the bytes that they counted for. */
+  /** Everything that is scheduled is cancelled: before its record, and the caller takes it out with `dropOthers`. */
+  cancel(message: number): void {
+    this.#i32[(this.#row(message) >> 2) + R.replacing] = 2
+  }
+
+  isCancelled(message: number): boolean {
+    return this.#i32[(this.#row(message) >> 2) + R.replacing] === 2
+  }
+
+  /**
+   * A tail that was appended in place of all others is the only one then; after a cancel there is none. Answers how many went, and the bytes
+   * that they counted for.
+   */
   dropOthers(message: number): { readonly count: number; readonly bytes: number } {
     const row = this.#row(message) >> 2
     let count = 0
     let bytes = 0
-    if (this.#i32[row + R.replacing] === 0) return { count, bytes }
-    for (; this.#i32[row + R.head] !== this.#i32[row + R.tail]; count++) bytes += this.pop(message)
+    const replacing = this.#i32[row + R.replacing]
+    if (replacing === 0) return { count, bytes }
+    const stays = replacing === 2 ? 0 : this.#i32[row + R.tail]
+    for (; this.#i32[row + R.head] !== stays; count++) bytes += this.pop(message)
     this.#i32[row + R.replacing] = 0
     return { count, bytes }
   }

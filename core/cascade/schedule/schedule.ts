@@ -105,15 +105,12 @@ export class Schedule {
 
   #cancel(flow: number, message: number, steady_us: number): void {
     const { scheduled, journal } = this.#parts
+    // For a lane that dies from here on, recovery writes the record, and takes out what is left.
+    scheduled.cancel(message)
     journal.released(message, scheduled.next(message), steady_us)
-    this.#empty(flow, message)
-  }
-
-  /** True when there was something. */
-  #empty(flow: number, message: number): boolean {
-    const { count } = emptySchedule(this.#parts.flows, this.#parts.scheduled, flow, message)
-    this.#parts.scheduled.countReplaced(message, count)
-    return count > 0
+    const { count, bytes } = scheduled.dropOthers(message)
+    this.#parts.flows.countScheduled(flow, -count, -bytes)
+    scheduled.countReplaced(message, count)
   }
 
   #prepare(flow: number, value: EncodedValue): number {
