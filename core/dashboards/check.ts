@@ -66,7 +66,7 @@ function refuseAll(code: ErrorCode, errors: readonly ErrorPlace[]): void {
 function offGrid({ position }: Tile, at: number): ErrorPlace[] {
   const places: ErrorPlace[] = []
   for (const name of Object.keys(GRID_COLUMNS) as GridWidth[]) {
-    const place = position[name]
+    const place = position?.[name]
     const columns = GRID_COLUMNS[name]
     if (place !== undefined && place.x + place.width > columns)
       places.push({

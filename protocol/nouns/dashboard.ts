@@ -26,13 +26,14 @@ const placeOf = (columns: number) =>
 
 export const TilePosition = Type.Object(
   {
-    wide: placeOf(GRID_COLUMNS.wide),
+    wide: Type.Optional(placeOf(GRID_COLUMNS.wide)),
     tablet: Type.Optional(placeOf(GRID_COLUMNS.tablet)),
     phone: Type.Optional(placeOf(GRID_COLUMNS.phone)),
   },
   {
-    ...closed,
-    description: 'In grids of 12, 6 and 1 columns. A width that is absent follows the order of the next wider one.',
+    additionalProperties: true,
+    description:
+      'In grids of 12, 6 and 1 columns. A width that is absent follows the order of the next wider one, and without any the order of the tiles. Other members are kept for whoever draws.',
   },
 )
 export type TilePosition = Static<typeof TilePosition>
@@ -42,7 +43,7 @@ export const Tile = Type.Object(
     id: Type.String({ pattern: NAME_PATTERN, description: 'Of the tile, within its dashboard.' }),
     type: Type.String({ maxLength: limits.TILE_WORD_CHARACTERS, description: 'One of GET /tile-types.' }),
     settings: Type.Record(Type.String(), Type.Unknown(), { description: 'As the type of the tile says.' }),
-    position: TilePosition,
+    position: Type.Optional(TilePosition),
   },
   closed,
 )

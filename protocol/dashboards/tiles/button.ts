@@ -5,7 +5,9 @@ import { NOTHING, type TileType } from '../tile-type.ts'
 
 const settings = settingsOf({
   publish,
-  value: Type.Unknown({ title: 'Value', description: 'What is published when it is pressed.' }),
+  value: Type.Optional(
+    Type.Unknown({ default: true, title: 'Value', description: 'What is published when it is pressed.' }),
+  ),
   label: Type.Optional(
     Type.String({
       maxLength: limits.TILE_WORD_CHARACTERS,

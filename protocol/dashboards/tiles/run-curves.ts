@@ -5,12 +5,14 @@ import { NOTHING, type TileType } from '../tile-type.ts'
 
 const settings = settingsOf({
   flow: flowName('Flow', 'Whose runs are drawn.'),
-  metrics: Type.Array(Type.String({ minLength: 1, maxLength: limits.RUN_FIELD_CHARACTERS }), {
-    minItems: 1,
-    maxItems: limits.CHART_MESSAGES,
-    title: 'Metrics',
-    description: 'Names of metrics: <flow>.<node>.<metric>.',
-  }),
+  metrics: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: limits.RUN_FIELD_CHARACTERS }), {
+      maxItems: limits.CHART_MESSAGES,
+      default: [],
+      title: 'Metrics',
+      description: 'Names of metrics: <flow>.<node>.<metric>. All of them when empty.',
+    }),
+  ),
   runs: Type.Optional(
     Type.Integer({
       minimum: 1,

@@ -23,7 +23,7 @@ const LEAST: Record<string, [settings: Record<string, unknown>, uses: Record<str
   text: [{ text: '<script>alert(1)</script>' }, {}],
   image: [{ message: 'f.a' }, { reads: ['f.a'], media: ['f.a'] }],
   audio: [{ message: 'f.a' }, { reads: ['f.a'], media: ['f.a'] }],
-  button: [{ publish: 'f.p', value: null }, { publishes: ['f.p'] }],
+  button: [{ publish: 'f.p' }, { publishes: ['f.p'] }],
   switch: [{ publish: 'f.p' }, { reads: ['f.p'], publishes: ['f.p'] }],
   slider: [
     { publish: 'f.p', message: 'f.a' },
@@ -73,6 +73,13 @@ describe('the types of tiles', () => {
 })
 
 describe('a document of a dashboard', () => {
+  test('a tile may stand without a position, in one width alone, or with one that somebody else draws by', () => {
+    const { position: _, ...nowhere } = tile('clock', 'clock', {})
+    for (const position of [{}, { tablet: { x: 0, y: 0, width: 6, height: 2 } }, { x: 0, y: 0, w: 4, h: 2 }])
+      assert.deepEqual(check({ locked: false, tiles: [{ ...nowhere, position }] }).tiles[0]!.position, position)
+    assert.equal(check({ locked: false, tiles: [nowhere] }).tiles[0]!.position, undefined)
+  })
+
   test('each mistake is told with its place', () => {
     const good = tile('a', 'value', { message: 'f.a' })
     assert.deepEqual(refusal(of(good, { ...good, position: { wide: { x: 10, y: 0, width: 3, height: 1 } } })), {
