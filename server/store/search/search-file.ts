@@ -78,8 +78,8 @@ export function removeIndex(data_dir: string): void {
 }
 
 /** Which file it is; 0: there is none. */
-export const indexInode = (data_dir: string): number =>
-  statSync(searchFile(data_dir), { throwIfNoEntry: false })?.ino ?? 0
+export const inodeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.ino ?? 0
+export const indexInode = (data_dir: string): number => inodeOf(searchFile(data_dir))
 
 export const isDamage = (error: unknown): boolean =>
   error instanceof Error && /^SQLITE_(CORRUPT|NOTADB)/.test((error as { code?: string }).code ?? '')

@@ -1,6 +1,8 @@
 import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
 import type { Blobs } from '../catalog/blobs.ts'
 import type { Connection, Statement } from '../file/database.ts'
+import { isSqlite } from '../file/faults.ts'
+import type { WatchedFiles } from '../file/watched-files.ts'
 import { type Entry, flowEntries, kept, recordEntry } from './entries.ts'
 import { indexInode, isDamage, openIndex, removeIndex } from './search-file.ts'
 
@@ -9,6 +11,7 @@ export interface SearchIndexParts {
   readonly data_dir: string
   readonly blobs: Blobs
   readonly steady_us: () => number
+  readonly files: Pick<WatchedFiles, 'assertThere'>
   log(text: string): void
 }
 
@@ -64,7 +67,7 @@ export class SearchIndex {
       return this.#round()
     } catch (error) {
       this.#close()
-      if (isDamage(error)) {
+      if (isDamage(error) && this.#isOurs()) {
         this.#parts.log('search.db is damaged and is made again.')
         removeIndex(this.#parts.data_dir)
         return true
@@ -98,6 +101,7 @@ export class SearchIndex {
 
   #round(): boolean {
     const index = this.#opened()
+    if (index === null) return false
     if (this.#work === null) {
       const next = this.#next.get(index.cursor)
       if (next === undefined) return false
@@ -113,10 +117,21 @@ export class SearchIndex {
     return !done
   }
 
-  #opened(): Writer {
+  /** Another installation may lie where ours was: nothing is made there. */
+  #isOurs(): boolean {
+    try {
+      this.#parts.files.assertThere()
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  #opened(): Writer | null {
     const { data_dir } = this.#parts
     if (this.#index !== null && indexInode(data_dir) === this.#inode) return this.#index
     this.#close()
+    if (!this.#isOurs()) return null
     let opened = openIndex(data_dir)
     const last = this.#last.get()?.seq ?? 0
     // A database of before: the index tells of things that it does not have.
@@ -155,7 +170,7 @@ export class SearchIndex {
   *#update(index: Writer, owner: Owner): Generator<void> {
     const key = `${owner.kind} ${owner.id}`
     const old = new Map(index.of(key).map(row => [`${row.kind} ${row.name}`, row]))
-    for (const entry of this.#entries(owner)) {
+    for (const entry of this.#readable(owner)) {
       const name = `${entry.kind} ${entry.name}`
       const before = old.get(name)
       old.delete(name)
@@ -170,6 +185,16 @@ export class SearchIndex {
     }
   }
 
+  /** None of a thing that is not as it should be: others are not to wait for it. */
+  #readable(owner: Owner): Iterable<Entry> {
+    try {
+      return [...this.#entries(owner)]
+    } catch (error) {
+      if (isSqlite(error)) throw error
+      return []
+    }
+  }
+
   #entries({ kind, id }: Owner): Iterable<Entry> {
     const { db, blobs } = this.#parts
     switch (kind) {
@@ -177,7 +202,8 @@ export class SearchIndex {
         const row = db.prepare('SELECT name, document FROM flows WHERE id = ? AND deleted = 0').get(Number(id)) as
           | { name: string; document: string }
           | undefined
-        return row === undefined ? [] : flowEntries(row.name, documentOf(blobs, row.document))
+        if (row === undefined) return []
+        return flowEntries(row.name, JSON.parse(blobs.text(row.document)) as NormalDocument)
       }
       case 'user': {
         const row = db.prepare('SELECT name, display_name FROM users WHERE name = ?').get(id) as
@@ -220,15 +246,6 @@ UNION ALL SELECT 'user', name FROM users
 UNION ALL SELECT kind, id FROM records WHERE kind IN ('secret', 'panel', 'dashboard')
 UNION ALL SELECT 'run', CAST(run AS TEXT) FROM (SELECT DISTINCT run FROM run_tags)
 UNION ALL SELECT 'run', CAST(seq AS TEXT) FROM runs WHERE note <> '' AND seq NOT IN (SELECT run FROM run_tags)`
-
-/** One that cannot be read is another's to report. */
-function documentOf(blobs: Blobs, digest: string): NormalDocument {
-  try {
-    return JSON.parse(blobs.text(digest)) as NormalDocument
-  } catch {
-    return { nodes: [], inputs: [] } as never
-  }
-}
 
 /** The statements of the index. */
 class Writer {

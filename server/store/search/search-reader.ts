@@ -1,8 +1,8 @@
 import { limits } from '../../../protocol/limits.ts'
 import type { Found, SearchKind, SearchResult } from '../../../protocol/nouns/search/found.ts'
-import { type Connection, openReader, type Statement } from '../file/database.ts'
+import { type Connection, databaseFile, openReader, type Statement } from '../file/database.ts'
 import { MARK_FROM, MARK_TO } from './entries.ts'
-import { indexInode, isDamage, removeIndex, searchFile } from './search-file.ts'
+import { indexInode, inodeOf, isDamage, removeIndex, searchFile } from './search-file.ts'
 
 interface Row {
   kind: SearchKind
@@ -22,12 +22,15 @@ const DIGEST = /^(?:sha256:)?([0-9a-f]{4,64})$/
 export class SearchReader {
   readonly #db: Connection
   readonly #data_dir: string
+  /** Of the database that this thread reads: another installation may lie in its place later. */
+  readonly #database: number
   #index: Connection | null = null
   #inode = 0
 
   constructor(db: Connection, data_dir: string) {
     this.#db = db
     this.#data_dir = data_dir
+    this.#database = inodeOf(databaseFile(data_dir))
   }
 
   search(text: string, limit: number): SearchResult {
@@ -50,7 +53,7 @@ export class SearchReader {
       this.#close()
       // The store thread misses it at its next look, and makes it again. What else goes wrong is a file that is just being replaced, or a
       // disk of which the store thread tells.
-      if (isDamage(error)) removeIndex(this.#data_dir)
+      if (isDamage(error) && inodeOf(databaseFile(this.#data_dir)) === this.#database) removeIndex(this.#data_dir)
       return NOTHING
     }
   }
@@ -84,7 +87,7 @@ export class SearchReader {
     const inode = indexInode(this.#data_dir)
     if (this.#index !== null && inode === this.#inode) return this.#index
     this.#close()
-    if (inode === 0) return null
+    if (inode === 0 || inodeOf(databaseFile(this.#data_dir)) !== this.#database) return null
     this.#index = openReader(searchFile(this.#data_dir))
     this.#inode = inode
     return this.#index

@@ -7,6 +7,7 @@ import type { Samples } from '../catalog/samples.ts'
 import type { StoreBounds } from '../file/bounds.ts'
 import { type Connection, databaseFile } from '../file/database.ts'
 import type { DiskUse } from '../file/disk-use.ts'
+import type { WatchedFiles } from '../file/watched-files.ts'
 import { RollupSweep } from '../history/rollup-sweep.ts'
 import type { HistoryWriter } from '../history/writer.ts'
 import { LongRows } from '../runs/long-rows.ts'
@@ -34,6 +35,7 @@ interface Parts {
   registry: Registry
   intake: Intake
   log: (text: string) => void
+  files: WatchedFiles
 }
 
 const DROP_ROWS = 64

@@ -20,8 +20,16 @@ function indexed(t: TestContext) {
   migrate(db)
   const lines: string[] = []
   let now_us = 0
+  const files = { assertThere: () => {} }
   const open = (): SearchIndex =>
-    new SearchIndex({ db, data_dir, blobs: new Blobs(db), steady_us: () => now_us, log: text => lines.push(text) })
+    new SearchIndex({
+      db,
+      data_dir,
+      blobs: new Blobs(db),
+      steady_us: () => now_us,
+      files,
+      log: text => lines.push(text),
+    })
   const index = open()
   const reader = new SearchReader(db, data_dir)
   t.after(() => {
