@@ -570,6 +570,8 @@ export const limits = {
   REDIRECT_URI_CHARACTERS: 1_024,
   /** Consent pages that wait for a user. */
   AUTHORIZATIONS: 200,
+  /** Of one client: with one more its oldest goes, and none of others. */
+  AUTHORIZATIONS_OF_CLIENT: 5,
   AUTHORIZATION_LIFETIME_MS: 600_000,
   /** Of an authorization code. */
   CODE_LIFETIME_MS: 60_000,

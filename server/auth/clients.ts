@@ -108,15 +108,16 @@ export class Clients {
   }
 
   /** One that registered itself is let in, under the id that it has; one that was let in before gets these scopes. */
-  letIn(id: string, client: NewClient): Promise<ClientRow> {
+  letIn(id: string, client: NewClient): Promise<boolean> {
     return this.#write(async () => {
       const before = this.#held.get(id)
       if (before === undefined) this.#mayCreate()
+      else if (before.owner.name !== client.owner.name || before.owner.since !== client.owner.since) return false
       const fresh = { id, created_ms: this.#parts.now(), last_used_ms: null, tokens_since_ms: 0 }
       const row: ClientRow = { ...fresh, ...before, ...client }
       await this.#put(row)
       for (const handler of this.#handlers) handler(id)
-      return row
+      return true
     })
   }
 

@@ -26,7 +26,7 @@ export function oauthClients(
       const account = accounts.find(owner)
       if (account === null) throw new ServiceError('unauthenticated')
       const since = account.created_at
-      await clients.letIn(client_id, { name, scopes, redirect_uris, owner: { name: owner, since }, expires_ms: null })
+      return clients.letIn(client_id, { name, scopes, redirect_uris, owner: { name: owner, since }, expires_ms: null })
     },
     mint: (id, lifetime_s) => tokens.mint('client', id, id, lifetime_s),
     clientOf: async token => {

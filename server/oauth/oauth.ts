@@ -17,8 +17,8 @@ type Asker = Pick<Registration, 'client_id' | 'client_name' | 'redirect_uris'>
 export interface OAuthClients {
   /** One that was let in by a user and may sign in again. */
   find(client_id: string): (Asker & { readonly owner: string; readonly scopes: readonly Scope[] }) | null
-  /** Adds the client, or gives it other scopes. */
-  letIn(registration: Asker, owner: string, scopes: readonly Scope[]): Promise<unknown>
+  /** Adds the client, or gives it other scopes. False, and nothing is done, when it belongs to another user. */
+  letIn(registration: Asker, owner: string, scopes: readonly Scope[]): Promise<boolean>
   mint(client_id: string, lifetime_s: number): Promise<string>
   /** The client of an access token that stands, or null. */
   clientOf(access_token: string): Promise<string | null>
@@ -94,8 +94,9 @@ export class OAuth {
   }
 
   /**
-   * Looks at what a program asks for. Throws `OAuthError` where the program cannot be trusted with an answer (unknown client, another
-   * address); everything else that is wrong goes back to it as an address.
+   * Looks at what a program asks for. Throws `OAuthError` where the program cannot be trusted with an answer (unknown client, another address,
+   * another site for a program that nobody has let in: anybody may register, and would send browsers anywhere from here); everything else that
+   * is wrong goes back to it as an address.
    */
   authorize(
     query: Readonly<Record<string, string>>,
@@ -110,10 +111,12 @@ export class OAuth {
       const scopes = this.#check(query, issuer)
       const id = secret()
       const challenge = query['code_challenge']!
+      this.#asked.thin(limits.AUTHORIZATIONS_OF_CLIENT, each => each.registration.client_id === client_id)
       this.#asked.put(id, { registration, redirect_uri: uri, state, scopes, challenge, issuer })
       return { page: this.#page(id, '', null)!, goes_to: uri }
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error
+      if (uri.startsWith('https:') && this.#parts.clients.find(client_id) === null) throw error
       return { location: withQuery(uri, { error: error.code, error_description: error.message, state, iss: issuer }) }
     }
   }
@@ -182,14 +185,12 @@ export class OAuth {
       scope => form[`scope_${scope}`] === 'yes' && SCOPES_OF[account.role].includes(scope),
     )
     if (scopes.length === 0) return again(`As ${account.role} you may grant none of what is ticked.`, 403)
-    const owner = clients.find(client_id)?.owner
-    if (owner !== undefined && owner !== account.name)
+    this.#asked.take(request)
+    if (!(await clients.letIn(registration, account.name, scopes)))
       return back({ error: 'access_denied', error_description: 'Another user let this client in; register again.' })
-    const answer = back({ code: this.#newCode({ client_id, redirect_uri, challenge }) })
-    await clients.letIn(registration, account.name, scopes)
     registrations.remove(client_id)
     audit('client_approved', client_id, account.name, address)
-    return answer
+    return back({ code: this.#newCode({ client_id, redirect_uri, challenge }) })
   }
 
   #newCode(authorized: Authorized): string {

@@ -16,6 +16,9 @@ const NEVER = new Set([
   'ftp:',
 ])
 
+/** A name or an address, and nothing that means more in the policy of a page. */
+const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])$/
+
 /**
  * May answers be sent there? https, http on this machine (RFC 8252 7.3), or a scheme that an application has registered (7.1). No fragment, no
  * user name.
@@ -25,7 +28,7 @@ export function isRedirectUri(text: string): boolean {
   const { protocol, hostname, username, password, href } = new URL(text)
   if (username !== '' || password !== '' || NEVER.has(protocol)) return false
   if (protocol === 'http:') return LOOPBACK.has(hostname)
-  if (protocol === 'https:') return hostname !== ''
+  if (protocol === 'https:') return HOST.test(hostname)
   return href.length > protocol.length
 }
 

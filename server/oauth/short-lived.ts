@@ -22,6 +22,12 @@ export class ShortLived<Value> {
     this.#held.set(key, { value, until: now + this.#lifetime_ms })
   }
 
+  /** Forgets the oldest of those that match, until fewer than `most` of them are left. */
+  thin(most: number, matches: (value: Value) => boolean): void {
+    const matching = [...this.#held].filter(([, { value }]) => matches(value))
+    for (const [key] of matching.slice(0, Math.max(0, matching.length - most + 1))) this.#held.delete(key)
+  }
+
   get(key: string): Value | null {
     const found = this.#held.get(key)
     return found !== undefined && this.#now() < found.until ? found.value : null

@@ -53,8 +53,13 @@ async function server(stored: string[] = []) {
   const oauth = new OAuth({
     clients: {
       find: id => clients.get(id) ?? null,
-      letIn: async (registration, owner, scopes) =>
-        void clients.set(registration.client_id, { ...registration, owner, scopes, since_ms: 0 }),
+      letIn: async (registration, owner, scopes) => {
+        const { client_id } = registration
+        await Promise.resolve()
+        if ((clients.get(client_id)?.owner ?? owner) !== owner) return false
+        clients.set(client_id, { ...registration, owner, scopes, since_ms: 0 })
+        return true
+      },
       mint: (id, lifetime_s) => tokens.mint('client', id, id, lifetime_s),
       clientOf: async token => (await tokens.verify('client', token).catch(() => null))?.subject ?? null,
       endTokens: async id => void (clients.get(id)!.since_ms = clock.ms),
@@ -254,6 +259,40 @@ test('another user cannot take over a client', async () => {
   const back = await allow(ask(client_id), { username: 'viewer' })
   assert.equal(back.searchParams.get('error'), 'access_denied')
   assert.equal(clients.get(client_id)!.owner, 'editor')
+})
+
+test('of two users who let one client in at once, the first is its owner and the other gets no code', async () => {
+  const { clients, ask, allow, register, exchange } = await server()
+  const client_id = register()
+  const [one, other] = [ask(client_id), ask(client_id)]
+  const both = await Promise.all([allow(one), allow(other, { username: 'viewer' })])
+  const codes = both.map(({ searchParams }) => searchParams.get('code')).filter(code => code !== null)
+  assert.deepEqual(
+    [codes.length, both.filter(({ searchParams }) => searchParams.get('error') === 'access_denied').length],
+    [1, 1],
+  )
+  const { owner } = clients.get(client_id)!
+  assert.equal((await exchange(client_id, codes[0]!)).scope, owner === 'viewer' ? 'read' : 'read run')
+})
+
+test('a flood of pages of one client takes no page of another', async () => {
+  const { ask, allow, oauth, query, register } = await server()
+  const waiting = ask(register())
+  const flooding = register()
+  for (let n = 0; n < limits.AUTHORIZATIONS + 5; n++) assert.ok('page' in oauth.authorize(query(flooding), ISSUER))
+  assert.ok((await allow(waiting)).searchParams.get('code') !== null)
+})
+
+test('a program that nobody let in sends no browser to another site', async () => {
+  const { oauth, query, registrations, ask, allow } = await server()
+  const redirect_uri = 'https://agent.example/callback'
+  const { client_id } = registrations.register({ redirect_uris: [redirect_uri] })
+  const wrong = () => oauth.authorize(query(client_id, { redirect_uri, scope: 'everything' }), ISSUER)
+  assert.throws(wrong, refusedAs('invalid_scope'))
+  await allow(ask(client_id, { redirect_uri }))
+  const answer = wrong()
+  assert.ok('location' in answer)
+  assert.equal(new URL(answer.location).searchParams.get('error'), 'invalid_scope')
 })
 
 test('a page is decided once, also by two at once', async () => {

@@ -36,6 +36,9 @@ test('answers never go to another host over http, into a script, with a user nam
     `https://agent.example/${'x'.repeat(2000)}`,
     'java\nscript:alert(1)',
     'cursor:',
+    'https://*/',
+    'https://a.example;script-src/',
+    "https://'self'/",
   ])
     assert.ok(!isRedirectUri(uri), uri)
 })
