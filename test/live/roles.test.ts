@@ -32,6 +32,48 @@ async function as(
   }
 }
 
+test('who edits without code hands no secret on, and reads no file of the machine', async t => {
+  const live = await liveEngine(t)
+  const { flows } = live.engine
+  const stored = await fetch(`${live.url}/secrets/api%20key`, {
+    method: 'PUT',
+    headers: {
+      'content-type': 'application/json',
+      authorization: `Bearer ${readFileSync(join(live.data_dir, 'token'), 'utf8')}`,
+    },
+    body: JSON.stringify({ value: 'a value of many letters' }),
+  })
+  assert.equal(stored.status, 204)
+  const outputs = (name: string, dtype: string) => ({ outputs: [{ name, dtype }] })
+  const poll = (url: string, settings: object = {}) => ({
+    nodes: [
+      { id: 'poll', type: 'http-poll', settings: { url, every_s: 3600, ...settings }, ports: outputs('body', 'json') },
+    ],
+  })
+  const headers = { 'X-Key': { secret: 'api key' } }
+  const lines = (listen: string) => ({
+    nodes: [
+      { id: 'p', type: 'lines', settings: { listen, format: 'csv', columns: ['a'] }, ports: outputs('a', 'str') },
+    ],
+  })
+  const film = (source: string) => ({
+    nodes: [{ id: 'p', type: 'camera', settings: { source }, ports: outputs('frame', 'image') }],
+  })
+  const save = (name: string, document: object, may: 'edit' | 'code' = 'edit') =>
+    flows.save(name, { document: document as never }, 'agent', may)
+  const forbidden = { code: 'forbidden' }
+  await assert.rejects(save('poll', poll('http://127.0.0.1:9/', { headers })), forbidden)
+  await save('poll', poll('http://127.0.0.1:9/'))
+  await assert.rejects(save('poll', poll('http://127.0.0.1:9/', { headers })), forbidden)
+  await save('poll', poll('http://127.0.0.1:9/', { headers }), 'code')
+  await assert.rejects(save('poll', poll('http://127.0.0.1:8/', { headers })), forbidden)
+  await save('poll', { ...poll('http://127.0.0.1:9/', { headers }), inputs: [{ message: 'more', dtype: 'float' }] })
+  await save('poll', poll('http://127.0.0.1:8/'))
+  for (const document of [lines('file:///etc/passwd'), lines('unix:///run/x.sock'), film('/etc/passwd')])
+    await assert.rejects(save('files', document), forbidden)
+  await save('files', film('test'))
+})
+
 test('a viewer reads, an operator publishes and runs as well, an editor saves flows as well', async t => {
   const live = await liveEngine(t)
   const editor = await as(live, 'editor')

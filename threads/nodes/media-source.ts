@@ -29,6 +29,11 @@ export function mediaSource(text: string, medium: 'video' | 'audio'): MediaSourc
   return { kind: 'file', path: text }
 }
 
+export function namesFile(text: string, medium: 'video' | 'audio'): boolean {
+  const source = mediaSource(text, medium)
+  return typeof source !== 'string' && source.kind === 'file'
+}
+
 function urlSource(text: string, kind: 'http' | 'rtsp'): MediaSource | string {
   if (!/^[a-z]+:\/\//i.test(text) || !URL.canParse(text)) return `"${text}" is not an address`
   const { username, password, href } = new URL(text)

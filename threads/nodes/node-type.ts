@@ -68,6 +68,8 @@ export interface NodeTypeDefinition<Settings = never> {
   readonly body?: string
   /** The outside thing that the node points at, without credentials: `mqtt://broker:1883`. Nodes with the same one share what leads there. */
   targetKey?(settings: Settings): string | null
+  /** Do they name a file of the machine, which the node reads or makes? Who may write no code may not name one. */
+  namesFile?(settings: Settings): boolean
   /** What the schema and the port rules cannot say. The settings fit the schema. */
   check?(of: SettingsOf<Settings>, context: SettingsCheck): void
 }

@@ -1,10 +1,12 @@
 import { checkSteps, type Rules } from '../../../core/flow/check.ts'
-import { nodesWithNewCode } from '../../../core/flow/code-change.ts'
+import { nodesWithNewCode, nodesWithNewReach } from '../../../core/flow/code-change.ts'
 import { changeKeys, type Difference, difference } from '../../../core/flow/difference.ts'
 import { ServiceError } from '../../../protocol/errors.ts'
 import { isName } from '../../../protocol/names.ts'
 import type { SaveFlow } from '../../../protocol/nouns/flow.ts'
-import type { NormalDocument } from '../../../protocol/nouns/flow-document.ts'
+import type { NormalDocument, NormalNode } from '../../../protocol/nouns/flow-document.ts'
+import { secretsOf } from '../../../threads/nodes/secrets.ts'
+import { nodeTypeOf } from '../../../threads/nodes/types/index.ts'
 import { inSlices } from '../../watch/slices.ts'
 import type { Catalog } from '../catalog.ts'
 import { hash } from './deploy.ts'
@@ -39,14 +41,21 @@ export function assertName(name: string): void {
   })
 }
 
-/** Who may not write bodies keeps those that are there. */
+/** Who may not write bodies keeps those that are there, and what a body could do settings do not do either: hand secrets on, read files. */
 export function refuseCode(flow: string, before: NormalDocument | null, document: NormalDocument): void {
-  const nodes = nodesWithNewCode(before, document)
-  if (nodes.length === 0) return
-  const named = nodes.slice(0, 5).join(', ')
-  const more = nodes.length > 5 ? ` and ${nodes.length - 5} more` : ''
-  throw new ServiceError(
-    'forbidden',
-    `The code of ${named}${more} in flow "${flow}" changed; that needs the scope "code".`,
-  )
+  const coded = nodesWithNewCode(before, document)
+  if (coded.length > 0) refuse(`The code of ${listed(coded)} in flow "${flow}" changed`)
+  const reaching = nodesWithNewReach(before, document, reaches)
+  if (reaching.length > 0)
+    refuse(`Settings of ${listed(reaching)} in flow "${flow}", which name a secret or a file of the machine, are new`)
+}
+
+const reaches = ({ type, settings }: NormalNode): boolean =>
+  secretsOf(settings, '').length > 0 || nodeTypeOf(type)?.namesFile?.(settings as never) === true
+
+const listed = (nodes: readonly string[]): string =>
+  nodes.slice(0, 5).join(', ') + (nodes.length > 5 ? ` and ${nodes.length - 5} more` : '')
+
+function refuse(what: string): never {
+  throw new ServiceError('forbidden', `${what}; that needs the scope "code".`)
 }

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { limits } from '../../../protocol/limits.ts'
-import { mediaSource } from '../media-source.ts'
+import { mediaSource, namesFile } from '../media-source.ts'
 import type { NodeTypeDefinition, SettingsOf } from '../node-type.ts'
 import { secretText } from '../secrets.ts'
 
@@ -74,6 +74,7 @@ export const cameraType: NodeTypeDefinition<CameraSettings> = {
   },
   place: 'connectors',
   side_effects: true,
+  namesFile: ({ source }) => namesFile(source, 'video'),
   targetKey: ({ source }) => mediaTarget(source),
   check: of => checkMedia(of, 'video'),
 }

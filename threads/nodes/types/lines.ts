@@ -73,6 +73,7 @@ export const linesType: NodeTypeDefinition<LinesSettings> = {
   },
   place: 'connectors',
   side_effects: true,
+  namesFile: ({ listen }) => listen.startsWith('file:') || listen.startsWith('unix:'),
   targetKey: ({ listen }) => linesAddress(listen)?.key ?? null,
   check({ node, settings: { listen, fields = {} }, refuse }) {
     if (linesAddress(listen) === null)

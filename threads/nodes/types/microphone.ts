@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { limits } from '../../../protocol/limits.ts'
+import { namesFile } from '../media-source.ts'
 import type { NodeTypeDefinition } from '../node-type.ts'
 import { checkMedia, mediaSettings, mediaTarget } from './camera.ts'
 
@@ -54,6 +55,7 @@ export const microphoneType: NodeTypeDefinition<MicrophoneSettings> = {
   },
   place: 'connectors',
   side_effects: true,
+  namesFile: ({ source }) => namesFile(source, 'audio'),
   targetKey: ({ source }) => mediaTarget(source),
   check: of => checkMedia(of, 'audio'),
 }
