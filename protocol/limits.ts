@@ -267,6 +267,8 @@ export const limits = {
   RUN_TAGS: 32,
   RUN_TAG_CHARACTERS: 64,
   RUN_NOTE_CHARACTERS: 2_000,
+  /** Flows whose runs a list of runs counts. */
+  RUN_COUNTS: 1_000,
   /** A list that compares or sorts by values of runs looks at so many, the newest of its selection. */
   RUNS_SEARCHED: 10_000,
   /** Comparisons of one list, columns of one list, and the characters of each. */

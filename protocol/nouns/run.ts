@@ -286,8 +286,19 @@ export type RunNodeWhy = Static<typeof RunNodeWhy>
 export const RunCounts = Type.Record(
   Type.String(),
   Type.Object({ total: Type.Integer(), live: Type.Integer() }, { description: 'By flow.' }),
+  {
+    description: `Of at most ${limits.RUN_COUNTS} flows: the one that is asked for, then those with the most live runs, then with the most runs.`,
+  },
 )
 export type RunCounts = Static<typeof RunCounts>
+
+/** The same over all flows. */
+export const RunTotals = Type.Object({
+  flows: Type.Integer({ description: 'Flows that have runs.' }),
+  total: Type.Integer(),
+  live: Type.Integer(),
+})
+export type RunTotals = Static<typeof RunTotals>
 
 /** One curve of one run. */
 export const MetricSeries = Type.Object({

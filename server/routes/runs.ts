@@ -17,6 +17,7 @@ import {
   RunStatus,
   RunSummary,
   RunTag,
+  RunTotals,
 } from '../../protocol/nouns/run.ts'
 import { EXPORT_RUN_COLUMNS, type ExportRunColumn } from '../../protocol/words/run-columns.ts'
 import type { Engine } from '../engine.ts'
@@ -96,6 +97,7 @@ const ListedRuns = Type.Object({
     }),
   ).properties,
   counts: RunCounts,
+  totals: RunTotals,
   truncated: Type.Optional(
     Type.Boolean({
       description: `With \`where\` or \`sort\`: the selection has more runs than the newest ${limits.RUNS_SEARCHED}, which were looked at.`,

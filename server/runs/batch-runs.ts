@@ -18,6 +18,7 @@ import type {
   RunNodeWhy,
   Runnable,
   RunSummary,
+  RunTotals,
 } from '../../protocol/nouns/run.ts'
 import { formatTime } from '../../protocol/time.ts'
 import { keyText } from '../../protocol/values/canonical-json.ts'
@@ -75,7 +76,7 @@ export interface Runs {
   /** What a run of the flow would execute now. */
   runnable(flow: string): Promise<Runnable>
   /** A page holds at most `limits.LIST_BYTES` of JSON. */
-  list(page: RunsPage): Promise<List<RunSummary> & { counts: RunCounts }>
+  list(page: RunsPage): Promise<List<RunSummary> & { counts: RunCounts; totals: RunTotals }>
   /** The same as JSON, of the runs that fit. Made on the reader thread. */
   search(search: RunSearch): Promise<JsonText>
   /** The run whole, as the JSON that is answered: it may be long, so this thread never makes objects of it. */

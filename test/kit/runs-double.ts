@@ -128,8 +128,10 @@ export class RunsDouble implements Runs {
       count.total++
       if (isLive(run.status)) count.live++
     }
+    const sum = (of: 'total' | 'live') => Object.values(counts).reduce((all, each) => all + each[of], 0)
+    const totals = { flows: Object.keys(counts).length, total: sum('total'), live: sum('live') }
     const items = chosen.slice(offset, offset + limit).map(run => this.#summary(run))
-    return { ...pageOf(items, chosen.length, offset, new PageRoom(counts)), counts }
+    return { ...pageOf(items, chosen.length, offset, new PageRoom(counts)), counts, totals }
   }
 
   async search(search: RunSearch): Promise<JsonText> {

@@ -10,6 +10,7 @@ import type {
   Runnable,
   RunStatus,
   RunSummary,
+  RunTotals,
 } from '../../../protocol/nouns/run.ts'
 import type { RunLogLine, RunLogPage } from '../../../protocol/nouns/run-log.ts'
 import type { ExportRunColumn } from '../../../protocol/words/run-columns.ts'
@@ -46,8 +47,10 @@ export interface RunSearch extends RunSelection {
 export type ListedRun = RunSummary & { columns?: Record<string, unknown> }
 
 export interface RunsPage extends List<ListedRun> {
-  /** By flow, over all runs whatever the selection. */
+  /** By flow, over all runs whatever the selection; of a bounded number of flows. */
   counts: RunCounts
+  /** Over all flows; absent from an engine of a release without it. */
+  totals?: RunTotals
   /** With `where` or `sort`: older runs of the selection were not looked at. */
   truncated?: boolean
 }

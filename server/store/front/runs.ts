@@ -5,10 +5,12 @@ import type {
   ResourceAmounts,
   Run,
   RunCause,
+  RunCounts,
   RunError,
   RunNodeStatus,
   RunStatus,
   RunSummary,
+  RunTotals,
 } from '../../../protocol/nouns/run.ts'
 import type { ExportRunColumn } from '../../../protocol/words/run-columns.ts'
 import type { CurveChunk, MetricPoint } from '../runs/metric-chunk.ts'
@@ -246,8 +248,9 @@ export interface StoredRunList {
   items: RunSummary[]
   count: number
   next?: number
-  /** By flow, over all runs whatever the selection. */
-  counts: Record<string, { total: number; live: number }>
+  /** Over all runs whatever the selection. */
+  counts: RunCounts
+  totals: RunTotals
 }
 
 export interface SeriesRequest extends RunSelection {

@@ -22,12 +22,10 @@ import type {
 import { type RunCurves, SeriesPage } from './curves.ts'
 import { DocumentReader, ELSEWHERE, type RunPart } from './documents.ts'
 import {
-  COUNTS,
-  type CountRow,
-  countsOf,
   HEAD_COLUMNS,
   type HeadRow,
   headOf,
+  ListedCounts,
   NODE_COLUMNS,
   type NodeRow,
   nodeOf,
@@ -73,7 +71,7 @@ export class RunReader {
   readonly #byId: Statement<RunRow>
   readonly #short: Statement<string>
   readonly #selected: Statement<SelectedRun>
-  readonly #counts: Statement<CountRow>
+  readonly #counts: ListedCounts
   readonly #nodes: Statement<NodeRow & { run: number }>
   readonly #names: Statement<{ flow: number; name: string }>
   readonly #cached: Statement<OriginRow>
@@ -102,7 +100,7 @@ export class RunReader {
       )
       .pluck() as Statement<string>
     this.#selected = db.prepare('SELECT seq, id, flow, created_at FROM runs WHERE id = ?')
-    this.#counts = db.prepare(COUNTS)
+    this.#counts = new ListedCounts(db)
     this.#nodes = db.prepare(
       `SELECT n.run, ${NODE_COLUMNS} FROM run_nodes n WHERE n.run = (SELECT seq FROM runs WHERE id = ?) ORDER BY n.position, n.node`,
     )
@@ -136,11 +134,11 @@ export class RunReader {
   list({ limit, offset, ...selection }: RunPage): StoredRunList {
     return this.#snapshot(() => {
       const count = this.#selections.count(selection)
-      const counts = countsOf(this.#counts.all())
-      const room = new PageRoom(counts)
+      const counted = this.#counts.read(selection.flow)
+      const room = new PageRoom(counted)
       return {
         ...pageOf(this.#summaries(seqsOf(this.#selections.page(selection, limit, offset))), count, offset, room),
-        counts,
+        ...counted,
       }
     })
   }

@@ -1,6 +1,16 @@
 import { isLongJson, jsonPieces } from '../../../core/json-text.ts'
 import type { Steps } from '../../../core/steps.ts'
-import type { ResourceAmounts, RunCause, RunError, RunNodeStatus, RunStatus } from '../../../protocol/nouns/run.ts'
+import { limits } from '../../../protocol/limits.ts'
+import type {
+  ResourceAmounts,
+  RunCause,
+  RunCounts,
+  RunError,
+  RunNodeStatus,
+  RunStatus,
+  RunTotals,
+} from '../../../protocol/nouns/run.ts'
+import type { Connection, Statement } from '../file/database.ts'
 import { readable } from '../file/unreadable.ts'
 import type {
   AnsweredRun,
@@ -204,6 +214,25 @@ export interface CountRow {
 export const COUNTS = `SELECT f.name AS flow, sum(c.count) AS total,
   sum(CASE WHEN c.status IN ('queued', 'running') THEN c.count ELSE 0 END) AS live
   FROM run_counts c JOIN flows f ON f.id = c.flow WHERE f.name NOT LIKE '~%' GROUP BY f.id HAVING total > 0`
+/** Those that a list shows, with the flow it is asked for first, and behind each row how many flows there are. */
+const LISTED_COUNTS = `SELECT *, count(*) OVER () AS flows, sum(total) OVER () AS all_total, sum(live) OVER () AS all_live
+  FROM (${COUNTS}) ORDER BY flow IS @flow DESC, live DESC, total DESC, flow LIMIT ${limits.RUN_COUNTS}`
+
+/** How many runs there are, as a list of runs carries it. */
+export class ListedCounts {
+  readonly #rows: Statement<CountRow & { flows: number; all_total: number; all_live: number }>
+
+  constructor(db: Connection) {
+    this.#rows = db.prepare(LISTED_COUNTS)
+  }
+
+  read(flow: string | null): { counts: RunCounts; totals: RunTotals } {
+    const rows = this.#rows.all({ flow })
+    const { flows = 0, all_total: total = 0, all_live: live = 0 } = rows[0] ?? {}
+    return { counts: countsOf(rows), totals: { flows, total, live } }
+  }
+}
+
 export const countsOf = (rows: readonly CountRow[]): Record<string, { total: number; live: number }> =>
   Object.fromEntries(rows.map(({ flow, total, live }) => [flow, { total, live }]))
 

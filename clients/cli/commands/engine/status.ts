@@ -52,7 +52,8 @@ interface RunFigures {
 }
 
 async function runsOf(client: Client): Promise<RunFigures> {
-  const { counts } = await client.runs.page({}, 1)
+  const { counts, totals } = await client.runs.page({}, 1)
+  if (totals !== undefined) return totals
   const sum = (of: 'total' | 'live') => Object.values(counts).reduce((total, each) => total + each[of], 0)
   return { total: sum('total'), live: sum('live') }
 }

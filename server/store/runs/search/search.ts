@@ -7,7 +7,7 @@ import type { Connection, Statement } from '../../file/database.ts'
 import type { RunSearch } from '../../front/runs.ts'
 import type { RunCurves } from '../curves.ts'
 import type { ExportPage } from '../export-page.ts'
-import { COUNTS, type CountRow, countsOf, SUMMARY_COLUMNS, type SummaryRow } from '../rows.ts'
+import { ListedCounts, SUMMARY_COLUMNS, type SummaryRow } from '../rows.ts'
 import type { RunSelections, SelectedRun } from '../selection.ts'
 import { RunFields } from './run-fields.ts'
 import { summaryOf } from './summary-row.ts'
@@ -58,9 +58,9 @@ export function* searchPages(
   }
   const chosen = isLooked ? looked.sorted().slice(offset, offset + limit) : runs
   const count = isLooked ? looked.found.length : selections.count(search)
-  const counts = countsOf((db.prepare(COUNTS) as Statement<CountRow>).all())
+  const counted = new ListedCounts(db).read(search.flow)
   const summaries = shown(db, chosen, new RunFields(db, curves, columns, now_us), columns, now_us)
-  page.add(JSON.stringify({ ...pageOf(summaries, count, offset, new PageRoom(counts)), counts, truncated }))
+  page.add(JSON.stringify({ ...pageOf(summaries, count, offset, new PageRoom(counted)), ...counted, truncated }))
   yield page.take()
 }
 

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { limits } from '../../../../protocol/limits.ts'
 import { formatTime } from '../../../../protocol/time.ts'
 import { type Connection, databaseFile, openReader } from '../../../../server/store/file/database.ts'
 import type { RunPage, RunSelection } from '../../../../server/store/front/runs.ts'
 import { RunSelections } from '../../../../server/store/runs/selection.ts'
 import { opened } from '../../../kit/opened-store.ts'
 import { saving, startStore, temporaryDirectory } from '../../../kit/stored.ts'
-import { claimOf, created, everyRun, newRun, nodeRow, ranRun } from '../../../kit/stored-runs.ts'
+import { claimOf, created, everyRun, finishOf, newRun, nodeRow, ranRun } from '../../../kit/stored-runs.ts'
 
 const page = (more: Partial<RunPage> = {}): RunPage => ({ ...everyRun, limit: 100, offset: 0, ...more })
 
@@ -52,6 +53,28 @@ test('runs are listed newest first, by flow, group, status and times, in pages',
     boiler: { total: 4, live: 4 },
     kettle: { total: 4, live: 4 },
   })
+})
+
+test('a list counts the runs of so many flows at most, those with live runs first, and all of them together', async t => {
+  const { store } = await startStore(t, temporaryDirectory(t))
+  const flows = Array.from({ length: 6_000 }, (_, at) => `flow_with_a_name_of_usual_length_${at}`)
+  for (let at = 0; at < flows.length; at += 500) {
+    const some = flows.slice(at, at + 500)
+    await Promise.all(some.map(name => store.saveFlow(saving(name))))
+    await Promise.all(some.map(name => store.runs.create(newRun(name), null)))
+  }
+  const ended = flows[5_999]!
+  const [run] = (await store.runs.list(page({ flow: ended, limit: 1 }))).items
+  await store.runs.claim(claimOf(run!.id))
+  await store.runs.finish(finishOf(run!.id), null, null)
+  const list = await store.runs.list(page({ limit: 1_000 }))
+  assert.deepEqual(list.totals, { flows: 6_000, total: 6_000, live: 5_999 })
+  assert.equal(Object.keys(list.counts).length, limits.RUN_COUNTS)
+  assert.ok(Object.values(list.counts).every(({ live }) => live === 1))
+  assert.ok(list.items.length > 100, `${list.items.length} runs beside the counts`)
+  assert.ok(JSON.stringify(list).length <= limits.LIST_BYTES)
+  const asked = await store.runs.list(page({ flow: ended }))
+  assert.deepEqual([asked.counts[ended], asked.count], [{ total: 1, live: 0 }, 1])
 })
 
 test('runs are found by the beginning of their id or of its last group, by indexes', async t => {
