@@ -17,7 +17,7 @@ const withoutBody = ({ 'content-length': _length, ...headers }: Readonly<Record<
 const EVENTS = 'text/event-stream'
 /** The front writes these itself. */
 const OWN = new Set(['content-type', 'content-length', 'connection', 'transfer-encoding', 'date'])
-/** A comment: the head of an answer goes out with its first bytes, and a client waits for it. */
+/** A comment: the head of an answer goes out with its first bytes, and who opens a stream with GET waits for it. */
 const OPENED = Buffer.from(': open\n\n')
 
 /** What an answer with events is held by: `end` ends it, and `over` is called when it has ended for whatever reason. */
@@ -26,7 +26,11 @@ export interface OpenStream {
 }
 
 /** `opened` is called with each stream of events, and answers what to call when it has ended. */
-export async function answerOf(response: Response, opened: (stream: OpenStream) => () => void): Promise<Answer> {
+export async function answerOf(
+  response: Response,
+  method: AskedRequest['method'],
+  opened: (stream: OpenStream) => () => void,
+): Promise<Answer> {
   const { status, body } = response
   const headers: Record<string, string> = {}
   for (const [name, value] of response.headers) if (!OWN.has(name)) headers[name] = value
@@ -35,15 +39,16 @@ export async function answerOf(response: Response, opened: (stream: OpenStream) 
   if (!type.startsWith(EVENTS)) return { status, headers, content: { type, bytes: await response.text() } }
   const reader = body.getReader()
   const over = opened({ end: () => void reader.cancel().catch(() => {}) })
-  return { status, headers, stream: { type, length: null, chunks: chunksOf(reader, over) } }
+  return { status, headers, stream: { type, length: null, chunks: chunksOf(reader, method === 'GET', over) } }
 }
 
 async function* chunksOf(
   reader: ReadableStreamDefaultReader<Uint8Array>,
+  isSilent: boolean,
   over: () => void,
 ): AsyncGenerator<Uint8Array> {
   try {
-    yield OPENED
+    if (isSilent) yield OPENED
     for (;;) {
       const { done, value } = await reader.read()
       if (done) return

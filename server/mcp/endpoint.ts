@@ -80,7 +80,7 @@ export class McpEndpoint {
     let isStream = false
     try {
       const response = await this.#respond(asked, webRequest(asked, ending.signal), owner)
-      return await answerOf(response, stream => {
+      return await answerOf(response, asked.method, stream => {
         isStream = true
         return this.#streams(open, stream, ending, response.headers.get('mcp-session-id'), over)
       })

@@ -16,7 +16,7 @@ export class EventLog implements EventStore {
 
   async storeEvent(stream: string, message: JSONRPCMessage): Promise<string> {
     const id = `${stream}_${this.#count++}`
-    const bytes = JSON.stringify(message).length
+    const bytes = weightOf(message)
     this.#sent.push({ id, stream, message, bytes })
     this.#bytes += bytes
     while (this.#sent.length > limits.MCP_SESSION_EVENTS || this.#bytes > limits.MCP_SESSION_EVENT_BYTES)
@@ -42,3 +42,12 @@ export class EventLog implements EventStore {
 
 /** What opens a stream: it carries an id and nothing else. */
 const isEmpty = (message: object): boolean => Object.keys(message).length === 0
+
+/** About how long its JSON is; making it costs more than the rest of keeping it. */
+function weightOf(value: unknown): number {
+  if (typeof value === 'string') return value.length + 2
+  if (typeof value !== 'object' || value === null) return 8
+  let weight = 2
+  for (const name in value) weight += name.length + 4 + weightOf((value as Record<string, unknown>)[name])
+  return weight
+}
