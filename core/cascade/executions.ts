@@ -210,12 +210,13 @@ export class Executions {
         break
       case 'emitted': {
         const failure = this.#emission(execution, arrival.outputs)
+        // Counted before it fails: an execution that is counted after an error ends the issue of the error.
+        arrival.processed()
         if (failure !== null) {
           this.#failHere(execution, failure)
           // Further emissions of the body are dropped: it is told to end, and frees its slot.
           execution.abort?.abort(failure.message)
         }
-        arrival.processed()
         break
       }
       default:

@@ -90,6 +90,28 @@ test('a node that sends a request publishes what is answered, in the cascade tha
   await eventually(() => codes('alarm').includes('node_error'), 'the error')
 })
 
+test('an answer that the flow refuses is an issue of the node, until another answer is good', async t => {
+  const story = new Story(live.engine)
+  let text = '{"level":1e999}'
+  const server = createServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(text)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => void server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const ask = node('ask', 'http', { url, method: 'GET' }, [input('x', 'int')], [output('body', 'json')])
+  await story.save('infinite', flow([ask], { message: 'x', dtype: 'int' }))
+  story.publish('infinite.x', 1)
+  const [error] = await story.errors('infinite.ask')
+  assert.equal(error!.code, 'not_finite')
+  await story.executed('infinite', 'ask', 1)
+  await story.shows('infinite', 'node_error')
+  text = '{"level":1}'
+  story.publish('infinite.x', 2)
+  await story.becomes('infinite.body', { level: 1 })
+  await eventually(() => !codes('infinite').includes('node_error'), 'the end of the issue')
+})
+
 test('a setting that names a secret is refused by the name, and the settings are held against their schema', async () => {
   const story = new Story(live.engine)
   const send = node(
