@@ -155,6 +155,17 @@ test('with an answer, each of many requests at once gets its own', async () => {
   )
 })
 
+test('an answer that nothing produces is an issue of the node', async () => {
+  const hook = (answer: string) => node('in', 'webhook', { answer }, [], [output('body', 'json')])
+  const texts = (): string[] => live.engine.flows.get('mute').issues.map(({ message }) => message)
+  await story.save('mute', flow([hook('nothing')]))
+  assert.deepEqual(texts(), ['Node "in" answers with "nothing", which nothing in this flow produces.'])
+  await story.save('mute', flow([hook('nowhere.reply')]))
+  assert.deepEqual(texts(), ['Node "in" answers with "nowhere.reply", but there is no flow "nowhere".'])
+  await story.save('mute', flow([hook('reply')], { message: 'reply', dtype: 'json' }))
+  assert.deepEqual(texts(), [])
+})
+
 test('a request that the flow does not answer gets 504, and those behind it 504 without being published', async () => {
   const hook = node('in', 'webhook', { answer: 'out', timeout_s: 0.3 }, [], [output('body', 'json')])
   await story.save('mute', flow([hook, doubling]))
