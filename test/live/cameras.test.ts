@@ -99,6 +99,13 @@ test('what is no source is refused with the setting, and what cannot be opened i
   await eventually(() => reason('bad') !== undefined, 'the issue')
   assert.match(reason('bad')!, /bad\.bad.*text\.mp4: Invalid data/)
   await story.reaches('bad.good', 2)
+  const silent = videoIn(directoryFor(t))
+  const sound = node('bad', 'microphone', { source: silent }, [], [output('level', 'float')])
+  await story.save('bad', flow([sound]))
+  await eventually(
+    () => reason('bad')?.includes('nothing in it to take a chunk from') === true,
+    'the issue of a video without sound',
+  )
   await live.engine.flows.remove('bad', 'tests')
 })
 

@@ -26,7 +26,7 @@ export const isTransport = (error: unknown): boolean =>
 
 /** As a sentence without its full stop. Of the address nothing but its origin: the rest may be a secret. */
 export function reasonOf(error: unknown, origin: string, timeout_s: number): { code: ErrorCode; text: string } {
-  if (error instanceof AddressRefused) return { code: 'address_refused', text: error.message }
+  if (error instanceof AddressRefused) return { code: 'address_refused', text: `${origin}: ${error.message}` }
   const { name, message } = error as Error
   const code = codeOf(error)
   const what =

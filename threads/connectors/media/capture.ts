@@ -156,7 +156,10 @@ export class Capture<Item> implements Shareable {
     if (fault !== null) return fault
     if (run.items > 0 && input.ends) return null
     const ended = run.items > 0 ? 'the stream ended' : `ffmpeg ended without a ${unit}`
-    const words = ffmpeg.last_words
+    // Its last words then say how to go without one.
+    const words = /add a trailing '\?' to the map/.test(ffmpeg.last_words)
+      ? `there is nothing in it to take a ${unit} from`
+      : ffmpeg.last_words
     return { reason: run.items > 0 && words !== '' ? `${ended}: ${words}` : words || ended }
   }
 

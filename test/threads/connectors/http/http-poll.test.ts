@@ -66,7 +66,7 @@ const SAYS: Record<string, { answer: (response: ServerResponse) => void; reason:
   },
   'a redirect to a metadata service': {
     answer: response => response.writeHead(302, { location: 'http://169.254.169.254/latest/' }).end(),
-    reason: /^connectors may not reach 169\.254\.169\.254$/,
+    reason: /^http:\/\/127\.0\.0\.1:\d+: connectors may not reach 169\.254\.169\.254$/,
   },
   'JSON without the place that is asked for': {
     answer: response => json(response, {}),
