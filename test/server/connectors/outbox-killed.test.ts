@@ -8,6 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { MASK_TABLE_BYTES } from '../../../core/masks/table.ts'
 import { newOutbox, OutboxWriter } from '../../../core/memory/outbox.ts'
 import { createVolatile } from '../../../core/memory/volatile/region.ts'
@@ -84,6 +85,8 @@ for (const qos of [1, 2]) {
       const waiting = writer.waitForRoom('out', payloadOf(pushed))
       thread.silent()
       await eventually(() => deaths === kill, 'its death')
+      // Its successor connects meanwhile, and is not answered for a while.
+      await sleep(random() * 1000)
       broker.resume()
       await waiting
     }

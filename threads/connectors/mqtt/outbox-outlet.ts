@@ -13,7 +13,10 @@ interface Sent {
  * Messages that the lane of a node has left. They stay in the outbox until the broker has them, in order, so that neither the end of this
  * thread nor that of a connection loses one.
  *
- *   away --up--> sending --down--> away: everything unacknowledged is sent again; the oldest fall out beyond a half of the outbox
+ *   connecting --up--> sending --down--> away --up--> sending: everything unacknowledged is sent again
+ *   connecting --down--> away: the oldest fall out beyond a half of the outbox
+ *
+ * Nothing falls out while it is connecting: this thread may have come in place of one that died, and the broker is there.
  */
 export class OutboxOutlet implements Outlet {
   readonly #reader: OutboxReader
@@ -34,7 +37,6 @@ export class OutboxOutlet implements Outlet {
     this.#reader = new OutboxReader(sab)
     this.#host = host
     this.#publications = publications
-    this.#away()
     this.#gauging = setInterval(() => this.#gauge(), limits.OUTBOX_GAUGE_MS)
   }
 
