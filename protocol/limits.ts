@@ -465,6 +465,9 @@ export const limits = {
   /** Runs whose logs a connection follows, and how much of them it may have unread. */
   SOCKET_LOGS: 16,
   SOCKET_LOG_BYTES: 64 * KIB,
+  /** How often the figures of flows are taken, and how many flows a frame of them has. */
+  ACTIVITY_MS: 1_000,
+  ACTIVITY_FLOWS: 500,
   SOCKET_SWEEP_MS: 10,
   /** Of one media frame: an artifact with more bytes goes out as its reference only. */
   SOCKET_MEDIA_BYTES: 4 * MIB,

@@ -23,6 +23,7 @@ import { liveBounds } from './calls/bounds.ts'
 import { WorkerDoor } from './calls/processes/worker-door.ts'
 import { WorkersSocket } from './calls/processes/worker-hub.ts'
 import { LogFollowers } from './fanout/log-followers.ts'
+import { ActivityFollowers } from './fanout/sockets/activity-followers.ts'
 import { FlowsSocket } from './fanout/sockets/flows.ts'
 import { createFront } from './http/front.ts'
 import { AllowedHosts } from './http/hosts.ts'
@@ -150,6 +151,8 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
   })
   const logs = new LogFollowers(engine.run_logs, onDefect)
   engine.run_logs.onWritten(run => logs.written(run))
+  const activity = new ActivityFollowers(engine.activity, onDefect)
+  engine.activity.onLook(() => activity.looked())
   const screens = new Gatekeeper(tokens, new StandingPanels(panels), wallMs)
   const callers = new EveryToken({ access: users, client: agents, panel: screens }, lasting)
   const door = new WorkerDoor(tokens, callers, steadyMs)
@@ -160,6 +163,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
         fanout: engine.fanout,
         panels: panel_sockets,
         logs,
+        activity,
         directory: engine.map,
         messages: engine.messages,
         onDefect,

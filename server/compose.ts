@@ -49,6 +49,7 @@ import { LaneFaults } from './lanes/lane-faults.ts'
 import { LaneTeam } from './lanes/lane-team.ts'
 import { ThreadNotes } from './lanes/thread-notes.ts'
 import { timerThread } from './lanes/timer-thread.ts'
+import { Activity } from './observe/activity.ts'
 import { Announcer } from './observe/announcer.ts'
 import { LiveObserve } from './observe/observe.ts'
 import { Overload } from './observe/overload.ts'
@@ -514,6 +515,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     artifactDisk: () => artifacts.disk(),
     front_watch: options.front_watch ?? new FrontWatch({ log }),
   })
+  const activity = new Activity({ front, flows, health, latencies, max_cascades })
   const samples = new Samples({ front, store, flows, messages, cascades, fanout })
 
   const asked = {
@@ -536,6 +538,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     shown_media,
     flow_followers,
     health,
+    activity,
   }
   return {
     ...asked,

@@ -16,6 +16,7 @@ import type { LiveMessages } from './flows/messages.ts'
 import type { LiveNodes } from './flows/nodes.ts'
 import type { LiveCascades } from './flows/reruns.ts'
 import type { LiveHooks } from './hooks/hooks.ts'
+import type { Activity } from './observe/activity.ts'
 import type { Announcer } from './observe/announcer.ts'
 import type { LiveObserve } from './observe/observe.ts'
 import type { ShownMedia } from './panels/shown-media.ts'
@@ -46,6 +47,7 @@ export class LiveEngine implements Engine {
   readonly hooks: LiveHooks
   readonly secrets: LiveSecrets
   readonly fanout: Fanout
+  readonly activity: Activity
   readonly dashboards: Dashboards
   readonly locks: Locks
   readonly shown_media: ShownMedia
@@ -84,6 +86,7 @@ export class LiveEngine implements Engine {
     this.hooks = parts.hooks
     this.secrets = parts.secrets
     this.fanout = parts.fanout
+    this.activity = parts.activity
     this.dashboards = parts.dashboards
     this.locks = parts.locks
     this.shown_media = parts.shown_media
@@ -121,6 +124,7 @@ export class LiveEngine implements Engine {
     this.#watch = setInterval(() => this.#look(), limits.HEAP_WATCH_MS)
     this.#watch.unref()
     samples.start()
+    this.activity.start()
     latencies.start()
     overload.start(() => shares(front, flows))
     this.artifacts.start()
@@ -190,6 +194,7 @@ export class LiveEngine implements Engine {
     } = this.#parts
     if (this.#watch !== null) clearInterval(this.#watch)
     samples.stop()
+    this.activity.stop()
     latencies.stop()
     overload.stop()
     ended.close()

@@ -57,6 +57,19 @@ export const UnfollowLogsFrame = Type.Object(
   { type: Type.Literal('unfollow_logs'), run: RunId },
   { additionalProperties: false },
 )
+export const FollowActivityFrame = Type.Object(
+  {
+    type: Type.Literal('follow_activity'),
+    nodes_of: Type.Optional(
+      Type.Union([FlowName, Type.Null()], { description: 'A flow of whose nodes the figures are wanted, too.' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export const UnfollowActivityFrame = Type.Object(
+  { type: Type.Literal('unfollow_activity') },
+  { additionalProperties: false },
+)
 /** A name that is none is told, and the others stand: so any text may be one. */
 export const MediaFrame = Type.Object(
   {
@@ -73,6 +86,8 @@ export const ClientFrame = Type.Union([
   HaveFrame,
   FollowLogsFrame,
   UnfollowLogsFrame,
+  FollowActivityFrame,
+  UnfollowActivityFrame,
   MediaFrame,
 ])
 export type ClientFrame = Static<typeof ClientFrame>
@@ -84,6 +99,7 @@ export type ClientFrame = Static<typeof ClientFrame>
  *   {type: 'subscribed', names, flows, events}
  *   {type: 'media', names}   those whose frames come; a frame is binary, just ahead of its message_value (docs/sockets.md)
  *   {type: 'log_lines', run, items, next_after, dropped}   lines of a run that is followed; `next_after` null: the last of them
+ *   {type: 'activity', ...}   what each flow does now, once a second (activity.ts)
  *   engine events, when asked for
  */
 export const SUBPROTOCOL = 'svc.v1'

@@ -131,6 +131,17 @@ export class Latencies {
     return latenciesOf(which => dense(kept?.[which].minute ?? NOTHING))
   }
 
+  /** Of all executions of these nodes in the last closed minute; null when there were none. */
+  lastMinuteP99(nodes: Iterable<number>): number | null {
+    const counts = new Float64Array(BUCKETS)
+    for (const node of nodes) {
+      const pairs = this.#nodes[node]?.execution.minute.pairs ?? []
+      for (let at = 0; at < pairs.length; at += 2) counts[pairs[at]!]! += pairs[at + 1]!
+    }
+    const ns = quantileOf(counts, 0.99)
+    return ns === null ? null : ns / 1e9
+  }
+
   #kept(row: Measured): KeptRow | undefined {
     return 'node' in row ? this.#nodes[row.node] : this.#wires[row.wire]
   }

@@ -119,6 +119,20 @@ export class NodeHealth {
     return this.#downs.size
   }
 
+  /** By flow: nodes that are down, and those with an error that is shown. */
+  troubled(): Map<string, { down: number; errors: number }> {
+    const troubled = new Map<string, { down: number; errors: number }>()
+    const of = (node: string): { down: number; errors: number } => {
+      const flow = node.slice(0, node.indexOf('.'))
+      const found = troubled.get(flow) ?? { down: 0, errors: 0 }
+      troubled.set(flow, found)
+      return found
+    }
+    for (const node of this.#downs.keys()) of(node).down++
+    for (const node of this.#errors.keys()) if (this.#shown(node) !== null) of(node).errors++
+    return troubled
+  }
+
   get unacknowledged(): number {
     let count = 0
     for (const node of this.#errors.keys()) if (this.#shown(node) !== null) count++

@@ -2,6 +2,7 @@ import { ServiceError } from '../../protocol/errors.ts'
 import { SCOPES_OF } from '../../protocol/words/scopes.ts'
 import type { Caller } from '../../server/auth/principal.ts'
 import { LogFollowers } from '../../server/fanout/log-followers.ts'
+import { ActivityFollowers } from '../../server/fanout/sockets/activity-followers.ts'
 import type { Publisher, Socket } from '../../server/http/socket.ts'
 import { mediaFrameOf } from './flows-client.ts'
 
@@ -133,6 +134,21 @@ export class SocketDouble implements Socket {
 export const noLogs = (): LogFollowers =>
   new LogFollowers(
     { page: async ({ run }) => Promise.reject(new ServiceError('run_not_found', `There is no run ${run}.`)) },
+    error => {
+      throw error
+    },
+  )
+
+/** Figures of flows where there is no flow. */
+export const noActivity = (): ActivityFollowers =>
+  new ActivityFollowers(
+    {
+      engine: () => ({ type: 'activity', ts: '', per_s: 0, cascades: { in_flight: 0, limit: 1 } }),
+      flows: () => [],
+      line: () => [],
+      hasNewLines: false,
+      nodes: () => null,
+    },
     error => {
       throw error
     },

@@ -23,6 +23,7 @@ import { FlowsSocket } from '../../../server/fanout/sockets/flows.ts'
 import { createFront } from '../../../server/http/front.ts'
 import { AllowedHosts } from '../../../server/http/hosts.ts'
 import type { Socket } from '../../../server/http/socket.ts'
+import { noActivity } from '../../../test/kit/socket-double.ts'
 import { answer } from '../../partner.ts'
 import { type FanOutBurst, paced } from '../fan-out-pace.ts'
 
@@ -60,6 +61,7 @@ const silent = { publish: () => [], publishDurably: async () => [] }
 const handlers = new CountedSockets({
   fanout,
   logs: new LogFollowers({ page: () => Promise.reject(new RangeError('no run')) }, fail),
+  activity: noActivity(),
   directory,
   messages: silent,
   onDefect: fail,

@@ -2,6 +2,7 @@ import { openSocket } from '#client/socket'
 import type { Problem } from '../../../protocol/errors.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type { RunLogPage } from '../../../protocol/nouns/run-log.ts'
+import type { ActivityFrame } from '../../../protocol/socket/activity.ts'
 import { ClientError } from '../client-error.ts'
 import { problemText } from '../problem-text.ts'
 import type { Address, Socket } from '../socket.ts'
@@ -36,6 +37,8 @@ export interface LiveSocketOptions {
   readonly log?: () => { readonly run: string; readonly after: number }
   /** Lines of it were stored, or the run has ended. */
   onLog?(page: RunLogPage): void
+  /** Given, the figures of flows are followed, too: all of them after each connection, then those that have changed. */
+  onActivity?(frame: ActivityFrame): void
   /** `url` of the engine that answers; null while there is none. */
   onLink?(url: string | null): void
   /** The engine follows for us from here on; after each connection. */
@@ -68,6 +71,8 @@ export class LiveSocket {
   #isLive = false
   #isFollowing = false
   #isClosed = false
+  /** The flow of whose nodes the figures are wanted, too. */
+  #nodes_of: string | null = null
 
   constructor(options: LiveSocketOptions) {
     this.#options = options
@@ -80,6 +85,16 @@ export class LiveSocket {
     this.#isClosed = true
     if (this.#retrying !== null) clearTimeout(this.#retrying)
     this.#socket?.close()
+  }
+
+  /** With the figures of flows come those of the nodes of this one, in place of the one before. */
+  followNodes(flow: string | null): void {
+    this.#nodes_of = flow
+    if (this.#isLive) this.#followActivity()
+  }
+
+  #followActivity(): void {
+    this.#socket?.send(JSON.stringify({ type: 'follow_activity', nodes_of: this.#nodes_of }))
   }
 
   #connect(): void {
@@ -129,6 +144,7 @@ export class LiveSocket {
     if (media !== undefined) socket.send(JSON.stringify({ type: 'media', names: media }))
     const log = this.#options.log?.()
     if (log !== undefined) socket.send(JSON.stringify({ type: 'follow_logs', ...log }))
+    if (this.#options.onActivity !== undefined) this.#followActivity()
   }
 
   #hear(text: string): void {
@@ -151,6 +167,8 @@ export class LiveSocket {
         return this.#options.onFollowing?.()
       case 'media':
         return
+      case 'activity':
+        return this.#options.onActivity?.(frame as unknown as ActivityFrame)
       case 'log_lines':
         return this.#options.onLog?.(frame as unknown as RunLogPage)
       default:

@@ -7,6 +7,7 @@ import type { Fanout } from '../fanout.ts'
 import type { Follower } from '../follower.ts'
 import type { LogFollowers } from '../log-followers.ts'
 import type { MessageDirectory } from '../topics.ts'
+import type { ActivityFollowers } from './activity-followers.ts'
 import { type Frame, idOf, readFrame } from './frames.ts'
 import { permitted } from './permitted.ts'
 
@@ -25,6 +26,7 @@ export interface FlowsSocketServices {
   /** None: there are no screens. */
   panels?: PanelFollowers
   logs: LogFollowers
+  activity: ActivityFollowers
   directory: MessageDirectory
   messages: Pick<Engine['messages'], 'publish' | 'publishDurably'>
   /** An error that no user caused; it goes to the log. */
@@ -93,6 +95,7 @@ export class FlowsSocket implements TextSocketHandlers {
     this.#connections.delete(socket)
     this.#services.fanout.close(socket)
     this.#services.logs.closed(socket)
+    this.#services.activity.unfollow(socket)
   }
 
   #handle(connection: Connection, frame: Frame): void {
@@ -111,6 +114,10 @@ export class FlowsSocket implements TextSocketHandlers {
         return this.#services.logs.follow(connection.follower.socket, frame.run, frame.after ?? 0)
       case 'unfollow_logs':
         return this.#services.logs.unfollow(connection.follower.socket, frame.run)
+      case 'follow_activity':
+        return this.#services.activity.follow(connection.follower.socket, frame.nodes_of ?? null)
+      case 'unfollow_activity':
+        return this.#services.activity.unfollow(connection.follower.socket)
     }
   }
 

@@ -4,11 +4,13 @@ import { type ErrorPlace, ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
 import { isQualified } from '../../../protocol/names.ts'
 import {
+  FollowActivityFrame,
   FollowLogsFrame,
   HaveFrame,
   MediaFrame,
   PublishFrame,
   SubscribeFrame,
+  UnfollowActivityFrame,
   UnfollowLogsFrame,
   UnsubscribeFrame,
 } from '../../../protocol/socket/frames.ts'
@@ -20,6 +22,8 @@ const publish = Compile(PublishFrame)
 const media = Compile(MediaFrame)
 const followLogs = Compile(FollowLogsFrame)
 const unfollowLogs = Compile(UnfollowLogsFrame)
+const followActivity = Compile(FollowActivityFrame)
+const unfollowActivity = Compile(UnfollowActivityFrame)
 
 export type Frame =
   | Static<typeof SubscribeFrame>
@@ -29,6 +33,8 @@ export type Frame =
   | Static<typeof MediaFrame>
   | Static<typeof FollowLogsFrame>
   | Static<typeof UnfollowLogsFrame>
+  | Static<typeof FollowActivityFrame>
+  | Static<typeof UnfollowActivityFrame>
 
 interface Validator {
   Check(value: unknown): boolean
@@ -55,6 +61,10 @@ export function readFrame(text: string): Frame {
       return checked(frame, followLogs)
     case 'unfollow_logs':
       return checked(frame, unfollowLogs)
+    case 'follow_activity':
+      return checked(frame, followActivity)
+    case 'unfollow_activity':
+      return checked(frame, unfollowActivity)
     case 'media':
       return checked(frame, media)
     default:

@@ -39,6 +39,9 @@ function ofPanel(reach: PanelReach, frame: Frame): Frame {
     case 'follow_logs':
     case 'unfollow_logs':
       throw notIts('runs')
+    case 'follow_activity':
+      throw notIts('the figures of flows')
+    case 'unfollow_activity':
     case 'unsubscribe':
       return frame
   }

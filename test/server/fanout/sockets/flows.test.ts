@@ -5,7 +5,7 @@ import { limits } from '../../../../protocol/limits.ts'
 import { createCodec } from '../../../../protocol/values/codec.ts'
 import { Fanout } from '../../../../server/fanout/fanout.ts'
 import { FlowsSocket } from '../../../../server/fanout/sockets/flows.ts'
-import { FrontDouble, noLogs, type SocketDouble } from '../../../kit/socket-double.ts'
+import { FrontDouble, noActivity, noLogs, type SocketDouble } from '../../../kit/socket-double.ts'
 import { newestScratch, ValuesDouble } from '../../../kit/values-double.ts'
 
 beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'setImmediate'] }))
@@ -39,6 +39,7 @@ function room() {
   const handlers = new FlowsSocket({
     fanout,
     logs: noLogs(),
+    activity: noActivity(),
     directory: values,
     now_ms: () => clock.ms,
     onDefect: error => defects.push(error),

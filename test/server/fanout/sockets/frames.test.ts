@@ -25,6 +25,9 @@ test('each frame is read as it was written', () => {
     { type: 'publish', id: 7, name: 'boiler.raw', value: null },
     { type: 'publish', id: 'a-1', name: 'boiler.raw', value: { deep: [1] } },
     { type: 'have', versions: { 'boiler.raw': 12 } },
+    { type: 'follow_activity', nodes_of: 'boiler' },
+    { type: 'follow_activity', nodes_of: null },
+    { type: 'unfollow_activity' },
   ]
   for (const frame of frames) assert.deepEqual(readFrame(JSON.stringify(frame)), frame)
 })
@@ -49,6 +52,7 @@ test('what is no frame is refused, and the refusal says what is wrong', () => {
     ['{"type":"publish","id":{},"name":"boiler.raw","value":1}', 'validation', /./],
     ['{"type":"publish","id":1,"name":"boiler.raw","value":1,"__proto__":2}', 'validation', /./],
     ['{"type":"have"}', 'validation', /./],
+    ['{"type":"follow_activity","nodes_of":"a.b"}', 'validation', /./],
     ['{"type":"have","versions":{"boiler.raw":-1}}', 'validation', /./],
     ['{"type":"have","versions":{"boiler.raw":"1"}}', 'validation', /./],
   ]

@@ -9,7 +9,7 @@ import { FlowsClient } from '../../../kit/flows-client.ts'
 import { startFlowsFront, TOKEN } from '../../../kit/flows-front.ts'
 import { randomFrom, seed } from '../../../kit/random.ts'
 import { RawClient } from '../../../kit/raw-client.ts'
-import { noLogs } from '../../../kit/socket-double.ts'
+import { noActivity, noLogs } from '../../../kit/socket-double.ts'
 import { newestScratch, ValuesDouble } from '../../../kit/values-double.ts'
 
 /** The real front and real clients; values come from a journal that the test delivers. */
@@ -36,6 +36,7 @@ async function room(t: TestContext, options: Partial<FanoutOptions> = {}) {
   const handlers = new FlowsSocket({
     fanout,
     logs: noLogs(),
+    activity: noActivity(),
     directory: values,
     onDefect: error => assert.fail(String(error)),
     messages: { publish, publishDurably: async items => publish(items) },

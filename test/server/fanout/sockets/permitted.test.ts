@@ -41,7 +41,8 @@ test('a panel publishes and follows what its tiles have, one name or all refused
   assert.throws(() => permitted(panel, { type: 'have', versions: { 'hall.lamp': 3, 'bank.safe': 1 } }), /bank\.safe/)
 })
 
-test('a panel follows no whole flows, no events and no logs', () => {
+test('a panel follows no whole flows, no events, no logs and no figures', () => {
+  assert.throws(() => permitted(panel, { type: 'follow_activity' }), { code: 'forbidden' })
   assert.throws(() => permitted(panel, { type: 'subscribe', flows: ['hall'] }), { code: 'forbidden' })
   assert.throws(() => permitted(panel, { type: 'subscribe', events: true }), { code: 'forbidden' })
   assert.throws(() => permitted(panel, { type: 'follow_logs', run: 'x' } as never), { code: 'forbidden' })
