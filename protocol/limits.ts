@@ -269,6 +269,8 @@ export const limits = {
   RUN_NOTE_CHARACTERS: 2_000,
   /** Flows whose runs a list of runs counts. */
   RUN_COUNTS: 1_000,
+  /** One answer has the names of the metrics of so many runs, the newest of its selection. */
+  METRIC_NAME_RUNS: 10_000,
   /** A list that compares or sorts by values of runs looks at so many, the newest of its selection. */
   RUNS_SEARCHED: 10_000,
   /** Comparisons of one list, columns of one list, and the characters of each. */
@@ -697,6 +699,7 @@ export function assertLimits(): void {
     limits.SUSPECT_TURN_MS > 2 * limits.UNIT_MS + limits.BLOCKED_LANE_MS / 2,
     'a suspect that has the turn for longer is recorded as open by then',
   )
+  hold(limits.METRIC_NAME_RUNS >= limits.EXPORT_RUNS, 'an export knows the metrics of all its runs')
   hold(limits.MQTT_HELD >= limits.MQTT_RECEIVE, 'an mqtt-in node keeps all that a broker may send unacknowledged')
   hold(Number.isInteger(Math.log2(limits.JOURNAL_RING_BYTES)), 'ring positions are masked')
 }

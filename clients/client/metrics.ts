@@ -12,6 +12,11 @@ export interface SeriesOptions {
   stride?: number
 }
 
+interface MetricNamesPage extends List<string> {
+  /** There are runs older than this. */
+  before?: string
+}
+
 /** A series that had no room on one page goes on on the next. */
 function append(items: MetricSeries[], series: MetricSeries): void {
   const last = items.at(-1)
@@ -31,9 +36,17 @@ export class Metrics {
     this.#calls = calls
   }
 
-  /** The names that the selected runs carry. */
-  names(selection: RunSelection = {}): Promise<List<string>> {
-    return readPages(this.#calls, '/runs/metrics/names', { ...selection })
+  /** The names that the selected runs carry, sorted. One request reads a bounded number of runs; older ones follow. */
+  async names(selection: RunSelection = {}): Promise<List<string>> {
+    const names = new Set<string>()
+    let { before } = selection
+    for (;;) {
+      const query = { ...selection, before }
+      const page = await readPages<string, MetricNamesPage>(this.#calls, '/runs/metrics/names', query)
+      for (const name of page.items) names.add(name)
+      if (page.before === undefined) return { items: [...names].sort(), count: names.size }
+      before = page.before
+    }
   }
 
   /** Curves of the selected runs, or of `run` alone. */

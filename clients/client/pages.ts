@@ -9,19 +9,19 @@ export interface List<Item> {
   next?: number
 }
 
-/** `{items, count}` of a list route, read page by page until `most` items are there or there are no more. */
-export async function readPages<Item>(
+/** `{items, count}` of a list route, read page by page until `most` items are there or there are no more, with what else the last page has. */
+export async function readPages<Item, Page extends List<Item> = List<Item>>(
   calls: Calls,
   path: string,
   query: Query = {},
   most: number = Number.POSITIVE_INFINITY,
-): Promise<List<Item>> {
+): Promise<Omit<Page, 'next'>> {
   const items: Item[] = []
   for (;;) {
     const limit = Math.min(limits.LIST_LIMIT, most - items.length)
-    const page = await calls.get<List<Item>>(path, { ...query, limit, offset: items.length })
+    const page = await calls.get<Page>(path, { ...query, limit, offset: items.length })
     items.push(...page.items)
-    if (page.next === undefined || items.length >= most || items.length > limits.LIST_OFFSET)
-      return { items, count: page.count }
+    const { next, ...rest } = page
+    if (next === undefined || items.length >= most || items.length > limits.LIST_OFFSET) return { ...rest, items }
   }
 }

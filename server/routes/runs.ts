@@ -19,11 +19,13 @@ import {
   RunTag,
   RunTotals,
 } from '../../protocol/nouns/run.ts'
+import { formatTime } from '../../protocol/time.ts'
 import { EXPORT_RUN_COLUMNS, type ExportRunColumn } from '../../protocol/words/run-columns.ts'
 import type { Engine } from '../engine.ts'
 import { jsonBytes } from '../http/long-answer.ts'
 import { runId, wholeRun } from '../http/parse/short-ids.ts'
 import { type Answer, existing, nothing, ok, okLong, type Route, route } from '../http/route.ts'
+import { pageOf } from '../list-page.ts'
 import type { JsonText, RunAnswer, RunExport, RunPage, RunSearch, RunSelection } from '../store/front/runs.ts'
 import { closed, listOf, microseconds, okPage, pageQuery, sinceQuery, untilQuery } from './queries.ts'
 
@@ -101,6 +103,17 @@ const ListedRuns = Type.Object({
   truncated: Type.Optional(
     Type.Boolean({
       description: `With \`where\` or \`sort\`: the selection has more runs than the newest ${limits.RUNS_SEARCHED}, which were looked at.`,
+    }),
+  ),
+})
+const ListedMetricNames = Type.Object({
+  ...listOf(Type.String()).properties,
+  before: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description:
+        'The selection has older runs: repeat the request with this `before` for the names of their metrics.',
+      examples: ['2026-01-01T00:00:00.000001+00:00'],
     }),
   ),
 })
@@ -227,13 +240,14 @@ export function runRoutes({ engine }: { engine: Pick<Engine, 'runs' | 'observe'>
       path: '/runs/metrics/names',
       scope: 'read',
       tag,
-      summary: 'Lists the names of the metrics of the selected runs.',
+      summary: `Lists the names of the metrics of the selected runs, at most the newest ${limits.METRIC_NAME_RUNS}.`,
       query: Type.Object({ ...pageQuery, ...selectionQuery }, closed),
-      answers: { 200: listOf(Type.String()) },
+      answers: { 200: ListedMetricNames },
       refuses: ['flow_not_found', 'group_not_found', 'tag_not_found'],
       handle: async ({ query }) => {
-        const { items, count } = await runs.metricNames(selectionOf(query as Selected))
-        return okPage({ items: items.slice(query.offset, query.offset + query.limit), count }, query.offset)
+        const { names, before } = await runs.metricNames(selectionOf(query as Selected))
+        const page = pageOf(names.slice(query.offset, query.offset + query.limit), names.length, query.offset)
+        return ok(before === null ? page : { ...page, before: formatTime(before) })
       },
     }),
     route({

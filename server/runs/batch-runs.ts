@@ -32,6 +32,7 @@ import type {
   ExportMetricsRequest,
   ExportRunsRequest,
   JsonText,
+  MetricNames,
   NewRun,
   RepeatRun,
   RunAnswer,
@@ -101,7 +102,7 @@ export interface Runs {
   why(id: string, node: string): Promise<RunNodeWhy>
   /** Those of `FLOW_MAX_RUNS`. */
   places(): RunPlaces
-  metricNames(selection: RunSelection): Promise<List<string>>
+  metricNames(selection: RunSelection): Promise<MetricNames>
   series(request: SeriesRequest): Promise<MetricSeriesList>
   exportMetrics(request: ExportMetricsRequest): Promise<RunExport>
   exportRuns(request: ExportRunsRequest): Promise<RunExport>
@@ -399,10 +400,9 @@ export class BatchRuns implements Runs {
     return { ...told, cache: 'miss', nearest: nearest?.run ?? null, changed: nearest?.changed ?? [] }
   }
 
-  async metricNames(selection: RunSelection): Promise<List<string>> {
+  async metricNames(selection: RunSelection): Promise<MetricNames> {
     await this.#named(selection, [])
-    const items = await this.#parts.store.metricNames(selection)
-    return { items, count: items.length }
+    return this.#parts.store.metricNames(selection)
   }
 
   async series(request: SeriesRequest): Promise<MetricSeriesList> {
@@ -431,12 +431,14 @@ export class BatchRuns implements Runs {
     if (group !== null) await this.#assertNamed('group', group)
     for (const tag of tags ?? []) await this.#assertNamed('tag', tag)
     if (metrics.length === 0) return
-    const names = new Set(await this.#parts.store.metricNames(selection))
+    const read = await this.#parts.store.metricNames(selection)
+    const names = new Set(read.names)
     const unknown = metrics.filter(name => !names.has(name))
     if (unknown.length === 0) return
     const meant = unknown.length === 1 ? didYouMean(unknown[0]!, names) : ''
     const told = unknown.slice(0, 5).join(', ')
-    throw new ServiceError('metric_not_found', `None of the selected runs carries ${told}.${meant}`)
+    const which = read.before === null ? '' : `newest ${limits.METRIC_NAME_RUNS} `
+    throw new ServiceError('metric_not_found', `None of the ${which}selected runs carries ${told}.${meant}`)
   }
 
   async #assertNamed(of: 'group' | 'tag', name: string): Promise<void> {

@@ -346,7 +346,7 @@ test('metrics are kept by flow, node, name and step', async () => {
   const run = await story.runs('curves', { inputs: { x: 1 } })
   assert.equal(run.status, 'succeeded')
   const all = { flow: 'curves', group: null, status: null, since: null, before: null }
-  assert.deepEqual((await live.engine.runs.metricNames(all)).items, ['curves.body.best', 'curves.body.loss'])
+  assert.deepEqual((await live.engine.runs.metricNames(all)).names, ['curves.body.best', 'curves.body.loss'])
   const none = { ...all, flow: null }
   const { items } = await live.engine.runs.series({
     ...none,

@@ -296,7 +296,7 @@ export function runStories(kind: string, engine: () => Engine): void {
     story('that recorded no metric have none', async ({ runs, create }) => {
       const { id } = await create()
       const { limit: _, offset: __, ...selection } = ALL
-      assert.deepEqual(await runs.metricNames(selection), { items: [], count: 0 })
+      assert.deepEqual(await runs.metricNames(selection), { names: [], before: null })
       const series = await runs.series({ ...selection, run: id, name: null, stride: 1, offset: 0, limit: 10 })
       assert.deepEqual(series, { items: [], count: 0 })
     })

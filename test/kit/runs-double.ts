@@ -16,7 +16,7 @@ import { keyText } from '../../protocol/values/canonical-json.ts'
 import { isLive } from '../../protocol/words/run-status.ts'
 import { PageRoom, pageOf } from '../../server/list-page.ts'
 import type { CreatedBatchRun, Runs, RunsPage } from '../../server/runs/batch-runs.ts'
-import type { JsonText, RunExport, RunSearch, StoredRun } from '../../server/store/front/runs.ts'
+import type { JsonText, MetricNames, RunExport, RunSearch, StoredRun } from '../../server/store/front/runs.ts'
 import { shownRun } from '../../server/store/front/shown-run.ts'
 import { shownSummary } from '../../server/store/runs/run-summary.ts'
 
@@ -214,8 +214,8 @@ export class RunsDouble implements Runs {
     throw new ServiceError('node_not_found', `Run ${id} has no node "${node}".`)
   }
 
-  async metricNames(): Promise<List<string>> {
-    return { items: [], count: 0 }
+  async metricNames(): Promise<MetricNames> {
+    return { names: [], before: null }
   }
 
   async series(): Promise<MetricSeriesList> {

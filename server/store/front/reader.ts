@@ -106,7 +106,7 @@ function read(request: ReadRequest): unknown {
     case 'run_series':
       return runs.series(request.series)
     case 'metric_names':
-      return runs.metricNames(request.names)
+      return runs.metricNames(request.selection, request.runs)
     case 'cached':
       return runs.cached(request.keys)
     case 'cache_page':

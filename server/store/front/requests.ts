@@ -13,12 +13,12 @@ import type {
   ExportMetricsRequest,
   ExportRunsRequest,
   FinishRun,
-  MetricNamesRequest,
   NewRun,
   RepeatRun,
   RunNamesRequest,
   RunPage,
   RunSearch,
+  RunSelection,
   SeriesRequest,
   SetUnbegun,
   WrittenProgress,
@@ -307,7 +307,7 @@ export type ReadRequest =
   | { type: 'run_text'; id: string; cancel_requested_at: number | null }
   | { type: 'nodes_text'; id: string }
   | { type: 'run_series'; series: SeriesRequest }
-  | { type: 'metric_names'; names: MetricNamesRequest }
+  | { type: 'metric_names'; selection: RunSelection; runs: number }
   | { type: 'cached'; keys: string[] }
   | { type: 'cache_page'; page: CachePageRequest }
   | { type: 'nearest_run'; id: string; node: string; parts: FingerprintParts }

@@ -1,5 +1,6 @@
 import type { FingerprintParts } from '../../../core/runs/fingerprint.ts'
 import type { Steps } from '../../../core/steps.ts'
+import { limits } from '../../../protocol/limits.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import { chunksOf } from '../runs/metric-chunk.ts'
 import { writtenNode } from '../runs/rows.ts'
@@ -18,7 +19,7 @@ import type {
   FinishedRun,
   FinishRun,
   JsonText,
-  MetricNamesPage,
+  MetricNames,
   NearestRun,
   NewRun,
   OpenedExport,
@@ -54,6 +55,8 @@ interface Parts {
 
 /** Origins that one page of the cache index brings. */
 const CACHE_PAGE_ENTRIES = 2000
+/** Runs whose names of metrics one page brings. */
+const NAMES_PAGE_RUNS = 1000
 
 /** Reads see all writes that were answered before them, except reads of the stage cache, whose index on the front is newer than any reader. */
 export class RunClient implements RunStore {
@@ -149,15 +152,17 @@ export class RunClient implements RunStore {
   }
 
   /** In pages, so that other reads come in between. */
-  async metricNames(selection: RunSelection): Promise<string[]> {
+  async metricNames(selection: RunSelection): Promise<MetricNames> {
     const names = new Set<string>()
-    let before: number | null = null
-    do {
-      const page: MetricNamesPage = await this.#read({ type: 'metric_names', names: { selection, before } })
+    let next = selection
+    for (let left = limits.METRIC_NAME_RUNS; left > 0; left -= NAMES_PAGE_RUNS) {
+      const runs = Math.min(left, NAMES_PAGE_RUNS)
+      const page: MetricNames = await this.#read({ type: 'metric_names', selection: next, runs })
       for (const name of page.names) names.add(name)
-      before = page.before
-    } while (before !== null)
-    return [...names].sort()
+      next = { ...selection, before: page.before }
+      if (page.before === null) return { names: [...names].sort(), before: null }
+    }
+    return { names: [...names].sort(), before: next.before }
   }
 
   cached(keys: string[]): Promise<CacheOrigin[]> {

@@ -325,14 +325,10 @@ export type JsonText = Uint8Array<ArrayBuffer> | RunExport
 /** A run to be answered: one with long values as the JSON that the reader thread makes. */
 export type RunAnswer = Run | JsonText
 
-/** How the reader is asked for what takes several answers. `before`: created_at of the last run that was looked at. */
-export interface MetricNamesRequest {
-  selection: RunSelection
-  before: number | null
-}
-export interface MetricNamesPage {
+/** `<flow>.<node>.<name>`, sorted, of the newest runs of a selection. */
+export interface MetricNames {
   names: string[]
-  /** Null: that was all. */
+  /** `created_at` of the oldest run that was read; null when the selection has no older ones. */
   before: number | null
 }
 export interface CachePageRequest {
@@ -404,8 +400,8 @@ export interface RunStore {
   /** `{items, count}` of `RunNode`, in their order. */
   nodesText(id: string): Promise<JsonText>
   series(request: SeriesRequest): Promise<StoredSeriesPage>
-  /** Distinct `<flow>.<node>.<name>` over the whole selection, sorted. */
-  metricNames(selection: RunSelection): Promise<string[]>
+  /** Reads the newest `METRIC_NAME_RUNS` runs of the selection. */
+  metricNames(selection: RunSelection): Promise<MetricNames>
   /** Newest origin of each key that has one. */
   cached(keys: string[]): Promise<CacheOrigin[]>
   /** The newest origins, at most `entries` of them and about `bytes`; `complete` when there are no others. */

@@ -7,11 +7,11 @@ import type {
   CacheOrigin,
   CachePage,
   CachePageRequest,
-  MetricNamesPage,
-  MetricNamesRequest,
+  MetricNames,
   NearestRun,
   RunOutput,
   RunPage,
+  RunSelection,
   SeriesRequest,
   StoredRun,
   StoredRunHead,
@@ -40,8 +40,7 @@ import {
 import { summaryOf } from './search/summary-row.ts'
 import type { RunSelections, SelectedRun } from './selection.ts'
 
-/** Runs that one page of metric names looks at, and that a page of curves at most comes from. */
-const NAMES_RUNS = 1000
+/** Runs that a page of curves at most comes from. */
 const SERIES_RUNS = 10_000
 /** Runs before a given one that are looked at for the same node. */
 const NEAREST_RUNS = 1_000
@@ -74,6 +73,7 @@ export class RunReader {
   readonly #counts: ListedCounts
   readonly #nodes: Statement<NodeRow & { run: number }>
   readonly #names: Statement<{ flow: number; name: string }>
+  readonly #reusing: Statement<number>
   readonly #cached: Statement<OriginRow>
   readonly #origins: Statement<OriginRow>
   readonly #before: Statement<{ run: string; parts: string }>
@@ -105,9 +105,16 @@ export class RunReader {
       `SELECT n.run, ${NODE_COLUMNS} FROM run_nodes n WHERE n.run = (SELECT seq FROM runs WHERE id = ?) ORDER BY n.position, n.node`,
     )
     this.#names = db.prepare(
-      `SELECT DISTINCT r.flow, n.name FROM json_each(?) j JOIN runs r ON r.seq = j.value JOIN run_metrics m ON m.run = r.seq
-       JOIN metric_names n ON n.id = m.name`,
+      `SELECT d.flow, n.name FROM (
+         SELECT DISTINCT r.flow, m.name FROM json_each(?) j JOIN runs r ON r.seq = j.value JOIN run_metrics m ON m.run = r.seq) d
+       JOIN metric_names n ON n.id = d.name`,
     )
+    this.#reusing = db
+      .prepare(
+        `SELECT j.value FROM json_each(?) j WHERE EXISTS (
+           SELECT 1 FROM run_nodes n WHERE n.run = j.value AND n.status = 'cached' AND n.cached_from IS NOT NULL)`,
+      )
+      .pluck() as Statement<number>
     const columns = 'n.run, n.node, n.cache_key AS key, r.id, f.name AS flow, n.emissions, n.outputs'
     const itsRun = 'JOIN runs r ON r.seq = n.run JOIN flows f ON f.id = r.flow'
     const executed = (row: string): string => `${row}.cache_key IS NOT NULL AND ${row}.status = 'succeeded'`
@@ -213,19 +220,22 @@ export class RunReader {
     })
   }
 
-  /** Of the next some runs of the selection. */
-  metricNames({ selection, before }: MetricNamesRequest): MetricNamesPage {
+  /** Of the newest runs of the selection, so many. */
+  metricNames(selection: RunSelection, most: number): MetricNames {
     return this.#snapshot(() => {
-      const runs = this.#selections.page({ ...selection, before: before ?? selection.before }, NAMES_RUNS, 0)
+      const runs = this.#selections.page(selection, most, 0)
+      const seqs = seqsOf(runs)
       const names = new Set<string>()
       const flows = new Map<number, string>()
-      for (const { flow, name } of this.#names.all(seqsOf(runs))) {
+      for (const { flow, name } of this.#names.all(seqs)) {
         let prefix = flows.get(flow)
         if (prefix === undefined) flows.set(flow, (prefix = this.#curves.flowName(flow)))
         names.add(`${prefix}.${name}`)
       }
-      for (const run of runs) for (const { name } of this.#curves.reused(run)) names.add(name)
-      return { names: [...names], before: runs.length < NAMES_RUNS ? null : runs[runs.length - 1]!.created_at }
+      // One statement for all runs: most of them reuse nothing.
+      const reusing = new Set(this.#reusing.all(seqs))
+      for (const run of runs) if (reusing.has(run.seq)) for (const { name } of this.#curves.reused(run)) names.add(name)
+      return { names: [...names], before: runs.length < most ? null : runs[runs.length - 1]!.created_at }
     })
   }
 

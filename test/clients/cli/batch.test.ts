@@ -380,6 +380,19 @@ describe('svc export', () => {
     assert.deepEqual(requests[0]!.query, { group: 'g', limit: '1000', offset: '0' })
   })
 
+  test('lists them over all requests that the engine wants for them, each name once', async t => {
+    const before = '2026-01-01T00:00:00.000001+00:00'
+    const script: Record<string, Scripted> = {
+      'GET /runs/metrics/names': {
+        act: ({ query }) =>
+          query['before'] === before ? listOf('boiler.a.a', 'boiler.a.y') : { ...listOf('boiler.a.y'), before },
+      },
+    }
+    const { stdout, requests } = await against(t, script, ['export', 'runs', '--list'])
+    assert.equal(stdout, 'boiler.a.a\nboiler.a.y\n')
+    assert.equal(requests.length, 2)
+  })
+
   test('ends with 3 and both versions when the engine lacks it', async t => {
     const script = { 'GET /observability/summary': { answer: { version: '0.1.1' } } }
     const { code, stderr } = await against(t, script, ['export', 'runs'])

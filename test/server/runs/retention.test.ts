@@ -142,7 +142,7 @@ test('logs and metrics over their budgets go, the oldest first, and their runs s
   const dropped = async (run: string) => (await store.runs.nodes(run))[0]!.metrics_dropped
   assert.deepEqual([await dropped(runs[0]!), await dropped(runs[5]!)], [100, 0])
   const selection = { flow: null, group: null, status: null, since: null, before: null }
-  assert.deepEqual(await store.runs.metricNames(selection), ['f.fit.loss'])
+  assert.deepEqual((await store.runs.metricNames(selection)).names, ['f.fit.loss'])
   assert.deepEqual(
     told.map(({ action, count }) => [action, count]),
     [

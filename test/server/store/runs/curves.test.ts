@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { limits } from '../../../../protocol/limits.ts'
 import type { SeriesRequest } from '../../../../server/store/front/runs.ts'
 import { saving, startStore, temporaryDirectory } from '../../../kit/stored.ts'
 import { claimOf, curve, everyRun, newRun, nodeRow, progressOf, ranRun } from '../../../kit/stored-runs.ts'
@@ -103,33 +104,36 @@ test('a cached node has the curves of the run that executed it, under the names 
   assert.deepEqual(await names({ run: reader.id, name: 'boiler.fit.loss' }), [])
   assert.deepEqual((await names({})).length, 8)
   assert.deepEqual(
-    await store.runs.metricNames({ ...everyRun, flow: 'kettle' }),
+    (await store.runs.metricNames({ ...everyRun, flow: 'kettle' })).names,
     read.map(([, name]) => name),
   )
-  assert.deepEqual(await store.runs.metricNames(everyRun), [
+  assert.deepEqual((await store.runs.metricNames(everyRun)).names, [
     'boiler.fit.loss',
     'boiler.fit.rate',
     'boiler.fitter.loss',
     'boiler.twin.a.b',
     ...read.map(([, name]) => name),
   ])
-  assert.deepEqual(await store.runs.metricNames({ ...everyRun, status: 'failed' }), [])
+  assert.deepEqual((await store.runs.metricNames({ ...everyRun, status: 'failed' })).names, [])
   await store.renameFlow({ from: 'kettle', to: 'pot', rewritten: [], author: 'ada' })
   assert.deepEqual((await names({ run: reader.id, name: 'pot.train.loss' })).length, 1)
 })
 
-test('metric names are those of the whole selection, also when it takes many pages to look at', async t => {
+test('metric names are those of the newest runs, and those of older runs come with the next request', async t => {
   const { store } = await startStore(t, temporaryDirectory(t))
   await store.saveFlow(saving('boiler'))
   const made: Promise<unknown>[] = []
-  for (let i = 0; i < 2500; i++) {
+  for (let i = 0; i < limits.METRIC_NAME_RUNS + 500; i++) {
     const run = newRun('boiler')
     made.push(store.runs.create(run, null))
-    if (i % 600 !== 0) continue
+    if (i % 2_400 !== 0) continue
     made.push(store.runs.claim(claimOf(run.id)))
     made.push(store.runs.progress(progressOf(run.id, { metrics: curve(`n.m${i}`, 1) })))
   }
   await Promise.all(made)
-  const names = ['boiler.n.m0', 'boiler.n.m1200', 'boiler.n.m1800', 'boiler.n.m2400', 'boiler.n.m600']
-  assert.deepEqual(await store.runs.metricNames(everyRun), names)
+  const newest = await store.runs.metricNames(everyRun)
+  assert.deepEqual(newest.names, ['boiler.n.m2400', 'boiler.n.m4800', 'boiler.n.m7200', 'boiler.n.m9600'])
+  assert.notEqual(newest.before, null)
+  const older = await store.runs.metricNames({ ...everyRun, before: newest.before })
+  assert.deepEqual(older, { names: ['boiler.n.m0'], before: null })
 })

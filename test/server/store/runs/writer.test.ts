@@ -156,7 +156,7 @@ test('runs go with their flow when it is renamed, and stay its own when it is de
   assert.equal((await of('kettle')).count, 2)
   assert.deepEqual((await of('boiler')).counts, { kettle: { total: 2, live: 1 } })
   assert.deepEqual((await of('boiler')).items, [])
-  assert.deepEqual(await store.runs.metricNames(everyRun), ['kettle.smooth.loss'])
+  assert.deepEqual((await store.runs.metricNames(everyRun)).names, ['kettle.smooth.loss'])
   await store.runs.claim(claimOf(waiting.id))
   await assert.rejects(store.deleteFlow({ name: 'kettle', author: 'ada' }), refusedWith('flow_has_live_run'))
   await store.runs.finish(finishOf(waiting.id), null, null)
