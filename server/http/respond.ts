@@ -17,8 +17,16 @@ const formPolicy = (leads_to: string): string =>
 const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+/** The web app: frames and artifacts are shown from memory, its scripts start workers, and no text ever becomes a script. */
+const APP_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; font-src 'self'; " +
+  "connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
+  "require-trusted-types-for 'script'; trusted-types svc"
 /** Answers that are no pages may not act as one, even when a browser is talked into opening them. */
 const DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
+
+const policyOf = (page: boolean | 'app' | undefined): string =>
+  page === 'app' ? APP_POLICY : page ? PAGE_POLICY : DATA_POLICY
 
 const headersWith = (referrer: string): string[] => [
   'x-content-type-options: nosniff',
@@ -95,7 +103,7 @@ export function writeAnswer(
     const { leads_to } = content
     if (leads_to !== undefined)
       to.writeHeader('content-type', block(clean(content.type), formPolicy(clean(leads_to)), cache, OF_FORMS))
-    else to.writeHeader('content-type', block(clean(content.type), content.page ? PAGE_POLICY : DATA_POLICY, cache))
+    else to.writeHeader('content-type', block(clean(content.type), policyOf(content.page), cache))
   } else to.writeHeader('content-type', JSON_BLOCK)
   finish(to, bytes, headOnly, last)
 }

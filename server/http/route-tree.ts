@@ -19,13 +19,24 @@ type Names = readonly string[]
 interface Branch<Route extends Placed> {
   readonly statics: Map<string, Branch<Route>>
   open: { readonly names: Names; readonly branch: Branch<Route> } | null
+  /** Takes all that is left of a path, slashes too. */
+  rest: { readonly name: string; readonly leaf: Leaf<Route> } | null
   leaf: Leaf<Route> | null
 }
 
-const branch = <Route extends Placed>(): Branch<Route> => ({ statics: new Map(), open: null, leaf: null })
+const branch = <Route extends Placed>(): Branch<Route> => ({
+  statics: new Map(),
+  open: null,
+  rest: null,
+  leaf: null,
+})
 const PARAMETER_SEGMENT = /^\{[a-z_]+\}(\.\{[a-z_]+\})*$/
+const REST_SEGMENT = /^\{([a-z_]+)\*\}$/
 
-/** Finds the leaf of a path, one map look-up a segment. A literal segment comes before a named one. */
+/**
+ * Finds the leaf of a path, one map look-up a segment. A literal segment comes before a named one, and `{name*}`, which stands last and takes
+ * the rest of the path, after both.
+ */
 export class RouteTree<Route extends Placed> {
   readonly #root: Branch<Route> = branch()
 
@@ -36,6 +47,12 @@ export class RouteTree<Route extends Placed> {
   #add(route: Route): void {
     let at = this.#root
     for (const segment of route.path.slice(1).split('/')) {
+      const rest = REST_SEGMENT.exec(segment)
+      if (rest !== null) {
+        if (!route.path.endsWith(`/${segment}`)) throw new TypeError(`route ${route.path}: ${segment} must stand last`)
+        at.rest ??= { name: rest[1]!, leaf: { path: route.path, methods: new Map(), allow: '' } }
+        return addTo(at.rest.leaf, route)
+      }
       if (!segment.includes('{')) {
         const next = at.statics.get(segment) ?? branch<Route>()
         at.statics.set(segment, next)
@@ -51,17 +68,20 @@ export class RouteTree<Route extends Placed> {
       at = at.open.branch
     }
     at.leaf ??= { path: route.path, methods: new Map(), allow: '' }
-    if (at.leaf.methods.has(route.method)) throw new TypeError(`route ${route.method} ${route.path} is declared twice`)
-    at.leaf.methods.set(route.method, route)
-    const methods = [...at.leaf.methods.keys()]
-    at.leaf.allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort().join(', ')
+    addTo(at.leaf, route)
   }
 
   /** The leaf of a path, or null. `params` receives the decoded values; it is left half filled when there is no leaf. */
   find(path: string, params: Record<string, string>): Leaf<Route> | null {
     let at = this.#root
+    let rest: Branch<Route>['rest'] = null
+    let rest_start = 1
     let start = 1
     for (;;) {
+      if (at.rest !== null) {
+        rest = at.rest
+        rest_start = start
+      }
       const slash = path.indexOf('/', start)
       const segment = slash < 0 ? path.slice(start) : path.slice(start, slash)
       const next = at.statics.get(segment)
@@ -69,11 +89,26 @@ export class RouteTree<Route extends Placed> {
       else if (at.open !== null && segment !== '') {
         if (!take(at.open.names, segment, params)) return null
         at = at.open.branch
-      } else return null
-      if (slash < 0) return at.leaf
+      } else break
+      if (slash < 0) {
+        if (at.leaf !== null) return at.leaf
+        break
+      }
       start = slash + 1
     }
+    if (rest === null) return null
+    const value = decode(path.slice(rest_start))
+    if (value === null) return null
+    params[rest.name] = value
+    return rest.leaf
   }
+}
+
+function addTo<Route extends Placed>(leaf: Leaf<Route>, route: Route): void {
+  if (leaf.methods.has(route.method)) throw new TypeError(`route ${route.method} ${route.path} is declared twice`)
+  leaf.methods.set(route.method, route)
+  const methods = [...leaf.methods.keys()]
+  leaf.allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort().join(', ')
 }
 
 /** False when the segment cannot be decoded or has too few parts. */

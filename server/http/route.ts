@@ -31,8 +31,8 @@ export interface Answer {
   readonly content?: {
     readonly type: string
     readonly bytes: string | Uint8Array
-    /** It is a page: it may load what belongs to it from this engine. */
-    readonly page?: boolean
+    /** It is a page: it may load what belongs to it from this engine. `app`: it is a page of the web app. */
+    readonly page?: boolean | 'app'
     /** Of a page with a form: beside this engine, the origin or scheme that the answer to the form may lead to. */
     readonly leads_to?: string
   }

@@ -31,6 +31,7 @@ import { runRoutes } from './runs.ts'
 import { type DashboardServices, dashboardRoutes } from './screens/dashboards.ts'
 import { type PanelServices, panelRoutes } from './screens/panels.ts'
 import { tileTypeRoutes } from './screens/tile-types.ts'
+import { webRoutes } from './web.ts'
 import { workerRoutes } from './workers.ts'
 
 export interface Services
@@ -79,6 +80,7 @@ export function allRoutes(services: Services): Route[] {
     ...oauthRoutes(services),
     ...clientRoutes(services),
     ...mcpRoutes(services),
+    ...webRoutes(),
   ]
   routes.push(...openapiRoutes(() => routes))
   return routes.map(route => audited(route, services.audit))

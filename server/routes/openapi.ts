@@ -26,16 +26,6 @@ export function openapiRoutes(all: () => readonly Route[]): Route[] {
     }),
     route({
       method: 'GET',
-      path: '/',
-      scope: 'open',
-      tag,
-      summary: 'Redirects to the documentation page.',
-      hidden: true,
-      answers: { 302: null },
-      handle: () => ({ status: 302, headers: { location: '/docs' } }),
-    }),
-    route({
-      method: 'GET',
       path: '/docs',
       scope: 'open',
       tag,

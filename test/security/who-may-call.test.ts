@@ -251,7 +251,7 @@ before(async () => {
 after(() => served.close())
 
 /** A path that leads to the route and names nothing. */
-const pathOf = (route: Route): string => route.path.replaceAll(/\{[a-z_]+\}/g, 'nothing')
+const pathOf = (route: Route): string => route.path.replaceAll(/\{[a-z_]+\*?\}/g, 'nothing')
 
 async function call(route: Route, given: string | null): Promise<{ status: number; code: string | null }> {
   // Whoever may sign out does so: with a token that nothing else here needs.
@@ -321,6 +321,8 @@ describe('deny by default', () => {
       'GET /.well-known/oauth-authorization-server',
       'GET /.well-known/oauth-protected-resource',
       'GET /.well-known/oauth-protected-resource/mcp',
+      'GET /app',
+      'GET /app/{path*}',
       'GET /docs',
       'GET /docs/favicon-32x32.png',
       'GET /docs/start.js',
@@ -330,6 +332,7 @@ describe('deny by default', () => {
       'GET /oauth/authorize',
       'GET /oauth/style.css',
       'GET /openapi.json',
+      'GET /panel',
       'GET /utils/health/',
       'PATCH /hooks/{flow}/{node}',
       'POST /hooks/{flow}/{node}',

@@ -11,6 +11,9 @@ const tree = new RouteTree(
     '/messages/',
     '/users/me',
     '/nodes/{flow}.{node}/errors',
+    '/app',
+    '/app/settings',
+    '/app/{path*}',
   ].map(path => ({ method: 'GET' as const, path })),
 )
 const find = (path: string): [string, Record<string, string>] | null => {
@@ -34,6 +37,17 @@ describe('paths', () => {
     assert.deepEqual(find('/flows/%252e'), ['/flows/{name}', { name: '%2e' }])
     assert.deepEqual(find('/nodes/a%2Eb/errors'), ['/nodes/{flow}.{node}/errors', { flow: 'a', node: 'b' }])
     assert.equal(find('/fl%6fws'), null)
+  })
+
+  test('of which a route takes the rest, lead to it with what is left, slashes too', () => {
+    assert.deepEqual(find('/app'), ['/app', {}])
+    assert.deepEqual(find('/app/'), ['/app/{path*}', { path: '' }])
+    assert.deepEqual(find('/app/a/b.js'), ['/app/{path*}', { path: 'a/b.js' }])
+    assert.deepEqual(find('/app/a%2F..%2Fb'), ['/app/{path*}', { path: 'a/../b' }])
+    assert.deepEqual(find('/app/settings'), ['/app/settings', {}])
+    assert.deepEqual(find('/app/settings/users'), ['/app/{path*}', { path: 'settings/users' }])
+    assert.equal(find('/app/%ff'), null)
+    assert.equal(find('/apps'), null)
   })
 
   test('that lead nowhere', () => {
@@ -68,6 +82,8 @@ describe('paths', () => {
     assert.throws(routes('/a/{x}', '/a/{x}'), /twice/)
     assert.throws(routes('/a/{x}', '/a/{y}/b'), /another name/)
     assert.throws(routes('/a/x{y}'), /cannot read/)
+    assert.throws(routes('/a/{x*}/b'), /must stand last/)
+    assert.throws(routes('/a/{x*}', '/a/{x*}'), /twice/)
   })
 
   test('Allow names every method, HEAD with GET', () => {

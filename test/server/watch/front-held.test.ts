@@ -219,6 +219,9 @@ const DRIVES: Record<string, Drive> = {
   'GET /docs/swagger-ui-bundle.js': {},
   'GET /docs/swagger-ui.css': {},
   'GET /': {},
+  'GET /app': {},
+  'GET /app/{path*}': { paths: ['/app/', '/app/flows/none'] },
+  'GET /panel': {},
 }
 
 let driver: Worker

@@ -62,7 +62,14 @@ describe('the description of the interface', () => {
     assert.deepEqual(description, JSON.parse(JSON.stringify(openapiOf(served.routes))))
     assert.equal(operations().length, routes.length)
     const hidden = new Set(served.routes.filter(route => route.hidden).map(({ path }) => path))
-    assert.deepEqual([...hidden].filter(path => !path.startsWith('/docs/')).sort(), ['/', '/mcp', '/oauth/style.css'])
+    assert.deepEqual([...hidden].filter(path => !path.startsWith('/docs/')).sort(), [
+      '/',
+      '/app',
+      '/app/{path*}',
+      '/mcp',
+      '/oauth/style.css',
+      '/panel',
+    ])
   })
 
   test('holds every route once, under a name of its own', () => {

@@ -1,0 +1,26 @@
+import { lazy } from 'react'
+import { Route, Switch } from 'wouter'
+import { Empty } from '../parts/Empty.tsx'
+import { Page } from './Page.tsx'
+
+// One line a page: each is a chunk of its own, loaded when it is first opened.
+const Home = lazy(() => import('../home/Home.tsx'))
+const Flows = lazy(() => import('../flows/Flows.tsx'))
+const Flow = lazy(() => import('../flows/Flow.tsx'))
+
+export function Pages() {
+  return (
+    <Switch>
+      <Route path="/" component={Home} />
+      <Route path="/flows" component={Flows} />
+      <Route path="/flows/:flow/:tab?" component={Flow} />
+      <Route>
+        <Page crumbs={['Not found']}>
+          <Empty icon="search" title="Nothing is here">
+            <p>The address names no page of this app. Follow one of the links at the side.</p>
+          </Empty>
+        </Page>
+      </Route>
+    </Switch>
+  )
+}
