@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { ServiceError } from '../../../protocol/errors.ts'
 import type { RouteRequest } from '../../../server/http/route.ts'
-import { webRoutes } from '../../../server/routes/web.ts'
+import { webRoutes } from '../../../server/web/routes.ts'
 import { WebApp } from '../../../server/web/web-app.ts'
 import { directoryFor } from '../../kit/spawned.ts'
 

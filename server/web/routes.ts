@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { ServiceError } from '../../protocol/errors.ts'
 import { type Answer, existing, type Route, route } from '../http/route.ts'
-import { WebApp } from '../web/web-app.ts'
+import { WebApp } from './web-app.ts'
 
 const tag = 'web'
 const PAGE = 'text/html; charset=utf-8'
