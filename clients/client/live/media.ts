@@ -1,6 +1,5 @@
-import { ClientError } from '../client-error.ts'
 import type { Address } from '../socket.ts'
-import { LiveSocket } from './live-socket.ts'
+import { follow } from './follow.ts'
 import { unpackPlain } from './msgpack.ts'
 
 /** The bytes behind a value of a message. */
@@ -37,44 +36,30 @@ export async function* followMedia(
   const waiting = new Map<string, MediaFrame>()
   /** Of each name, what came last. */
   const newest = new Map<string, { version: number; digest: string }>()
-  let change = Promise.withResolvers<void>()
-  const ended = Promise.withResolvers<never>()
-  ended.promise.catch(() => {})
-  const abort = (): void => ended.reject(signal?.reason)
-  signal?.addEventListener('abort', abort)
-  const socket = new LiveSocket({
-    find: () => address,
-    media: names,
-    onFrame: data => {
-      const frame = mediaFrameOf(data)
-      const { name, version, digest } = frame
-      const before = newest.get(name)
-      // After a reconnect the engine sends the present frame, which may be here.
-      if (before?.version === version && before.digest === digest) return
-      newest.set(name, { version, digest })
-      waiting.set(frame.name, frame)
-      change.resolve()
-    },
-    onNotice: text => ended.reject(new ClientError('refused', text)),
-    onFailure: ended.reject,
-  })
-  try {
-    signal?.throwIfAborted()
-    for (;;) {
-      await Promise.race([ended.promise, change.promise])
-      change = Promise.withResolvers<void>()
-      for (let next = takeFirst(waiting); next !== null; next = takeFirst(waiting)) yield next
-    }
-  } finally {
-    signal?.removeEventListener('abort', abort)
-    socket.close()
-  }
+  yield* follow(
+    wake => ({
+      find: () => address,
+      media: names,
+      onFrame: data => {
+        const frame = mediaFrameOf(data)
+        const { name, version, digest } = frame
+        const before = newest.get(name)
+        // After a reconnect the engine sends the present frame, which may be here.
+        if (before?.version === version && before.digest === digest) return
+        newest.set(name, { version, digest })
+        waiting.set(name, frame)
+        wake()
+      },
+    }),
+    () => takeFirst(waiting),
+    signal,
+  )
 }
 
-function takeFirst(waiting: Map<string, MediaFrame>): MediaFrame | null {
+function takeFirst(waiting: Map<string, MediaFrame>): MediaFrame | undefined {
   for (const [name, frame] of waiting) {
     waiting.delete(name)
     return frame
   }
-  return null
+  return undefined
 }

@@ -1,6 +1,5 @@
 import type { LogLevel, RunLogLine, RunLogPage } from '../../../protocol/nouns/run-log.ts'
 import { LOG_LEVELS } from '../../../protocol/words/log-level.ts'
-import { ClientError } from '../client-error.ts'
 import type { Address } from '../socket.ts'
 
 /** Which lines of a run are meant. */
@@ -42,37 +41,24 @@ export async function* followLog(
   // Here a run that is not there is refused, and what is there is chosen by the engine.
   let after = yield* readLog(page, selection)
   if (after === null) return
-  const { LiveSocket } = await import('../live/live-socket.ts')
+  const { follow } = await import('../live/follow.ts')
   const pages: RunLogPage[] = []
-  let change = Promise.withResolvers<void>()
-  const ended = Promise.withResolvers<never>()
-  ended.promise.catch(() => {})
-  const abort = (): void => ended.reject(signal?.reason)
-  signal?.addEventListener('abort', abort)
-  const socket = new LiveSocket({
-    find: () => address,
-    log: () => ({ run: id, after: after ?? 0 }),
-    onLog: frame => {
-      pages.push(frame)
-      after = frame.next_after ?? after
-      change.resolve()
-    },
-    onNotice: text => ended.reject(new ClientError('refused', text)),
-    onFailure: ended.reject,
-  })
-  try {
-    signal?.throwIfAborted()
-    for (;;) {
-      await Promise.race([ended.promise, change.promise])
-      change = Promise.withResolvers<void>()
-      for (let next = pages.shift(); next !== undefined; next = pages.shift()) {
-        for (const line of next.items) if (isChosen(line, selection)) yield line
-        if (next.next_after === null) return
-      }
-    }
-  } finally {
-    signal?.removeEventListener('abort', abort)
-    socket.close()
+  const followed = follow(
+    wake => ({
+      find: () => address,
+      log: () => ({ run: id, after: after ?? 0 }),
+      onLog: frame => {
+        pages.push(frame)
+        after = frame.next_after ?? after
+        wake()
+      },
+    }),
+    () => pages.shift(),
+    signal,
+  )
+  for await (const { items, next_after } of followed) {
+    for (const line of items) if (isChosen(line, selection)) yield line
+    if (next_after === null) return
   }
 }
 

@@ -1,42 +1,25 @@
 import { limits } from '../../../protocol/limits.ts'
 import { formatTime } from '../../../protocol/time.ts'
-import { mediaSource } from '../../nodes/media-source.ts'
 import type { CameraSettings } from '../../nodes/types/camera.ts'
 import type { ConnectorHost, ConnectorRunner } from '../connector.ts'
-import { Capture, type Fault, type Recipe } from './capture.ts'
+import type { Fault, Recipe } from './capture.ts'
 import { FrameCutter } from './frames.ts'
-import { MediaInput } from './input.ts'
+import type { MediaInput } from './input.ts'
 import { type JpegHead, jpegHead } from './jpeg.ts'
 import { Kept } from './kept.ts'
-import { Newest } from './newest.ts'
+import { openCapture } from './open-capture.ts'
 
-/** Publishes each frame as it comes. Nodes with the same settings share one ffmpeg. */
+/** Publishes each frame as it comes. */
 export const cameraRunner: ConnectorRunner<CameraSettings> = {
   open({ settings }, host) {
-    const source = mediaSource(settings.source, 'video')
-    if (typeof source === 'string') {
-      host.down(source)
-      return { close() {} }
-    }
-    const input = new MediaInput(source, settings, settings.loop ?? true, host)
     const { fps = null, width = null, quality = null } = settings
-    const key = `camera ${JSON.stringify([input.key, fps, width, quality])}`
-    const lease = host.share(key, () => new Capture(new CameraRecipe(input, { fps, width, quality }, host), host))
-    const newest = new Newest(host)
-    const listener = {
-      item: (frame: Kept) => frame.publish(host, reference => newest.publish({ frame: reference })),
-      ok: () => host.ok(),
-      down: (reason: string) => host.down(reason),
-    }
-    lease.thing.join(listener)
-    return {
-      async close() {
-        newest.close()
-        const left = lease.thing.leave(listener)
-        lease.release()
-        await left
-      },
-    }
+    return openCapture<Kept>(settings, host, {
+      medium: 'video',
+      choice: [fps, width, quality],
+      recipe: input => new CameraRecipe(input, { fps, width, quality }, host),
+      kept: frame => frame,
+      outputs: (_, frame) => ({ frame }),
+    })
   },
 }
 

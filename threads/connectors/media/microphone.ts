@@ -1,13 +1,12 @@
 import { limits } from '../../../protocol/limits.ts'
 import { formatTime } from '../../../protocol/time.ts'
-import { mediaSource } from '../../nodes/media-source.ts'
 import type { MicrophoneSettings } from '../../nodes/types/microphone.ts'
 import type { ConnectorHost, ConnectorRunner } from '../connector.ts'
-import { Capture, type Fault, type Recipe } from './capture.ts'
-import { MediaInput } from './input.ts'
+import type { Fault, Recipe } from './capture.ts'
+import type { MediaInput } from './input.ts'
 import { Kept } from './kept.ts'
-import { Newest } from './newest.ts'
 import { OPUS_RATE, OpusCutter } from './ogg-opus.ts'
+import { openCapture } from './open-capture.ts'
 import { SAMPLE_RATE, SampleCutter } from './sound.ts'
 
 export interface Chunk {
@@ -16,33 +15,17 @@ export interface Chunk {
   readonly level: number
 }
 
-/** Publishes each chunk with its level. Nodes with the same settings share one ffmpeg. */
+/** Publishes each chunk with its level. */
 export const microphoneRunner: ConnectorRunner<MicrophoneSettings> = {
   open({ settings }, host) {
-    const source = mediaSource(settings.source, 'audio')
-    if (typeof source === 'string') {
-      host.down(source)
-      return { close() {} }
-    }
-    const input = new MediaInput(source, settings, settings.loop ?? true, host)
     const { chunk_s = 1, format = 'wav' } = settings
-    const key = `microphone ${JSON.stringify([input.key, chunk_s, format])}`
-    const lease = host.share(key, () => new Capture(new MicrophoneRecipe(input, chunk_s, format, host), host))
-    const newest = new Newest(host)
-    const listener = {
-      item: ({ sound, level }: Chunk) => sound.publish(host, chunk => newest.publish({ chunk, level })),
-      ok: () => host.ok(),
-      down: (reason: string) => host.down(reason),
-    }
-    lease.thing.join(listener)
-    return {
-      async close() {
-        newest.close()
-        const left = lease.thing.leave(listener)
-        lease.release()
-        await left
-      },
-    }
+    return openCapture<Chunk>(settings, host, {
+      medium: 'audio',
+      choice: [chunk_s, format],
+      recipe: input => new MicrophoneRecipe(input, chunk_s, format, host),
+      kept: ({ sound }) => sound,
+      outputs: ({ level }, chunk) => ({ chunk, level }),
+    })
   },
 }
 
