@@ -13,6 +13,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   login: ['svc login https://engine.example --username ada'],
   logout: ['svc logout', 'svc logout https://engine.example'],
   status: ['svc status', 'svc status --json'],
+  top: ['svc top', 'svc top --url http://127.0.0.1:8700', 'svc top --plain'],
   'flows list': ['svc flows', 'svc flows list --json'],
   'flows get': ['svc flows get machine > machine.json'],
   'flows put': [

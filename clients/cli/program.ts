@@ -13,6 +13,7 @@ import { addLogout } from './commands/engine/logout.ts'
 import { addModules } from './commands/engine/modules.ts'
 import { addServe } from './commands/engine/serve.ts'
 import { addStatus } from './commands/engine/status.ts'
+import { addTop } from './commands/engine/top.ts'
 import { addFlavors } from './commands/flavors.ts'
 import { addFlows } from './commands/flows/flows.ts'
 import { addIssues } from './commands/flows/issues.ts'
@@ -51,6 +52,7 @@ const COMMANDS = [
   addLogin,
   addLogout,
   addStatus,
+  addTop,
   addFlows,
   addPublish,
   addTail,
