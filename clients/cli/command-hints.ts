@@ -57,10 +57,14 @@ const HINTS: { readonly [Code in ErrorCode]?: string } = {
   user_not_found: '"svc users list" lists the users.',
 }
 
+/** An error that a record keeps: what went wrong, and its code. */
+export const recordedError = ({ code, message }: { readonly code: string; readonly message: string }): string =>
+  `${inCommands(code, message)} (${code})`
+
 /** The text of a refusal, with the hint of the table in words of the command line. */
-export function inCommands(code: ErrorCode | null, text: string): string {
-  const hint = code === null ? undefined : HINTS[code]
+export function inCommands(code: string | null, text: string): string {
+  const hint = code === null ? undefined : HINTS[code as ErrorCode]
   if (hint === undefined) return text
-  const { next } = errorTable[code!]
+  const { next } = errorTable[code as ErrorCode]
   return text.endsWith(next) ? `${text.slice(0, -next.length)}${hint}` : text
 }

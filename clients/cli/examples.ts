@@ -115,9 +115,9 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'clients add': ['svc clients add claude --scopes read publish run --expires 90d'],
   'clients delete': ['svc clients delete 0190f3c2-0000-7bb2-87b3-cb0b0b96297e'],
   completion: [
-    'svc completion bash > ~/.local/share/bash-completion/completions/svc',
-    'svc completion zsh > ~/.zfunc/_svc',
-    'svc completion fish > ~/.config/fish/completions/svc.fish',
+    'd=~/.local/share/bash-completion/completions; mkdir -p $d && svc completion bash > $d/svc',
+    'mkdir -p ~/.zfunc && svc completion zsh > ~/.zfunc/_svc',
+    'd=~/.config/fish/completions; mkdir -p $d && svc completion fish > $d/svc.fish',
   ],
   complete: ['svc complete flows get ma'],
   help: ['svc help', 'svc help flows put'],

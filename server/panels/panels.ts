@@ -288,7 +288,7 @@ export class Panels implements KnownPanels {
       if (this.#parts.dashboards.document(name) === null) errors.push({ loc, msg: `there is no dashboard "${name}"` })
       else if (dashboards.indexOf(name) !== at) errors.push({ loc, msg: `"${name}" is given twice` })
     }
-    if (errors.length > 0) throw new ServiceError('validation', `${errors[0]!.loc}: ${errors[0]!.msg}.`, { errors })
+    if (errors.length > 0) throw new ServiceError('validation', 'The dashboards were refused.', { errors })
   }
 
   #shown(id: string, { name, dashboards, paired, created_at, created_by }: Stored): Panel {

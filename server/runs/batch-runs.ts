@@ -489,7 +489,7 @@ export class BatchRuns implements Runs {
         const became = typeof kept === 'string' ? kept : await kept
         if (became === 'stored') continue
         const why = became === 'absent' ? 'is not stored' : 'was volatile and has fallen out'
-        errors.push({ loc: placeOf(name), msg: `names ${digest}, which ${why}; store it with PUT /artifacts` })
+        errors.push({ loc: placeOf(name), msg: `names ${digest}, which ${why}; store it first` })
         break
       }
     }

@@ -218,7 +218,7 @@ test('a body that cannot be loaded fails at each execution and says why; mended,
   const document = (source: string) => flow([code('load', source, [x], [output('y', 'int')])], int('x'))
   const sources = {
     missing: "import { nothing } from 'no-such-package'\nexport default () => nothing",
-    throwing: "throw new Error('at the top')\nexport default () => {}",
+    throwing: "throw new Error('at the top\\nand below?')\nexport default () => {}",
   }
   for (const [name, source] of Object.entries(sources)) {
     await story.save(name, document(source))
@@ -231,7 +231,10 @@ test('a body that cannot be loaded fails at each execution and says why; mended,
         ['body_not_loaded', 1],
       ],
     )
-    assert.match(errors[0]!.message, name === 'missing' ? /no-such-package/ : /at the top/)
+    assert.match(
+      errors[0]!.message,
+      name === 'missing' ? /no-such-package/ : /Error: at the top\. and below\? Check what it imports/,
+    )
     await story.save(name, document('export default ({ x }) => ({ y: x })'))
     story.publish(`${name}.x`, 3)
     assert.deepEqual(await story.values(`${name}.y`, 1), [3])

@@ -114,10 +114,16 @@ export async function loadBody(bodies: string, digest: string, node: string): Pr
   return loaded.default as Body
 }
 
+/** One line: each line of the text ends as a sentence. */
+const sentences = (text: string): string => {
+  const lines = text.split('\n').map(line => line.trim())
+  return lines.flatMap(line => (line === '' ? [] : [/[.?!]$/.test(line) ? line : `${line}.`])).join(' ')
+}
+
 /** An error thrown while a module is evaluated is as untrusted as one that a body throws. */
 function whyNot(error: unknown): string {
   try {
-    if (error instanceof Error) return shorten(`${error.name}: ${error.message}.`, MESSAGE_CHARACTERS)
+    if (error instanceof Error) return shorten(sentences(`${error.name}: ${error.message}`), MESSAGE_CHARACTERS)
   } catch {}
   return describe(error)
 }

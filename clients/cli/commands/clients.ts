@@ -32,6 +32,8 @@ function addClientsList(clients: Command, context: Context): void {
     .action(async (options: { json?: boolean }, command: Command) => {
       const list = await connect(context, command).clients.list()
       if (options.json) return context.output.json(list)
+      if (list.items.length === 0)
+        return context.output.note('there are no clients; add one with "svc clients add <name>"')
       context.output.table(clientsTable(list.items, context.output.width))
     })
 }

@@ -25,6 +25,8 @@ function addTokensList(tokens: Command, context: Context): void {
     .action(async (options: { json?: boolean }, command: Command) => {
       const list = await connect(context, command).tokens.list()
       if (options.json) return context.output.json(list)
+      if (list.items.length === 0)
+        return context.output.note('there are no tokens; create one with "svc tokens create <name>"')
       context.output.table(tokensTable(list.items, context.output.width))
     })
 }

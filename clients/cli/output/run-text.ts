@@ -1,5 +1,6 @@
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type { Run, RunStatus } from '../../../protocol/nouns/run.ts'
+import { recordedError } from '../command-hints.ts'
 import { duration, shortTime } from './figures.ts'
 import type { Output } from './output.ts'
 import { table } from './table.ts'
@@ -40,7 +41,7 @@ export function outcome(run: Run): string {
   const ending = `run ${id} ${status}${run.duration === null ? '' : ` in ${duration(run.duration)}`}`
   if (error === null) return ending
   const where = error.node === null ? '' : `${run.flow}.${error.node}: `
-  return `${ending}: ${where}${error.message} (${error.code})`
+  return `${ending}: ${where}${recordedError(error)}`
 }
 
 /** What the run made, the terminal messages first. */

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { parquetReadObjects } from 'hyparquet'
 import { sentences } from '../../../clients/cli/commands/runs/why.ts'
+import { errorTable } from '../../../protocol/errors.ts'
 import type { CreateRun, Run, RunNodeWhy } from '../../../protocol/nouns/run.ts'
 import { ApiDouble, refuse, type Scripted } from '../../kit/api-double.ts'
 import {
@@ -66,6 +67,18 @@ describe('svc run', () => {
     const { code, stdout, stderr } = await against(t, script, ['run', 'boiler'])
     assert.deepEqual([code, stdout], [1, ''])
     assert.ok(stderr.includes('failed in 2 s: boiler.read: no sensor (node_error)'), stderr)
+  })
+
+  test('says in commands what to do next, also where the error is that of a record', async t => {
+    const message = `a.b: it cannot be loaded. ${errorTable.body_not_loaded.next}`
+    const error = { code: 'body_not_loaded', message, node: 'mean', stack: null }
+    const failed = runOf(1, { status: 'failed', error })
+    const script = { [`GET ${RUN}`]: { answer: failed }, [`GET ${RUN}/nodes`]: { answer: listOf() } }
+    const { stdout } = await against(t, script, ['runs', 'show', runId(1)])
+    assert.match(
+      stdout,
+      /it cannot be loaded\. Check its imports, then run "svc modules refresh"\. \(body_not_loaded\)/,
+    )
   })
 
   test('does not wait with --no-wait, prints the run with --json, tells of a key that named one', async t => {

@@ -16,22 +16,13 @@ function examplesOf(command: Command): string[] {
   command.configureOutput({ writeOut: part => (text += part) })
   command.outputHelp()
   const [, after = ''] = text.split(/^Examples?:$/m)
-  return after.split('\n').flatMap(line => (/^ {2}svc /.test(line) ? [line.trim()] : []))
+  return after.split('\n').flatMap(line => (/^ {2}(?:.* )?svc /.test(line) ? [line.trim()] : []))
 }
 
 /** What a shell hands to `svc`, word by word; what it would write goes into a directory of the test. */
 function wordsOf(line: string, cwd: string): string[] {
   const script = `svc() { printf '%s\\0' "$@" > words; }\n${line.replaceAll('~', cwd)} 2>/dev/null || true`
-  return execFileSync(
-    'bash',
-    [
-      '-c',
-      `mkdir -p .zfunc .local/share/bash-completion/completions .config/fish/completions
-${script}
-cat words`,
-    ],
-    { cwd },
-  )
+  return execFileSync('bash', ['-c', `${script}\ncat words`], { cwd })
     .toString()
     .split('\0')
     .slice(0, -1)

@@ -13,12 +13,18 @@ export function addMessagesList(messages: Command, context: Context): void {
     .option('--json', 'print JSON')
     .action(async (flow: string | undefined, options: { limit?: number; json?: boolean }, command: Command) => {
       const { output } = context
-      const list = await connect(context, command).messages.list({
+      const client = connect(context, command)
+      const list = await client.messages.list({
         ...(flow === undefined ? {} : { flow }),
         ...(options.limit === undefined ? {} : { most: options.limit }),
       })
       if (options.json) return output.json(list)
-      if (list.items.length === 0) return output.note('there are no messages; save a flow that declares some')
+      if (list.items.length === 0) {
+        // The empty list of a flow may be a slip in its name, which this refuses.
+        if (flow !== undefined) await client.flows.get(flow)
+        const where = flow === undefined ? 'there are no messages' : `flow ${flow} has no messages`
+        return output.note(`${where}; save a flow that declares some`)
+      }
       output.table(
         table(
           list.items,

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { NodeError } from '../../../../protocol/nouns/node-error.ts'
+import { inCommands } from '../../command-hints.ts'
 import { type Context, connect } from '../../context.ts'
 import { countOf } from '../../counts.ts'
 import { shortTime } from '../../output/figures.ts'
@@ -34,7 +35,9 @@ function printError(output: Output, { ts, code, message, inputs, cascade, acknow
   const head = `${shortTime(ts)}  ${code}${acknowledged ? '  (acknowledged)' : ''}`
   output.lines([
     output.style('bold', head),
-    ...message.split('\n').map(line => `  ${printable(line)}`),
+    ...inCommands(code, message)
+      .split('\n')
+      .map(line => `  ${printable(line)}`),
     `  inputs   ${fit(printable(JSON.stringify(inputs)), INPUT_COLUMNS)}`,
     ...(cascade === null ? [] : [`  cascade  ${cascade}`]),
   ])

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { Latencies, NodeDetail, NodeWire, Quantiles } from '../../../../protocol/nouns/node.ts'
 import type { NodeError } from '../../../../protocol/nouns/node-error.ts'
+import { inCommands } from '../../command-hints.ts'
 import { type Context, connect } from '../../context.ts'
 import { count, latency, shortTime } from '../../output/figures.ts'
 import { table } from '../../output/table.ts'
@@ -128,7 +129,7 @@ const errorsTable = (errors: readonly NodeError[], width: number | undefined): s
     [
       { title: 'failed', cell: ({ ts }) => shortTime(ts) },
       { title: 'code', cell: ({ code }) => code },
-      { title: 'what', cell: ({ message }) => message },
+      { title: 'what', cell: ({ code, message }) => inCommands(code, message) },
     ],
     width,
   )

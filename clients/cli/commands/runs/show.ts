@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { Run, RunNode } from '../../../../protocol/nouns/run.ts'
+import { recordedError } from '../../command-hints.ts'
 import { type Context, connect } from '../../context.ts'
 import { duration } from '../../output/figures.ts'
 import type { Output } from '../../output/output.ts'
@@ -38,7 +39,7 @@ function figures(output: Output, run: Run): string[] {
     ['run', run.id],
     ['flow', `${run.flow} version ${run.version}, commit ${run.commit}`],
     ['status', `${run.status}${run.duration === null ? '' : ` in ${took(run)}`}`],
-    ['error', error && `${error.node === null ? '' : `${error.node}: `}${error.message} (${error.code})`],
+    ['error', error && `${error.node === null ? '' : `${error.node}: `}${recordedError(error)}`],
     ['created', `${run.created_at} by ${run.created_by} (${run.cause})`],
     ['started', run.started_at],
     ['finished', run.finished_at],
@@ -75,7 +76,7 @@ const nodesTable = (nodes: readonly RunNode[], waits: (node: RunNode) => string,
         cell: node => {
           const { cached_from, error } = node
           if (cached_from !== null) return `from ${cached_from}`
-          return error === null ? waits(node) : `${error.message} (${error.code})`
+          return error === null ? waits(node) : recordedError(error)
         },
       },
     ],

@@ -10,7 +10,7 @@ import { table } from '../../output/table.ts'
 export function addPanels(program: Command, context: Context): void {
   addGroup(program, context, {
     name: 'panels',
-    description: 'screens on walls: what they show, and which screens may',
+    description: 'screens that show dashboards without a user: create, approve and unpair them',
     commands: [addPanelsList, addPanelsCreate, addPanelsSet, addPanelsApprove, addPanelsUnpair, addPanelsDelete],
   })
 }

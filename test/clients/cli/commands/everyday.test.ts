@@ -32,6 +32,26 @@ describe('a group of commands', () => {
     })
   }
 
+  for (const group of ['tokens', 'clients', 'messages', 'dashboards', 'panels']) {
+    test(`says so when there are no ${group}`, async t => {
+      const { code, stdout, stderr } = await against(t, { [`GET /${group}`]: EMPTY }, [group])
+      assert.deepEqual([code, stdout], [0, ''])
+      assert.match(stderr, new RegExp(`there are no ${group}; `))
+    })
+  }
+
+  test('refuses a flow that there is not, where the list of its messages is empty', async t => {
+    const script: Record<string, Scripted> = {
+      'GET /messages': EMPTY,
+      'GET /flows/boiler': { answer: { name: 'boiler' } },
+      'GET /flows/bioler': { refuse: 'flow_not_found' },
+    }
+    const there = await against(t, script, ['messages', 'list', 'boiler'])
+    assert.match(there.stderr, /flow boiler has no messages; /)
+    const slip = await against(t, script, ['messages', 'list', 'bioler'])
+    assert.deepEqual([slip.code, slip.stdout], [3, ''])
+  })
+
   test('takes the options of its list', async t => {
     const { requests } = await against(t, { 'GET /cascades': EMPTY }, ['cascades', '--limit', '3'])
     assert.equal(requests[0]!.query['limit'], '3')
