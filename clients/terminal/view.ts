@@ -91,8 +91,10 @@ export function nodeRows(shown: Listed): readonly NodeActivity[] {
   const { nodes } = shown.engine
   const flow = flowUnder(shown)
   if (nodes === null || flow === null || nodes.flow !== flow.name) return []
-  const inTrouble = new Set(flow.issues.filter(({ advisory }) => !advisory).map(({ node }) => node))
-  const rank = ({ id, per_s }: NodeActivity): number => (inTrouble.has(id) ? 1e6 : step(per_s))
+  const trouble = flow.issues.filter(({ advisory }) => !advisory)
+  const down = new Set(trouble.filter(({ code }) => code === 'node_down').map(({ node }) => node))
+  const failed = new Set(trouble.map(({ node }) => node))
+  const rank = ({ id, per_s }: NodeActivity): number => (down.has(id) ? 2e6 : failed.has(id) ? 1e6 : step(per_s))
   return nodes.items.toSorted((a, b) => rank(b) - rank(a))
 }
 

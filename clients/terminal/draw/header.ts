@@ -1,7 +1,7 @@
 import { duration } from '../../cli/output/figures.ts'
 import { runRows, type Shown } from '../view.ts'
 import { age, clock, counted, day, perSecond } from './figures.ts'
-import { BOLD, DIM, type Line, RED, row, type Span, span, YELLOW } from './line.ts'
+import { BOLD, DIM, fitting, type Line, type Piece, RED, row, type Span, span, YELLOW } from './line.ts'
 import { needMark } from './marks.ts'
 
 /** What has not been heard of for so long is old. */
@@ -57,21 +57,31 @@ export function secondLine({ engine }: Shown, width: number): Line {
   const { cascades, resources, panels } = engine
   const figure = (label: string, text: string, of = ''): Span[] => [span(`${label} `, DIM), span(text), span(of, DIM)]
   const waiting = runRows(engine).filter(({ wait }) => wait !== null).length
-  const parts: Span[][] = [
-    [span(`${enabled} of ${flows.length}`), span(isWide ? ' flows live' : ' live', DIM)],
-    [span(perSecond(engine.per_s).replace(/\.\d$/, '')), span('/s', DIM)],
-    cascades === null
-      ? []
-      : figure('cascades', counted(cascades.in_flight), isWide ? ` of ${counted(cascades.limit)}` : ''),
-    resources === null
-      ? []
-      : figure('runs', String(resources.runs.count - resources.runs.free), ` of ${resources.runs.count}`),
-    figure('waiting', String(Math.max(waiting, resources?.waiting_count ?? 0))),
-    sum('down') === 0 ? [] : [needMark('down'), span(` ${sum('down')} down`)],
-    sum('errors') === 0 ? [] : [needMark('error'), span(` ${sum('errors')} failed`)],
-    isWide && panels !== null && panels > 0
-      ? [span(String(panels)), span(panels === 1 ? ' panel' : ' panels', DIM)]
-      : [],
+  const places = resources?.runs
+  const pieces: Piece[] = [
+    { weight: 9, spans: [span(`${enabled} of ${flows.length}`), span(isWide ? ' flows live' : ' live', DIM)] },
+    { weight: 8, spans: [span(perSecond(engine.per_s).replace(/\.\d$/, '')), span('/s', DIM)] },
+    {
+      weight: 3,
+      spans:
+        cascades === null
+          ? []
+          : figure('cascades', counted(cascades.in_flight), isWide ? ` of ${counted(cascades.limit)}` : ''),
+    },
+    {
+      weight: 5,
+      spans: places === undefined ? [] : figure('runs', String(places.count - places.free), ` of ${places.count}`),
+    },
+    { weight: 4, spans: figure('waiting', String(Math.max(waiting, resources?.waiting_count ?? 0))) },
+    { weight: 7, spans: sum('down') === 0 ? [] : [needMark('down'), span(` ${sum('down')} down`)] },
+    { weight: 6, spans: sum('errors') === 0 ? [] : [needMark('error'), span(` ${sum('errors')} failed`)] },
+    {
+      weight: 2,
+      spans:
+        !isWide || panels === null || panels === 0
+          ? []
+          : [span(String(panels)), span(panels === 1 ? ' panel' : ' panels', DIM)],
+    },
   ]
-  return row(width, [span(' '), ...between(parts, '   ')])
+  return row(width, [span(' '), ...fitting(pieces, '   ', width - 1)])
 }

@@ -1,21 +1,23 @@
 import type { View } from '../view.ts'
-import { DIM, gap, type Line, row, type Span, span, YELLOW } from './line.ts'
+import { DIM, fitting, gap, type Line, row, span, YELLOW } from './line.ts'
 
-/** What stands at the bottom, the more useful first: what has no room is left out. */
-const HINTS: readonly [key: string, does: string][] = [
-  ['↑↓', 'move'],
-  ['⏎', 'open'],
-  ['/', 'filter'],
-  ['s', 'sort'],
-  ['p', 'pause'],
-  ['r', 'runs'],
-  ['i', 'issues'],
-  ['l', 'log'],
-  ['tab', 'next part'],
-  ['?', 'keys'],
-  ['q', 'leave'],
+type Hint = readonly [key: string, does: string, weight: number]
+
+/** What stands at the bottom, and how much it weighs where there is no room for all. */
+const HINTS: readonly Hint[] = [
+  ['↑↓', 'move', 7],
+  ['⏎', 'open', 6],
+  ['/', 'filter', 5],
+  ['s', 'sort', 3],
+  ['p', 'pause', 2],
+  ['r', 'runs', 1],
+  ['i', 'issues', 1],
+  ['l', 'log', 1],
+  ['tab', 'next part', 4],
+  ['?', 'keys', 8],
+  ['q', 'leave', 9],
 ]
-const ONLY_WIDE = new Set(['r', 'i', 'l'])
+const ONLY_WIDE = 1
 
 export const KEYS: readonly string[] = [
   '↑ ↓ or k j    move the cursor; it stays on its flow, not on its row',
@@ -39,22 +41,14 @@ export const KEYS: readonly string[] = [
 export function keyLine({ isFiltering, filter, overlay }: View, width: number): Line {
   if (isFiltering)
     return row(width, [span(' / ', YELLOW), span(filter), span('▏'), span('   ⏎ keeps it   Esc clears it', DIM)])
-  if (overlay !== null)
-    return row(width, [
-      gap(1),
-      ...hints(
-        [
-          ['↑↓', 'move'],
-          ['Esc', 'close'],
-          ['q', 'leave'],
-        ],
-        '   ',
-      ),
-    ])
   const isWide = width >= 110
-  const wanted = HINTS.filter(([key]) => isWide || !ONLY_WIDE.has(key))
-  return row(width, [gap(1), ...hints(wanted, isWide ? '   ' : '  ')])
+  const wanted = overlay !== null ? OVER_ALL : isWide ? HINTS : HINTS.filter(([, , weight]) => weight > ONLY_WIDE)
+  const pieces = wanted.map(([key, does, weight]) => ({ weight, spans: [span(key), span(` ${does}`, DIM)] }))
+  return row(width, [gap(1), ...fitting(pieces, isWide || overlay !== null ? '   ' : '  ', width - 1)])
 }
 
-const hints = (all: readonly (readonly [string, string])[], between: string): Span[] =>
-  all.flatMap(([key, does], at) => [span(at === 0 ? key : `${between}${key}`), span(` ${does}`, DIM)])
+const OVER_ALL: readonly Hint[] = [
+  ['↑↓', 'move', 1],
+  ['Esc', 'close', 3],
+  ['q', 'leave', 2],
+]

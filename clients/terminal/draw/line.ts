@@ -64,6 +64,25 @@ export function row(width: number, start: readonly Span[], end: readonly Span[] 
   return [...kept, gap(room - widthOf(kept)), ...ends]
 }
 
+/** One of several things on a row, with its weight: where there is no room for all, those that weigh least are left out. */
+export interface Piece {
+  readonly spans: readonly Span[]
+  readonly weight: number
+}
+
+export function fitting(pieces: readonly Piece[], between: string, width: number): Span[] {
+  const kept = new Set<Piece>()
+  let room = width + between.length
+  for (const piece of pieces.toSorted((a, b) => b.weight - a.weight)) {
+    const wide = widthOf(piece.spans) + between.length
+    if (piece.spans.length === 0 || wide > room) continue
+    kept.add(piece)
+    room -= wide
+  }
+  const shown = pieces.filter(piece => kept.has(piece))
+  return shown.flatMap(({ spans }, at) => (at === 0 ? spans : [span(between), ...spans]))
+}
+
 /** `─ flows 12 ──────────── 1–7 ─` */
 export function rule(width: number, title: string, end = '', style: Style = DIM): Line {
   const tail = end === '' ? '─' : ` ${printable(end)} ─`

@@ -32,7 +32,7 @@ export function runList(shown: Shown, width: number, height: number): Line[] {
 
 function runRow(shown: Shown, { run }: RunRow, name: number, width: number): Line {
   const { flow, id, progress, doing, started_at, created_at } = run!
-  const room = Math.max(0, Math.min(BAR, width - name - 50))
+  const room = Math.max(0, Math.min(BAR, width - name - 48))
   const drawn = room < 8 ? [] : [{ text: bar(progress ?? 0, room), style: RUNS.style }, gap(2)]
   const start = [
     gap(1),

@@ -62,7 +62,7 @@ export const newEngineState = (url: string, name: string): EngineState => ({
   name,
   version: '',
   started_ms: null,
-  flows: {},
+  flows: Object.create(null) as Record<string, FlowState>,
   isListed: false,
   per_s: 0,
   cascades: null,
