@@ -49,6 +49,17 @@ export interface LiveSocketOptions {
   onFailure(error: unknown): void
 }
 
+export interface Followed {
+  readonly names?: readonly string[]
+  /** Every message of these flows. */
+  readonly flows?: readonly string[]
+}
+
+type Publishing = Pick<PromiseWithResolvers<number>, 'resolve' | 'reject'>
+
+const refusalOf = (problem: Problem): ClientError =>
+  new ClientError('refused', problemText(problem), { status: problem.status, problem })
+
 const RETRY_MS_MIN = 250
 const RETRY_MS_MAX = 5_000
 const FLOW_EVENTS = ['flow_saved', 'flow_renamed']
@@ -61,8 +72,14 @@ const SUBPROTOCOL: typeof import('../../../protocol/socket/frames.ts').SUBPROTOC
  */
 export class LiveSocket {
   readonly #options: LiveSocketOptions
+  /** Of every message that came, and 0 of those that were asked for later and have not come. */
   readonly #versions = new Map<string, number>()
+  /** Messages that are followed by their own names. */
+  readonly #names: Set<string>
   readonly #flows: Set<string>
+  #media: readonly string[] | null
+  readonly #publishes = new Map<number, Publishing>()
+  #publish_id = 0
   readonly #wantsEvents: boolean
   #socket: Socket | null = null
   #retrying: ReturnType<typeof setTimeout> | null = null
@@ -76,15 +93,71 @@ export class LiveSocket {
 
   constructor(options: LiveSocketOptions) {
     this.#options = options
+    this.#names = new Set(options.names)
     this.#flows = new Set(options.flows)
+    this.#media = options.media ?? null
     this.#wantsEvents = options.onEvent !== undefined || options.newFlows === true
     this.#connect()
   }
 
   close(): void {
     this.#isClosed = true
+    this.#isLive = false
     if (this.#retrying !== null) clearTimeout(this.#retrying)
     this.#socket?.close()
+    this.#loseWhatIsUnderWay()
+  }
+
+  /**
+   * Follows these, too, from now on. A message that does not exist is passed over, and is followed by whoever asks again when it does; a flow that
+   * does not exist is told as a notice.
+   */
+  follow({ names = [], flows = [] }: Followed): void {
+    for (const name of names) {
+      this.#names.add(name)
+      if (!this.#versions.has(name)) this.#versions.set(name, 0)
+    }
+    for (const flow of flows) this.#flows.add(flow)
+    if (!this.#isLive) return
+    if (names.length > 0) this.#have(names)
+    // Each for itself: an unknown one would refuse all.
+    for (const flow of flows) this.#send({ type: 'subscribe', flows: [flow] })
+  }
+
+  /** A message that is followed by its name and by its flow goes on until both end. */
+  unfollow({ names = [], flows = [] }: Followed): void {
+    for (const name of names) this.#names.delete(name)
+    for (const flow of flows) this.#flows.delete(flow)
+    const kept: string[] = []
+    for (const name of this.#versions.keys()) {
+      const flow = name.slice(0, name.indexOf('.'))
+      if (this.#names.has(name)) {
+        if (flows.includes(flow)) kept.push(name)
+      } else if (!this.#flows.has(flow)) this.#versions.delete(name)
+    }
+    if (!this.#isLive) return
+    this.#send({ type: 'unsubscribe', names, flows })
+    // What a reconnect resumed by its name ends with its flow.
+    if (kept.length > 0) this.#have(kept)
+  }
+
+  /** The messages whose frames come, in place of those before. */
+  media(names: readonly string[]): void {
+    this.#media = names
+    if (this.#isLive) this.#send({ type: 'media', names })
+  }
+
+  /**
+   * Publishes one value; resolves with its version when it was accepted, with `durable` when it is on disk. Rejects with a ClientError: `refused`,
+   * `unreached` while there is no connection, `lost` when the connection ended before the answer.
+   */
+  publish(name: string, value: unknown, { durable = false }: { readonly durable?: boolean } = {}): Promise<number> {
+    if (!this.#isLive) return Promise.reject(new ClientError('unreached', 'There is no connection to the engine now.'))
+    const id = ++this.#publish_id
+    const answer = Promise.withResolvers<number>()
+    this.#publishes.set(id, answer)
+    this.#send({ type: 'publish', id, name, value, ...(durable ? { durable } : {}) })
+    return answer.promise
   }
 
   /** With the figures of flows come those of the nodes of this one, in place of the one before. */
@@ -94,7 +167,23 @@ export class LiveSocket {
   }
 
   #followActivity(): void {
-    this.#socket?.send(JSON.stringify({ type: 'follow_activity', nodes_of: this.#nodes_of }))
+    this.#send({ type: 'follow_activity', nodes_of: this.#nodes_of })
+  }
+
+  /** Names that are gone are passed over. */
+  #have(names: Iterable<string>): void {
+    const versions = Object.fromEntries(Iterator.from(names).map(name => [name, this.#versions.get(name) ?? 0]))
+    this.#send({ type: 'have', versions })
+  }
+
+  #send(frame: object): void {
+    this.#socket?.send(JSON.stringify(frame))
+  }
+
+  #loseWhatIsUnderWay(): void {
+    const error = new ClientError('lost', 'The connection ended before the engine had answered a publish.')
+    for (const { reject } of this.#publishes.values()) reject(error)
+    this.#publishes.clear()
   }
 
   #connect(): void {
@@ -107,7 +196,7 @@ export class LiveSocket {
       return this.#retry()
     }
     const socket = openSocket(engine, '/ws/flows', SUBPROTOCOL, {
-      opened: () => this.#open(socket, engine),
+      opened: () => this.#open(engine),
       text: text => {
         if (!this.#isClosed) this.#hear(text)
       },
@@ -122,28 +211,33 @@ export class LiveSocket {
         if (this.#isClosed) return
         if (this.#isLive) this.#options.onLink?.(null)
         this.#isLive = false
+        this.#loseWhatIsUnderWay()
         this.#retry()
       },
     })
     this.#socket = socket
   }
 
-  #open(socket: Socket, engine: Address): void {
+  #open(engine: Address): void {
     if (this.#isClosed) return
     this.#wasLive = true
     this.#isLive = true
     this.#retry_ms = RETRY_MS_MIN
     this.#options.onLink?.(engine.url)
     // First what is here already: a subscription would bring its newest value once more.
-    if (this.#versions.size > 0) {
-      socket.send(JSON.stringify({ type: 'have', versions: Object.fromEntries(this.#versions) }))
+    if (this.#versions.size > 0) this.#have(this.#versions.keys())
+    const events = this.#wantsEvents
+    if (this.#isFollowing) {
+      this.#send({ type: 'subscribe', events })
+      // What is gone by now is told, and does not keep the rest from being followed.
+      for (const flow of this.#flows) this.#send({ type: 'subscribe', flows: [flow] })
+    } else {
+      const names = [...this.#names].filter(name => !this.#versions.has(name))
+      this.#send({ type: 'subscribe', names, flows: [...this.#flows], events })
     }
-    const names = (this.#options.names ?? []).filter(name => !this.#versions.has(name))
-    socket.send(JSON.stringify({ type: 'subscribe', names, flows: [...this.#flows], events: this.#wantsEvents }))
-    const { media } = this.#options
-    if (media !== undefined) socket.send(JSON.stringify({ type: 'media', names: media }))
+    if (this.#media !== null) this.#send({ type: 'media', names: this.#media })
     const log = this.#options.log?.()
-    if (log !== undefined) socket.send(JSON.stringify({ type: 'follow_logs', ...log }))
+    if (log !== undefined) this.#send({ type: 'follow_logs', ...log })
     if (this.#options.onActivity !== undefined) this.#followActivity()
   }
 
@@ -156,11 +250,17 @@ export class LiveSocket {
         return this.#options.onValue?.(value)
       }
       case 'error': {
-        const { problem } = frame as { problem: Problem }
+        const { problem, id } = frame as { problem: Problem; id?: number }
+        const publishing = this.#publishOf(id)
+        if (publishing !== null) return publishing.reject(refusalOf(problem))
         // Before anything is followed it was the names that were given; later it is news.
         if (this.#isFollowing) this.#options.onNotice?.(problemText(problem))
-        else this.#fail(new ClientError('refused', problemText(problem), { status: problem.status, problem }))
+        else this.#fail(refusalOf(problem))
         return
+      }
+      case 'ack': {
+        const { id, version } = frame as unknown as { id: number; version: number }
+        return this.#publishOf(id)?.resolve(version)
       }
       case 'subscribed':
         this.#isFollowing = true
@@ -176,6 +276,14 @@ export class LiveSocket {
     }
   }
 
+  /** That this answers; null: it answers something else. */
+  #publishOf(id: number | undefined): Publishing | null {
+    const publishing = id === undefined ? undefined : this.#publishes.get(id)
+    if (publishing === undefined) return null
+    this.#publishes.delete(id!)
+    return publishing
+  }
+
   #event(event: EngineEvent): void {
     if (this.#options.newFlows && FLOW_EVENTS.includes(event.type)) {
       const { flow, to } = event as EngineEvent & { to?: string }
@@ -187,7 +295,7 @@ export class LiveSocket {
   #followNew(flow: string): void {
     if (this.#flows.has(flow)) return
     this.#flows.add(flow)
-    this.#socket?.send(JSON.stringify({ type: 'subscribe', flows: [flow] }))
+    this.#send({ type: 'subscribe', flows: [flow] })
   }
 
   #refused(status: number, { url }: Address): void {

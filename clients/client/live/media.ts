@@ -16,8 +16,8 @@ export interface MediaFrame {
 
 const LENGTH_BYTES = 4
 
-/** docs/sockets.md has the form. */
-function mediaFrameOf(data: Uint8Array): MediaFrame {
+/** Of a binary frame; docs/sockets.md has the form. */
+export function mediaFrameOf(data: Uint8Array): MediaFrame {
   const header = new DataView(data.buffer, data.byteOffset, data.byteLength).getUint32(0)
   const end = LENGTH_BYTES + header
   const { name, version, digest, media_type, meta } = unpackPlain(data.subarray(LENGTH_BYTES, end)) as MediaFrame
