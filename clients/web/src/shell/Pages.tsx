@@ -7,6 +7,7 @@ import { Page } from './Page.tsx'
 const Home = lazy(() => import('../home/Home.tsx'))
 const Flows = lazy(() => import('../flows/Flows.tsx'))
 const Flow = lazy(() => import('../flows/Flow.tsx'))
+const More = lazy(() => import('./More.tsx'))
 
 export function Pages() {
   return (
@@ -14,6 +15,7 @@ export function Pages() {
       <Route path="/" component={Home} />
       <Route path="/flows" component={Flows} />
       <Route path="/flows/:flow/:tab?" component={Flow} />
+      <Route path="/more" component={More} />
       <Route>
         <Page crumbs={['Not found']}>
           <Empty icon="search" title="Nothing is here">

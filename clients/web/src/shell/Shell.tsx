@@ -7,7 +7,7 @@ import { IconButton } from '../parts/Button.tsx'
 import { durationText } from '../parts/format.ts'
 import { Icon } from '../parts/Icon.tsx'
 import { LinkState } from './LinkState.tsx'
-import { PLACES, type Place, SELDOM } from './places.ts'
+import { MORE, PLACES, type Place, SELDOM } from './places.ts'
 import { nextTheme, themeOf } from './theme.ts'
 
 /** The rail, the top bar and, on a phone, the bar at the bottom; the pages stand within. */
@@ -39,8 +39,8 @@ export function Shell({ children }: { children: ReactNode }) {
       </header>
       {top !== null && children}
       <nav className="bottom-bar" aria-label="Main, narrow">
-        {PLACES.map(place => (
-          <RailItem key={place.path} place={place} />
+        {[...PLACES.slice(0, 4), MORE].map(place => (
+          <BottomItem key={place.path} place={place} />
         ))}
       </nav>
     </div>
@@ -65,6 +65,16 @@ function RailItem({ place: { path, name, icon } }: { place: Place }) {
     <Link className="rail-item" href={path} title={name} aria-current={isHere ? 'page' : undefined}>
       <Icon name={icon} />
       <span>{name}</span>
+    </Link>
+  )
+}
+
+function BottomItem({ place: { path, name, icon } }: { place: Place }) {
+  const [isHere] = useRoute(path === '/' ? '/' : `${path}/*?`)
+  return (
+    <Link href={path} aria-current={isHere ? 'page' : undefined}>
+      <Icon name={icon} />
+      {name}
     </Link>
   )
 }

@@ -22,3 +22,5 @@ export const SELDOM: readonly Place[] = [
   { path: '/events', name: 'Events', icon: 'list', key: null },
   { path: '/settings', name: 'Settings', icon: 'tune', key: null },
 ]
+/** On a phone: the rest of them in a list. */
+export const MORE: Place = { path: '/more', name: 'More', icon: 'dots', key: null }
