@@ -470,6 +470,12 @@ export const limits = {
   /** How often the figures of flows are taken, and how many flows a frame of them has. */
   ACTIVITY_MS: 1_000,
   ACTIVITY_FLOWS: 500,
+  /** Flows whose figures a connection follows; with so much unread it gets none. */
+  SOCKET_FIGURES: 256,
+  SOCKET_FIGURE_BYTES: 64 * KIB,
+  /** From one round of figures to the next; what somebody asked for comes for the first time this long after the last round. */
+  FIGURES_MS: 1_000,
+  FIGURES_SOON_MS: 250,
   SOCKET_SWEEP_MS: 10,
   /** Of one media frame: an artifact with more bytes goes out as its reference only. */
   SOCKET_MEDIA_BYTES: 4 * MIB,

@@ -164,6 +164,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
         panels: panel_sockets,
         logs,
         activity,
+        figures: engine.figures,
         directory: engine.map,
         messages: engine.messages,
         onDefect,

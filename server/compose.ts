@@ -26,6 +26,7 @@ import { Dashboards } from './dashboards/dashboards.ts'
 import { Locks } from './dashboards/locks.ts'
 import { CascadeCounts } from './fanout/cascade-counts.ts'
 import { Fanout } from './fanout/fanout.ts'
+import { FigureFeed } from './fanout/figures/feed.ts'
 import { JournalTap } from './fanout/journal-tap.ts'
 import { ValueWaits } from './fanout/value-waits.ts'
 import { Bodies, bodiesFolder } from './flows/bodies.ts'
@@ -51,6 +52,7 @@ import { ThreadNotes } from './lanes/thread-notes.ts'
 import { timerThread } from './lanes/timer-thread.ts'
 import { Activity } from './observe/activity.ts'
 import { Announcer } from './observe/announcer.ts'
+import { LiveFigures } from './observe/figures.ts'
 import { LiveObserve } from './observe/observe.ts'
 import { Overload } from './observe/overload.ts'
 import { Samples } from './observe/samples.ts'
@@ -128,10 +130,8 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     config.keep_node_errors
       ? null
       : node => {
-          const index = flows
-            .find(node.slice(0, node.indexOf('.')))
-            ?.plan.nodes.find(({ qualified }) => qualified === node)?.index
-          return index === undefined ? 0 : front.counters.good(index)
+          const index = names.findNode(node)
+          return index === -1 ? 0 : front.counters.good(index)
         },
   )
   const source_thread = new SourceThread()
@@ -516,6 +516,18 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     front_watch: options.front_watch ?? new FrontWatch({ log }),
   })
   const activity = new Activity({ front, flows, health, latencies, max_cascades })
+  const figures = new FigureFeed({
+    source: new LiveFigures({
+      front,
+      flows,
+      map,
+      health,
+      status: () => observe.status,
+      runs: () => coordinator.counts,
+      waitingCount: () => workers.waitingCount,
+    }),
+    onDefect,
+  })
   const samples = new Samples({ front, store, flows, messages, cascades, fanout })
 
   const asked = {
@@ -532,6 +544,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     hooks,
     secrets,
     fanout,
+    figures,
     map,
     dashboards,
     locks,

@@ -9,6 +9,7 @@ import type { Dashboards } from './dashboards/dashboards.ts'
 import type { Locks } from './dashboards/locks.ts'
 import type { Engine } from './engine.ts'
 import type { Fanout } from './fanout/fanout.ts'
+import type { FigureFeed } from './fanout/figures/feed.ts'
 import type { LiveFlavors } from './flows/flavors.ts'
 import type { LiveFlows } from './flows/flows.ts'
 import type { MessageMap } from './flows/message-map.ts'
@@ -48,6 +49,7 @@ export class LiveEngine implements Engine {
   readonly secrets: LiveSecrets
   readonly fanout: Fanout
   readonly activity: Activity
+  readonly figures: FigureFeed
   readonly dashboards: Dashboards
   readonly locks: Locks
   readonly shown_media: ShownMedia
@@ -87,6 +89,7 @@ export class LiveEngine implements Engine {
     this.secrets = parts.secrets
     this.fanout = parts.fanout
     this.activity = parts.activity
+    this.figures = parts.figures
     this.dashboards = parts.dashboards
     this.locks = parts.locks
     this.shown_media = parts.shown_media

@@ -19,6 +19,12 @@ export class Wiring implements FlowWiring, World {
   readonly #sources = new Map<string, Set<string>>()
   /** Filled on demand, dropped for every flow whose reach may have changed. */
   readonly #reachable = new Map<string, readonly string[]>()
+  #revision = 0
+
+  /** Goes up with each change: what was derived before is out of date. */
+  get revision(): number {
+    return this.#revision
+  }
 
   flow(name: string): FlowFacts | null {
     return this.#facts.get(name) ?? null
@@ -82,6 +88,7 @@ export class Wiring implements FlowWiring, World {
   }
 
   #replace(flow: string, after: FlowFacts | null): string[] {
+    this.#revision++
     const before = this.#facts.get(flow) ?? null
     const stale = new Set<string>()
     for (const reader of this.#referencing.get(flow) ?? [])

@@ -78,6 +78,15 @@ export const MediaFrame = Type.Object(
   },
   { additionalProperties: false },
 )
+/** An unknown flow is told, and the others stand: so any text may be one. */
+export const FiguresFrame = Type.Object(
+  {
+    type: Type.Literal('figures'),
+    flows: Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: limits.SOCKET_FIGURES })),
+    engine: Type.Optional(Type.Boolean({ description: 'One row of each flow, and what the engine does as a whole.' })),
+  },
+  { additionalProperties: false },
+)
 
 export const ClientFrame = Type.Union([
   SubscribeFrame,
@@ -89,6 +98,7 @@ export const ClientFrame = Type.Union([
   FollowActivityFrame,
   UnfollowActivityFrame,
   MediaFrame,
+  FiguresFrame,
 ])
 export type ClientFrame = Static<typeof ClientFrame>
 
@@ -97,6 +107,7 @@ export type ClientFrame = Static<typeof ClientFrame>
  *   {type: 'message_value', ts, name, version, value, missed?}   `missed`: values of this name that this socket did not get since its last one
  *   {type: 'ack', id, version} | {type: 'error', id, problem}
  *   {type: 'subscribed', names, flows, events}
+ *   {type: 'figures', flows, engine}   those whose figures come: `flow_figures` and `engine_figures` (figures.ts)
  *   {type: 'media', names}   those whose frames come; a frame is binary, just ahead of its message_value (docs/sockets.md)
  *   {type: 'log_lines', run, items, next_after, dropped}   lines of a run that is followed; `next_after` null: the last of them
  *   {type: 'activity', ...}   what each flow does now, once a second (activity.ts)

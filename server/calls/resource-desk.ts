@@ -154,8 +154,12 @@ export class ResourceDesk implements Workers {
           }),
       })),
       waiting: shown,
-      waiting_count: this.#waiting.size + this.#beyond.length + this.#labelled.size,
+      waiting_count: this.waitingCount,
     }
+  }
+
+  get waitingCount(): number {
+    return this.#waiting.size + this.#beyond.length + this.#labelled.size
   }
 
   /** A line, its first one first, as far as there is room. The others cost a look. */

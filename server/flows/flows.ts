@@ -1,6 +1,7 @@
 import { documentOfPieces } from '../../core/flow/document-text.ts'
 import { factsOf } from '../../core/flow/facts.ts'
 import type { Plan } from '../../core/flow/plan.ts'
+import type { Steps } from '../../core/steps.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import type {
   CreateFlow,
@@ -28,6 +29,7 @@ import { type RemoveParts, remove } from './changes/remove.ts'
 import { type RenameParts, rename } from './changes/rename.ts'
 import { type SaveParts, save } from './changes/save.ts'
 import { type LiveFlow, newFlow, written } from './flow.ts'
+import { type FlowTrouble, IssueCounts } from './issue-counts.ts'
 import { Show, type ShowParts } from './show.ts'
 
 export interface Flows {
@@ -65,6 +67,7 @@ export class LiveFlows implements Flows {
   readonly #catalog = new Catalog()
   readonly #deploy: Deploy
   readonly #show: Show
+  readonly #issue_counts: IssueCounts
   readonly #parts: LiveFlowsParts & { catalog: Catalog; deploy: Deploy; show: Show }
   #last: Promise<unknown> = Promise.resolve()
 
@@ -72,6 +75,7 @@ export class LiveFlows implements Flows {
     const catalog = this.#catalog
     this.#deploy = new Deploy({ ...parts, catalog })
     this.#show = new Show({ ...parts, catalog })
+    this.#issue_counts = new IssueCounts({ ...parts, catalog })
     this.#parts = { ...parts, catalog, deploy: this.#deploy, show: this.#show }
   }
 
@@ -107,8 +111,9 @@ export class LiveFlows implements Flows {
     return this.#catalog.wiring.cyclesThrough(flow)
   }
 
-  issues(flow: LiveFlow) {
-    return this.#show.issues(flow)
+  /** By name: how much is wrong with each flow. */
+  troubles(): Steps<ReadonlyMap<string, FlowTrouble>> {
+    return this.#issue_counts.all()
   }
 
   /** What a batch run of the flow as of `commit` executes. */

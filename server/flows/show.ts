@@ -19,7 +19,7 @@ import type { Catalog } from './catalog.ts'
 import type { LiveFlow } from './flow.ts'
 
 /** Rows that a flow names; all of them are in the events. */
-const DAMAGE_SHOWN = 10
+export const DAMAGE_SHOWN = 10
 
 export interface ShowParts {
   front: FrontMemory

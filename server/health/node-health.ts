@@ -139,6 +139,27 @@ export class NodeHealth {
     return count
   }
 
+  /** Its last error stands: it is not acknowledged, and the node has not run well since. */
+  hasError(node: string): boolean {
+    return this.#shown(node) !== null
+  }
+
+  /** Each node with something wrong that is not advice, and how much that is: a node that is no more, too. */
+  *troubledNodes(): Iterable<{ node: string; issues: number; isDown: boolean }> {
+    const nodes = new Set([...this.#downs.keys(), ...this.#errors.keys(), ...this.#troubles.keys()])
+    for (const node of nodes) {
+      const isDown = this.#downs.has(node)
+      const isLoop = this.#troubles.get(node)?.code === 'cycle'
+      const issues = Number(isDown) + Number(this.hasError(node)) + Number(isLoop)
+      if (issues > 0) yield { node, issues, isDown }
+    }
+  }
+
+  /** Of how many kinds things of the flow were dropped: an issue each. */
+  droppedKinds(flow: string): number {
+    return this.#dropped_of.get(flow)?.size ?? 0
+  }
+
   /** What is wrong with the node now: the worst of it. */
   troubleOf(node: string): { code: IssueCode; since: string } | null {
     const down = this.#downs.get(node)

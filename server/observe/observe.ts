@@ -22,6 +22,7 @@ import type { LaneTeam } from '../lanes/lane-team.ts'
 import type { Store } from '../store/front/client.ts'
 import { RETAINED, type RetainedClass } from '../store/front/retention.ts'
 import type { FrontWatch } from '../watch/front-watch.ts'
+import { inSlices } from '../watch/slices.ts'
 import type { ThreadWatch } from '../watch/thread-watch.ts'
 import type { Overload } from './overload.ts'
 import { prometheusText } from './prometheus.ts'
@@ -104,12 +105,16 @@ export class LiveObserve implements Observe {
     return is_ill || overload.isOverloaded
   }
 
+  get status(): 'ok' | 'degraded' {
+    return this.#isDegraded ? 'degraded' : 'ok'
+  }
+
   async summary(): Promise<Summary> {
     const { front, store, flows, health, fanout, tap, front_watch, max_cascades } = this.#parts
     const all = [...flows.all()]
     const held = front_watch.counts()
-    const with_issues = all.filter(flow => flows.issues(flow).some(issue => !issue.advisory)).length
-    const [disk, threads] = await Promise.all([store.disk(), this.#threads()])
+    const [disk, threads, troubles] = await Promise.all([store.disk(), this.#threads(), inSlices(flows.troubles())])
+    const with_issues = troubles.values().reduce((count, { issues }) => count + Number(issues > 0), 0)
     const { dropped: history } = store.health
     const dropped = {
       ...health.droppedByReason(),
@@ -119,7 +124,7 @@ export class LiveObserve implements Observe {
     }
     return {
       version: VERSION,
-      status: this.#isDegraded ? 'degraded' : 'ok',
+      status: this.status,
       started_at: formatTime(this.#started_us),
       uptime_s: (front.clock.steady_us() - this.#started_steady_us) / 1e6,
       flows: { total: all.length, enabled: all.filter(flow => flow.enabled).length, with_issues },

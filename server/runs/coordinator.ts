@@ -155,6 +155,10 @@ export class Coordinator {
     return { count: this.#parts.max_runs, free, set_aside: aside.count, wanting: aside.wanting }
   }
 
+  get counts(): { running: number; queued: number } {
+    return { running: this.inFlight, queued: this.#queue.size }
+  }
+
   get inFlight(): number {
     return this.#running.size + this.#claiming.size
   }

@@ -1,6 +1,7 @@
 import { ServiceError } from '../../protocol/errors.ts'
 import { SCOPES_OF } from '../../protocol/words/scopes.ts'
 import type { Caller } from '../../server/auth/principal.ts'
+import { FigureFeed } from '../../server/fanout/figures/feed.ts'
 import { LogFollowers } from '../../server/fanout/log-followers.ts'
 import { ActivityFollowers } from '../../server/fanout/sockets/activity-followers.ts'
 import type { Publisher, Socket } from '../../server/http/socket.ts'
@@ -129,6 +130,19 @@ export class SocketDouble implements Socket {
     return this.received.filter(frame => frame['type'] === type)
   }
 }
+
+const unasked = (): never => {
+  throw new RangeError('nobody follows a flow')
+}
+
+/** Figures where there is no flow. */
+export const noFigures = (): FigureFeed =>
+  new FigureFeed({
+    source: { hasFlow: () => false, flow: unasked, engine: unasked },
+    onDefect: error => {
+      throw error
+    },
+  })
 
 /** Logs of runs where there is no run. */
 export const noLogs = (): LogFollowers =>

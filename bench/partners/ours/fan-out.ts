@@ -17,6 +17,7 @@ import { SCOPES_OF } from '../../../protocol/words/scopes.ts'
 import { TrustedProxies } from '../../../server/auth/client-address.ts'
 import { CascadeCounts } from '../../../server/fanout/cascade-counts.ts'
 import { Fanout } from '../../../server/fanout/fanout.ts'
+import { FigureFeed } from '../../../server/fanout/figures/feed.ts'
 import { JournalTap } from '../../../server/fanout/journal-tap.ts'
 import { LogFollowers } from '../../../server/fanout/log-followers.ts'
 import { FlowsSocket } from '../../../server/fanout/sockets/flows.ts'
@@ -57,9 +58,11 @@ class CountedSockets extends FlowsSocket {
     sockets.splice(sockets.indexOf(socket), 1)
   }
 }
+const unasked = (): never => fail(new RangeError('nobody asked for figures'))
 const silent = { publish: () => [], publishDurably: async () => [] }
 const handlers = new CountedSockets({
   fanout,
+  figures: new FigureFeed({ source: { hasFlow: () => false, flow: unasked, engine: unasked }, onDefect: fail }),
   logs: new LogFollowers({ page: () => Promise.reject(new RangeError('no run')) }, fail),
   activity: noActivity(),
   directory,

@@ -3,9 +3,11 @@ import type { Problem } from '../../../protocol/errors.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type { RunLogPage } from '../../../protocol/nouns/run-log.ts'
 import type { ActivityFrame } from '../../../protocol/socket/activity.ts'
+import type { EngineFigures, FlowFigures } from '../../../protocol/socket/figures.ts'
 import { ClientError } from '../client-error.ts'
 import { problemText } from '../problem-text.ts'
 import type { Address, Socket } from '../socket.ts'
+import { type EngineFigureValues, FigureBook, type FiguresOf, type FlowFigureValues } from './figure-book.ts'
 
 /** A value as it arrives, `{type: 'message_value', …}`. */
 export interface ValueFrame {
@@ -39,6 +41,10 @@ export interface LiveSocketOptions {
   onLog?(page: RunLogPage): void
   /** Given, the figures of flows are followed, too: all of them after each connection, then those that have changed. */
   onActivity?(frame: ActivityFrame): void
+  /** What is counted of flows and of the engine comes once a second. */
+  readonly figures?: FiguresOf
+  onFlowFigures?(figures: FlowFigureValues): void
+  onEngineFigures?(figures: EngineFigureValues): void
   /** `url` of the engine that answers; null while there is none. */
   onLink?(url: string | null): void
   /** The engine follows for us from here on; after each connection. */
@@ -78,6 +84,8 @@ export class LiveSocket {
   readonly #names: Set<string>
   readonly #flows: Set<string>
   #media: readonly string[] | null
+  #figures: FiguresOf | null
+  readonly #figure_book = new FigureBook()
   readonly #publishes = new Map<number, Publishing>()
   #publish_id = 0
   readonly #wantsEvents: boolean
@@ -96,6 +104,7 @@ export class LiveSocket {
     this.#names = new Set(options.names)
     this.#flows = new Set(options.flows)
     this.#media = options.media ?? null
+    this.#figures = options.figures ?? null
     this.#wantsEvents = options.onEvent !== undefined || options.newFlows === true
     this.#connect()
   }
@@ -145,6 +154,13 @@ export class LiveSocket {
   media(names: readonly string[]): void {
     this.#media = names
     if (this.#isLive) this.#send({ type: 'media', names })
+  }
+
+  /** Figures of these flows come, and of the engine, in place of those before. */
+  figures(of: FiguresOf): void {
+    this.#figures = of
+    this.#figure_book.keep(of)
+    if (this.#isLive) this.#send({ type: 'figures', ...of })
   }
 
   /**
@@ -236,6 +252,8 @@ export class LiveSocket {
       this.#send({ type: 'subscribe', names, flows: [...this.#flows], events })
     }
     if (this.#media !== null) this.#send({ type: 'media', names: this.#media })
+    this.#figure_book.clear()
+    if (this.#figures !== null) this.#send({ type: 'figures', ...this.#figures })
     const log = this.#options.log?.()
     if (log !== undefined) this.#send({ type: 'follow_logs', ...log })
     if (this.#options.onActivity !== undefined) this.#followActivity()
@@ -266,13 +284,27 @@ export class LiveSocket {
         this.#isFollowing = true
         return this.#options.onFollowing?.()
       case 'media':
+      case 'figures':
         return
+      case 'flow_figures':
+      case 'engine_figures':
+        return this.#hearFigures(frame as unknown as FlowFigures | EngineFigures)
       case 'activity':
         return this.#options.onActivity?.(frame as unknown as ActivityFrame)
       case 'log_lines':
         return this.#options.onLog?.(frame as unknown as RunLogPage)
       default:
         return this.#event(frame as EngineEvent)
+    }
+  }
+
+  #hearFigures(frame: FlowFigures | EngineFigures): void {
+    if (frame.type === 'flow_figures') {
+      const figures = this.#figure_book.flow(frame)
+      if (figures !== null) this.#options.onFlowFigures?.(figures)
+    } else {
+      const figures = this.#figure_book.engine(frame)
+      if (figures !== null) this.#options.onEngineFigures?.(figures)
     }
   }
 

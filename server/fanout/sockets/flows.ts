@@ -1,9 +1,10 @@
-import { type ErrorPlace, ServiceError } from '../../../protocol/errors.ts'
+import { type ErrorCode, type ErrorPlace, ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
 import { type PanelPrincipal, toldTo } from '../../auth/principal.ts'
 import type { Engine } from '../../engine.ts'
 import type { Socket, TextSocketHandlers } from '../../http/socket.ts'
 import type { Fanout } from '../fanout.ts'
+import type { FigureFeed } from '../figures/feed.ts'
 import type { Follower } from '../follower.ts'
 import type { LogFollowers } from '../log-followers.ts'
 import type { MessageDirectory } from '../topics.ts'
@@ -27,6 +28,7 @@ export interface FlowsSocketServices {
   panels?: PanelFollowers
   logs: LogFollowers
   activity: ActivityFollowers
+  figures: FigureFeed
   directory: MessageDirectory
   messages: Pick<Engine['messages'], 'publish' | 'publishDurably'>
   /** An error that no user caused; it goes to the log. */
@@ -42,6 +44,7 @@ type Subscribe = Extract<Frame, { type: 'subscribe' }>
 type Unsubscribe = Extract<Frame, { type: 'unsubscribe' }>
 type Publish = Extract<Frame, { type: 'publish' }>
 type MediaNames = Extract<Frame, { type: 'media' }>
+type FiguresOf = Extract<Frame, { type: 'figures' }>
 type Have = Extract<Frame, { type: 'have' }>
 
 /** One connection: what it follows, and how often it was refused lately. */
@@ -96,6 +99,7 @@ export class FlowsSocket implements TextSocketHandlers {
     this.#services.fanout.close(socket)
     this.#services.logs.closed(socket)
     this.#services.activity.unfollow(socket)
+    this.#services.figures.closed(socket)
   }
 
   #handle(connection: Connection, frame: Frame): void {
@@ -110,6 +114,8 @@ export class FlowsSocket implements TextSocketHandlers {
         return this.#have(connection, frame)
       case 'media':
         return this.#media(connection, frame)
+      case 'figures':
+        return this.#figures(connection, frame)
       case 'follow_logs':
         return this.#services.logs.follow(connection.follower.socket, frame.run, frame.after ?? 0)
       case 'unfollow_logs':
@@ -212,11 +218,16 @@ export class FlowsSocket implements TextSocketHandlers {
     this.#answer(follower.socket, JSON.stringify({ type: 'media', names: standing }))
     this.#services.panels?.askedMedia(follower, names)
     if (errors.length === 0) return
-    const shown = errors.slice(0, NAMES_SHOWN).map(({ loc }) => loc)
-    const more = errors.length > NAMES_SHOWN ? ` and ${errors.length - NAMES_SHOWN} more` : ''
-    const text = `These names have no frames: ${shown.join(', ')}${more}.`
-    const refusal = new ServiceError('no_media', text, { errors: errors.slice(0, limits.ERROR_PLACES) })
-    this.#refuse(connection, '', refusal)
+    this.#refuse(connection, '', refusalOf('no_media', 'These names have no frames:', errors))
+  }
+
+  /** The flows that there are stand, in place of those of before; the others are told. */
+  #figures(connection: Connection, { flows = [], engine = false }: FiguresOf): void {
+    const { socket } = connection.follower
+    const { flows: standing, unknown } = this.#services.figures.follow(socket, flows, engine)
+    this.#answer(socket, JSON.stringify({ type: 'figures', flows: standing, engine }))
+    if (unknown.length === 0) return
+    this.#refuse(connection, '', refusalOf('flow_not_found', 'There are no flows of these names:', unknown))
   }
 
   #indexOf(name: string): number {
@@ -279,4 +290,11 @@ export class FlowsSocket implements TextSocketHandlers {
     this.close(socket)
     socket.end(code, reason)
   }
+}
+
+/** Names the first ones in its text, and more of them as places. */
+function refusalOf(code: ErrorCode, text: string, errors: readonly ErrorPlace[]): ServiceError {
+  const shown = errors.slice(0, NAMES_SHOWN).map(({ loc }) => loc)
+  const more = errors.length > NAMES_SHOWN ? ` and ${errors.length - NAMES_SHOWN} more` : ''
+  return new ServiceError(code, `${text} ${shown.join(', ')}${more}.`, { errors: errors.slice(0, limits.ERROR_PLACES) })
 }

@@ -4,6 +4,7 @@ import { type ErrorPlace, ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
 import { isQualified } from '../../../protocol/names.ts'
 import {
+  FiguresFrame,
   FollowActivityFrame,
   FollowLogsFrame,
   HaveFrame,
@@ -20,6 +21,7 @@ const unsubscribe = Compile(UnsubscribeFrame)
 const have = Compile(HaveFrame)
 const publish = Compile(PublishFrame)
 const media = Compile(MediaFrame)
+const figures = Compile(FiguresFrame)
 const followLogs = Compile(FollowLogsFrame)
 const unfollowLogs = Compile(UnfollowLogsFrame)
 const followActivity = Compile(FollowActivityFrame)
@@ -31,6 +33,7 @@ export type Frame =
   | Static<typeof PublishFrame>
   | Static<typeof HaveFrame>
   | Static<typeof MediaFrame>
+  | Static<typeof FiguresFrame>
   | Static<typeof FollowLogsFrame>
   | Static<typeof UnfollowLogsFrame>
   | Static<typeof FollowActivityFrame>
@@ -67,6 +70,8 @@ export function readFrame(text: string): Frame {
       return checked(frame, unfollowActivity)
     case 'media':
       return checked(frame, media)
+    case 'figures':
+      return checked(frame, figures)
     default:
       throw new ServiceError('malformed_frame', `The frame type ${shown(type)} is not known.`)
   }

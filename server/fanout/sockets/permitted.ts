@@ -36,6 +36,8 @@ function ofPanel(reach: PanelReach, frame: Frame): Frame {
     }
     case 'media':
       return { ...frame, names: frame.names.filter(name => reach.mayRead(name)) }
+    case 'figures':
+      throw notIts('figures')
     case 'follow_logs':
     case 'unfollow_logs':
       throw notIts('runs')

@@ -9,7 +9,7 @@ import { PanelSockets } from '../../../server/panels/panel-sockets.ts'
 import { tile } from '../../kit/panel-story.ts'
 import { randomFrom, seed } from '../../kit/random.ts'
 import { screens } from '../../kit/screens-double.ts'
-import { FrontDouble, noActivity, noLogs, type SocketDouble } from '../../kit/socket-double.ts'
+import { FrontDouble, noActivity, noFigures, noLogs, type SocketDouble } from '../../kit/socket-double.ts'
 import { newestScratch, ValuesDouble } from '../../kit/values-double.ts'
 
 const NAMES = Array.from({ length: 12 }, (_, at) => `f${at % 3}.m${at}`)
@@ -44,6 +44,7 @@ test('a socket of a screen gets what its panel may read, all of what it asked fo
   const handlers = new FlowsSocket({
     fanout,
     panels: panel_sockets,
+    figures: noFigures(),
     logs: noLogs(),
     activity: noActivity(),
     directory: values,

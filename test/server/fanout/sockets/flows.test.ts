@@ -5,7 +5,7 @@ import { limits } from '../../../../protocol/limits.ts'
 import { createCodec } from '../../../../protocol/values/codec.ts'
 import { Fanout } from '../../../../server/fanout/fanout.ts'
 import { FlowsSocket } from '../../../../server/fanout/sockets/flows.ts'
-import { FrontDouble, noActivity, noLogs, type SocketDouble } from '../../../kit/socket-double.ts'
+import { FrontDouble, noActivity, noFigures, noLogs, type SocketDouble } from '../../../kit/socket-double.ts'
 import { newestScratch, ValuesDouble } from '../../../kit/values-double.ts'
 
 beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'setImmediate'] }))
@@ -38,6 +38,7 @@ function room() {
     })
   const handlers = new FlowsSocket({
     fanout,
+    figures: noFigures(),
     logs: noLogs(),
     activity: noActivity(),
     directory: values,

@@ -9,7 +9,7 @@ import { FlowsClient } from '../../../kit/flows-client.ts'
 import { startFlowsFront, TOKEN } from '../../../kit/flows-front.ts'
 import { randomFrom, seed } from '../../../kit/random.ts'
 import { RawClient } from '../../../kit/raw-client.ts'
-import { noActivity, noLogs } from '../../../kit/socket-double.ts'
+import { noActivity, noFigures, noLogs } from '../../../kit/socket-double.ts'
 import { newestScratch, ValuesDouble } from '../../../kit/values-double.ts'
 
 /** The real front and real clients; values come from a journal that the test delivers. */
@@ -35,6 +35,7 @@ async function room(t: TestContext, options: Partial<FanoutOptions> = {}) {
     })
   const handlers = new FlowsSocket({
     fanout,
+    figures: noFigures(),
     logs: noLogs(),
     activity: noActivity(),
     directory: values,

@@ -46,6 +46,7 @@ test('a panel follows no whole flows, no events, no logs and no figures', () => 
   assert.throws(() => permitted(panel, { type: 'subscribe', flows: ['hall'] }), { code: 'forbidden' })
   assert.throws(() => permitted(panel, { type: 'subscribe', events: true }), { code: 'forbidden' })
   assert.throws(() => permitted(panel, { type: 'follow_logs', run: 'x' } as never), { code: 'forbidden' })
+  assert.throws(() => permitted(panel, { type: 'figures', engine: true }), { code: 'forbidden' })
 })
 
 test('the names that a panel wants frames of are those that its tiles draw', () => {
