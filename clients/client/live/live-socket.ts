@@ -188,7 +188,7 @@ export class LiveSocket {
 
   /** Names that are gone are passed over. */
   #have(names: Iterable<string>): void {
-    const versions = Object.fromEntries(Iterator.from(names).map(name => [name, this.#versions.get(name) ?? 0]))
+    const versions = Object.fromEntries(Array.from(names, name => [name, this.#versions.get(name) ?? 0]))
     this.#send({ type: 'have', versions })
   }
 
