@@ -6,14 +6,14 @@ import { slotOf } from '../memory/threads.ts'
 import { holderOf, lockWord, unlockWord, unlockWordWithBarrier } from '../memory/wait.ts'
 
 /**
- * Two cache lines: the first is written by publishers under the publish word, the second by the thread that has claimed
- * the flow, so that neither side's stores take the line away from the other. There are two copies of positions and byte
+ * Three cache lines: the first is written by publishers under the publish word, the second by the thread that has claimed
+ * the flow, so that neither side's stores take the line away from the other; the third has the publish word itself, so that threads
+ * that wait for it do not take away the line that its holder writes. There are two copies of positions and byte
  * counters; the low bit of the counter beside them selects the valid copy, so that one store of the counter changes them all.
  */
 export const FLOW_ROW = layout(
   'FLOW_ROW',
   [
-    ['publish', 'i32', 'owner word of the publisher inside, 0: nobody'],
     ['appended', 'i32', 'items ever appended (wraps); this store commits an append'],
     ['tail_even', 'i32', 'where the next item goes while appended is even, 0: no segment'],
     ['tail_odd', 'i32', 'the same while appended is odd'],
@@ -39,8 +39,10 @@ export const FLOW_ROW = layout(
     ['carry_ref', 'i32', 'arena slab with values that the next owner goes on with, 0: none'],
     ['carry_version', 'i32', 'goes up with every carry'],
     ['owner_line', 'bytes:16', 'fills the cache line'],
+    ['publish', 'i32', 'owner word of the publisher inside, 0: nobody'],
+    ['waiting_line', 'bytes:56', 'fills the cache line'],
   ],
-  128,
+  64,
 )
 
 const ROW_WORDS = FLOW_ROW.size >> 2

@@ -217,7 +217,8 @@ function finishPublish(
   if (isJournalled(memory, slot, i32[row + intent.mark]!, message, value.version)) return
   const counted = travelsByRef(value.length) && isBegun(memory, slot, JOURNAL.value, message, value.version, ref)
   const item = i32[flows.row(own) + word.before]!
-  if (queued) writer!.queuedValue(message, value.version, value.ts, own, item, value, ref)
+  const group = i32[flows.row(own) + word.group]!
+  if (queued) writer!.queuedValue(message, value.version, value.ts, own, item, value, ref, group)
   else writer!.value(message, value.version, value.ts, record, value, ref)
   if (counted) arena.release(ref)
 }

@@ -43,8 +43,11 @@ export const announce: (array: Int32Array, index: number, value: number) => unkn
       load(array, index)
     }
 
-/** How often a lock that is held is looked at before its next holder goes to sleep. */
-export const SPINS = 64
+/**
+ * How often a lock that is held is looked at before its next holder goes to sleep: microseconds, as long as a sleep and the
+ * wake-up of it cost both sides. A word is held for less, unless its holder lost its processor.
+ */
+export const SPINS = 4096
 
 /** One turn of a spin. The search takes it as a wish to let the other thread run. */
 export const pause = (): void => {}

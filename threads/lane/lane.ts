@@ -279,7 +279,9 @@ class Lane implements Host {
     this.#event_loop.ran(flow.away > 0)
     // A lane that retires ends what it has begun; its successor begins the rest.
     const enabled = (plan?.enabled ?? false) && this.#retire_at === Number.POSITIVE_INFINITY
+    this.#memory.queue.beginTurn(flow.index)
     const more = flow.turn(enabled ? this.#memory : NO_INGRESS, this.clock() + limits.TURN_MS)
+    this.#memory.queue.endTurn()
     this.#endTurn(flow)
     const begins =
       enabled && !this.#capped && !flow.control.isFullOfBytes && this.#retire_at === Number.POSITIVE_INFINITY

@@ -76,7 +76,6 @@ export class Commit {
   commit(route: Route, version: number, value: EncodedValue, ref: number, record: number): number {
     const { message, flow, foreign } = route
     const queued = record === RECORD.queued
-    const grouped = queued && this.#i32[this.#flows.row(flow) + word.group] !== 0
     const i32 = this.#i32
     const row = this.#intent
     let ts = this.#f64[(row >> 1) + intent.ts]!
@@ -98,19 +97,18 @@ export class Commit {
     // From here on the publish is committed: recovery would finish it.
     const queue_ref = value.length > limits.QUEUE_INLINE_BYTES ? ref : 0
     let item = 0
+    let group = 0
     if (queued) {
       // Of a queued value alone: publishers from outside write that line all the time, and what a lane publishes inside has no use for it.
       item = i32[this.#flows.row(flow) + word.appended]!
-      // The record of a queued value knows no group.
-      if (grouped) this.#journal.queued(flow, message, version, item, 0, i32[this.#flows.row(flow) + word.group]!, 0, 0)
+      group = i32[this.#flows.row(flow) + word.group]!
       this.#queue.put(flow, message, value, queue_ref)
     }
     for (let i = 0; i < foreign.length; i++) {
       if (this.#reservations.isReserved(foreign[i]!)) this.enqueue(foreign[i]!, message, version, value, queue_ref)
     }
-    if (queued && !grouped) this.#journal.queuedValue(message, version, ts, flow, item, value, ref)
-    else if (record !== RECORD.none)
-      this.#journal.value(message, version, ts, grouped ? RECORD.inner : record, value, ref)
+    if (queued) this.#journal.queuedValue(message, version, ts, flow, item, value, ref, group)
+    else if (record !== RECORD.none) this.#journal.value(message, version, ts, record, value, ref)
     if (displaced !== 0) this.release(displaced)
     else i32[row + intent.doing] = DOING.nothing
     return version

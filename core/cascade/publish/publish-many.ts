@@ -1,12 +1,13 @@
 import { limits } from '../../../protocol/limits.ts'
 import type { EncodedValue } from '../../memory/encoded.ts'
-import { ITEM_RECORD_BYTES, type JournalWriter } from '../../memory/journal/journal.ts'
+import type { JournalWriter } from '../../memory/journal/journal.ts'
 import type { FlowTable } from '../flows.ts'
 import { itemBytes } from '../queue/item.ts'
 import type { IngressQueue } from '../queue/queue.ts'
 import type { ReadySet } from '../queue/ready.ts'
 import { type Commit, RECORD } from './commit.ts'
 import type { Emission } from './emission.ts'
+import type { PublishRow } from './publish-row.ts'
 import type { PublishWords } from './publish-words.ts'
 import { emissionBytes, listBytes } from './record-bytes.ts'
 import { REFUSED } from './refused.ts'
@@ -23,6 +24,7 @@ interface PublishManyParts {
   words: PublishWords
   reservations: Reservations
   commit: Commit
+  row: PublishRow
   untold: UntoldFlows
 }
 
@@ -35,6 +37,7 @@ export class PublishMany {
   readonly #words: PublishWords
   readonly #reservations: Reservations
   readonly #commit: Commit
+  readonly #row: PublishRow
   readonly #untold: UntoldFlows
   readonly #together = new Together()
   readonly #refs: number[] = []
@@ -51,6 +54,7 @@ export class PublishMany {
     this.#words = parts.words
     this.#reservations = parts.reservations
     this.#commit = parts.commit
+    this.#row = parts.row
     this.#untold = parts.untold
   }
 
@@ -74,6 +78,16 @@ export class PublishMany {
     versions: number[],
     ends_unit: boolean,
   ): number {
+    if (this.#row.isRow(routes, flows, values)) {
+      this.refused_at = 0
+      if (!this.#journal.hasRoom(listBytes(routes.length, routes, values))) return REFUSED.journal_full
+      if (!this.#words.lockAll(flows, limits.PUBLISH_PATIENCE_MS)) return REFUSED.held
+      this.#together.begin(flows)
+      this.#together.items[0] = routes.length
+      if (this.#row.put(routes, values, ts, versions)) return this.#publishedAll(flows, ends_unit)
+      this.#words.unlockAll(flows)
+      // Which of the values is one too many is found below.
+    }
     return this.#all(routes, flows, values, ts, versions, true, ends_unit)
   }
 
@@ -88,9 +102,7 @@ export class PublishMany {
   ): number {
     const together = this.#together
     this.refused_at = 0
-    // An item in a group has a record of its own.
-    const bytes = listBytes(routes.length, routes, values) + (grouped ? routes.length * ITEM_RECORD_BYTES : 0)
-    if (!this.#journal.hasRoom(bytes)) return REFUSED.journal_full
+    if (!this.#journal.hasRoom(listBytes(routes.length, routes, values))) return REFUSED.journal_full
     for (let i = 0; i < routes.length; i++) {
       const ref = this.#commit.slab(values[i]!, limits.ARENA_INGRESS_SHARE)
       if (ref < 0) return this.#refuseList(i, i, ref)
@@ -119,9 +131,14 @@ export class PublishMany {
     }
     // V8 makes a call of its runtime of this, also where nothing changes.
     if (versions.length !== routes.length) versions.length = routes.length
+    return this.#publishedAll(flows, ends_unit)
+  }
+
+  #publishedAll(flows: readonly number[], ends_unit: boolean): number {
     if (!ends_unit) {
       this.#words.unlockAll(flows)
-      for (let place = 0; place < flows.length; place++) if (together.items[place]! > 0) this.#untold.add(flows[place]!)
+      for (let place = 0; place < flows.length; place++)
+        if (this.#together.items[place]! > 0) this.#untold.add(flows[place]!)
       return 0
     }
     this.#journal.close()

@@ -12,6 +12,7 @@ import { CLOCKS_DIFFER_US, Commit, RECORD } from './commit.ts'
 import type { Emission } from './emission.ts'
 import { DOING, INTENT_ROW, intentWord } from './intent.ts'
 import { PublishMany } from './publish-many.ts'
+import { PublishRow } from './publish-row.ts'
 import { PublishWords } from './publish-words.ts'
 import { itemRecordBytes, journalBytes } from './record-bytes.ts'
 import { REFUSED } from './refused.ts'
@@ -38,7 +39,7 @@ export interface PublisherParts extends ReservationsParts {
  * message have the same order, whichever threads publish it: the history, which is read by time, has them in order.
  *
  * Its parts: `PublishWords` (locks), `Reservations` (room in the queues), `Commit` (writes), `PublishMany` (several values under
- * one taking of the words), `UntoldFlows` (who is told after the mark).
+ * one taking of the words) with `PublishRow` (short ones of one flow), `UntoldFlows` (who is told after the mark).
  */
 export class Publisher {
   readonly #i32: Int32Array
@@ -81,6 +82,7 @@ export class Publisher {
       words: this.#words,
       reservations: this.#reservations,
       commit: this.#commit,
+      row: new PublishRow({ ...parts, commit: this.#commit, bounds: this.#reservations.bounds }),
       untold: this.#untold,
     })
   }

@@ -57,6 +57,9 @@ export class IngressQueue {
   readonly #ring_words: number
   /** By slot, the mark of its ring when this thread last looked; none before the first `look`. */
   #marks: Int32Array | null = null
+  /** The flow that has a turn, and its items as this thread last counted them; -1: none has. */
+  #turn_flow = -1
+  #turn_appended = 0
   /** Slot of the thread that the items put here come from. */
   #publisher: number
   readonly #start_i32: number
@@ -198,13 +201,33 @@ export class IngressQueue {
   }
 
   /**
+   * By the thread that has claimed the flow, until `endTurn` or the next flow's turn: nobody else takes from it meanwhile, so the line
+   * that its publishers write all the time is read again only when the items that were counted are taken.
+   */
+  beginTurn(flow: number): void {
+    this.#turn_flow = flow
+    this.#turn_appended = this.#i32[this.#flows.row(flow) + word.taken]!
+  }
+
+  endTurn(): void {
+    this.#turn_flow = -1
+  }
+
+  /** Whether nothing waits behind the items that are taken. */
+  #isEmpty(flow: number, row: number, taken: number): boolean {
+    if (flow !== this.#turn_flow) return atomics.acquire(this.#i32, row + word.appended) === taken
+    if (this.#turn_appended === taken) this.#turn_appended = atomics.acquire(this.#i32, row + word.appended)
+    return this.#turn_appended === taken
+  }
+
+  /**
    * By the thread that has claimed the flow. False: empty, or the next item was published in a unit that is still open on
    * another thread (unless `open_too`). The item is taken when this returns: it is never taken twice, even if the thread dies.
    */
   take(flow: number, out: TakenItem, open_too = false): boolean {
     const row = this.#flows.row(flow)
     const taken = this.#i32[row + word.taken]!
-    if (atomics.acquire(this.#i32, row + word.appended) === taken) {
+    if (this.#isEmpty(flow, row, taken)) {
       this.#keepWarm(flow)
       return false
     }
@@ -249,10 +272,10 @@ export class IngressQueue {
     const i32 = this.#i32
     const row = this.#flows.row(flow)
     const taken = i32[row + word.taken]!
-    if (atomics.acquire(i32, row + word.appended) === taken) {
+    if (this.#isEmpty(flow, row, taken)) {
       this.#flows.lockPublish(flow, this.#owner)
       this.#flows.unlockPublish(flow, this.#owner)
-      if (atomics.acquire(i32, row + word.appended) === taken) return false
+      if (this.#isEmpty(flow, row, taken)) return false
     }
     let position = i32[row + word.head_even + (taken & 1)]!
     const segment = position & SEGMENT_MASK

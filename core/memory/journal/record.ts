@@ -34,6 +34,8 @@ export const JOURNAL = {
 } as const
 /** Flags of a value record. `queued`: it entered the queue of its own flow, and VALUE_ITEM follows the payload. */
 export const VALUE_FLAG = { queued: 1, seeded: 2 } as const
+/** Above the flags: bits of GROUP of the item. */
+export const VALUE_GROUP_SHIFT = 2
 export const CASCADE_STATUS = { succeeded: 1, failed: 2, interrupted: 3, running: 4 } as const
 
 export const JOURNAL_HEADER = layout(
@@ -76,7 +78,7 @@ export const CASCADE_PAYLOAD = layout('CASCADE_PAYLOAD', [
   ['spare', 'i32', ''],
 ])
 
-/** The end of a value record with the flag `queued`: the item that begins a cascade of no parent, of depth 0 and in no group. */
+/** The end of a value record with the flag `queued`: an item of no parent and of depth 0; its group stands with the flags. */
 export const VALUE_ITEM = layout('VALUE_ITEM', [
   ['flow', 'i32', 'its own flow'],
   ['item', 'i32', 'number of the item in the queue of the flow: appended, as its publisher found it'],

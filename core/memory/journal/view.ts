@@ -7,6 +7,7 @@ import {
   JOURNAL,
   JOURNAL_RECORD,
   SCHEDULED_ITEM,
+  VALUE_GROUP_SHIFT,
   VALUE_ITEM,
 } from './record.ts'
 
@@ -186,6 +187,7 @@ export class RecordView {
 
   /** Bits of GROUP, see core/cascade/queue/queue.ts. */
   get group(): number {
+    if (this.kind === JOURNAL.value) return this.flags >> VALUE_GROUP_SHIFT
     return this.#i32[this.#word + WORDS + I.group]!
   }
 

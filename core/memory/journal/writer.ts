@@ -18,6 +18,7 @@ import {
   STRIDES,
   travelsByRef,
   VALUE_FLAG,
+  VALUE_GROUP_SHIFT,
   VALUE_ITEM,
 } from './record.ts'
 
@@ -260,7 +261,7 @@ export class JournalWriter {
     this.#payload(JOURNAL.value | (kind << 8) | (flags << 16), message, version, ts, value, ref)
   }
 
-  /** A published value that entered the queue of its own flow as item `item`: the record says both. */
+  /** A published value that entered the queue of its own flow as item `item`, with these bits of GROUP: the record says both. */
   queuedValue(
     message: number,
     version: number,
@@ -269,8 +270,9 @@ export class JournalWriter {
     item: number,
     value: EncodedValue,
     ref: number,
+    group = 0,
   ): void {
-    const kind = JOURNAL.value | (value.kind << 8) | (VALUE_FLAG.queued << 16)
+    const kind = JOURNAL.value | (value.kind << 8) | ((VALUE_FLAG.queued | (group << VALUE_GROUP_SHIFT)) << 16)
     if (!isNumeric(value.kind)) {
       this.#payload(kind, message, version, ts, value, ref, flow, item)
       return

@@ -49,9 +49,9 @@ export class WaitingFlows {
   }
 
   /** A value that entered the queue of its own flow. */
-  value({ flow, subject: message, version, item }: RecordView): void {
+  value({ flow, subject: message, version, item, group }: RecordView): void {
     const items = this.of(flow)
-    items.queued(item, message, version, 0, 0)
+    items.queued(item, message, version, 0, group)
     this.#change(flow, items)
   }
 

@@ -23,6 +23,10 @@ describe('a thread that dies at any step', () => {
     assert.ok((await dieAtEachStep(scenario('group-dies'))) > 100)
   })
 
+  test('of a row of short values leaves the beginning of it, as one cascade here and after a restart', async () => {
+    assert.ok((await dieAtEachStep(scenario('row-dies'))) > 30)
+  })
+
   test('of telling a lane leaves the owner of each flow, or any lane, told', async () => {
     assert.ok((await dieAtEachStep(scenario('mark-dies'))) > 100)
   })

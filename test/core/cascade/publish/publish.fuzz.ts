@@ -131,7 +131,10 @@ function fuzz(start: number, meet: (what: string) => void): void {
   /** One cascade each, or one cascade in each flow: then no message comes twice. */
   const publishList = (): void => {
     const together = below(2) === 0
-    const drawn = Array.from({ length: 1 + below(12) }, () => routes[below(messages)]!)
+    const own = below(flows)
+    const row = routes.filter(({ flow, foreign }) => flow === own && foreign.length === 0)
+    const from = together && row.length > 0 && below(3) === 0 ? row : routes
+    const drawn = Array.from({ length: 1 + below(12) }, () => from[below(from.length)]!)
     const routed = together ? [...new Set(drawn)] : drawn
     const values = routed.map(anyValue)
     endUnits()
