@@ -86,6 +86,8 @@ export class LiveHooks implements Hooks {
     this.#bytes += length
     try {
       return await orGone(this.#serve(hook, request, gone), gone)
+    } catch (error) {
+      throw withoutNames(error)
     } finally {
       this.#bytes -= length
       const left = this.#serving.get(qualified)! - 1
@@ -236,6 +238,12 @@ function orGone<Result>(work: Promise<Result>, gone: AbortSignal | null): Promis
     work.then(resolve, reject).finally(() => gone.removeEventListener('abort', leave))
   })
 }
+
+/** Nobody outside learns the name of a message: neither that of one that is missing, nor one like it. */
+const withoutNames = (error: unknown): unknown =>
+  error instanceof ServiceError && error.code === 'message_not_found'
+    ? new ServiceError('message_not_found', 'What this webhook publishes or answers with does not exist now.')
+    : error
 
 /** Nobody is there to read it. */
 const left = (): ServiceError => new ServiceError('interrupted', 'The client has left.')

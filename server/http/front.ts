@@ -191,7 +191,7 @@ export class Front implements Publisher {
       refuse(res, new ServiceError(code), path, head, cut)
       return
     }
-    const served = leaf.methods.get(head ? 'GET' : method)
+    const served = leaf.methods.get(method)
     if (served === undefined) {
       if (method === 'OPTIONS')
         writeAnswer(res as Responder, { status: 204, headers: { allow: leaf.allow } }, null, false, false)

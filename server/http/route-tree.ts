@@ -3,11 +3,14 @@ import type { Method } from './route.ts'
 interface Placed {
   readonly method: Method
   readonly path: string
+  /** False: a GET route that does not answer HEAD. */
+  readonly head?: boolean
 }
 
 /** What a path leads to: one leaf for all methods of a path. */
 export interface Leaf<Route extends Placed> {
   readonly path: string
+  /** By method; what answers GET answers HEAD, too, where the route does not say otherwise. */
   readonly methods: Map<string, Route>
   /** The value of an `Allow` header. */
   allow: string
@@ -107,8 +110,8 @@ export class RouteTree<Route extends Placed> {
 function addTo<Route extends Placed>(leaf: Leaf<Route>, route: Route): void {
   if (leaf.methods.has(route.method)) throw new TypeError(`route ${route.method} ${route.path} is declared twice`)
   leaf.methods.set(route.method, route)
-  const methods = [...leaf.methods.keys()]
-  leaf.allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort().join(', ')
+  if (route.method === 'GET' && route.head !== false) leaf.methods.set('HEAD', route)
+  leaf.allow = [...leaf.methods.keys(), 'OPTIONS'].sort().join(', ')
 }
 
 /** False when the segment cannot be decoded or has too few parts. */

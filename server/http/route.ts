@@ -126,6 +126,8 @@ interface Declaration<P extends Record<string, Parameter>, Q extends TObject, B 
    * handler needs every one, those that come twice are joined by commas.
    */
   readonly headers?: readonly string[] | 'every'
+  /** False: a GET that does more than answer, so a look at the head of its answer is refused. */
+  readonly head?: false
   /** Does the handler need the client's address? */
   readonly address?: boolean
   /** Does the handler need the token itself? */
@@ -186,6 +188,7 @@ export interface Route {
   readonly upload: boolean
   readonly raw: boolean
   readonly headers: readonly string[] | 'every'
+  readonly head: boolean
   readonly address: boolean
   readonly token: boolean
   readonly gone: boolean
@@ -219,6 +222,7 @@ export function route<
     upload: declaration.upload ?? false,
     raw: declaration.raw ?? false,
     headers: declaration.headers ?? [],
+    head: declaration.head ?? true,
     address: declaration.address ?? false,
     token: declaration.token ?? false,
     gone: declaration.gone ?? false,

@@ -25,6 +25,7 @@ export class ServedRoute implements Watched {
   pending = 0
   readonly method: Method
   readonly path: string
+  readonly head: boolean
   /** Bytes. */
   readonly body_limit: number
   #params: readonly CheckedParameter[] | null = null
@@ -35,6 +36,7 @@ export class ServedRoute implements Watched {
     this.route = route
     this.method = route.method
     this.path = route.path
+    this.head = route.head
     this.label = `${route.method} ${route.path}`
     this.body_limit = route.body_limit ?? limits.BODY_BYTES
   }

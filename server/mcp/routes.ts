@@ -1,5 +1,4 @@
 import Type from 'typebox'
-import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { type Route, route } from '../http/route.ts'
 import type { Mcp } from './mcp.ts'
@@ -24,15 +23,14 @@ export function mcpRoutes({ mcp, public_url }: McpServices): Route[] {
       headers: 'every',
       address: true,
       token: true,
+      head: false,
       gone: true,
       resource_metadata: host => `${public_url ?? `http://${host}`}/.well-known/oauth-protected-resource/mcp`,
       hidden: true,
       answers: { 200: Type.Unknown(), 202: null },
       refuses: ['too_many_connections'],
-      handle: ({ host, path, headers, body, caller, address, token, gone, head_only }) => {
-        if (head_only) throw new ServiceError('method_not_allowed')
-        return mcp.take({ method, host, path, headers, body, caller, address, token, gone: gone! })
-      },
+      handle: ({ host, path, headers, body, caller, address, token, gone }) =>
+        mcp.take({ method, host, path, headers, body, caller, address, token, gone: gone! }),
     }),
   )
 }

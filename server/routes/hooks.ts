@@ -1,5 +1,4 @@
 import Type from 'typebox'
-import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { FlowName } from '../../protocol/nouns/flow.ts'
 import type { Engine } from '../engine.ts'
@@ -19,6 +18,7 @@ export function hookRoutes({ engine }: { engine: Pick<Engine, 'hooks'> }): Route
       summary: `Publishes the request through a webhook node (${method}).`,
       params: { flow: existing(FlowName, 'hook_not_found'), node: existing(FlowName, 'hook_not_found') },
       raw: true,
+      head: false,
       gone: true,
       body_limit: limits.HOOK_BODY_BYTES,
       answers: { 200: Type.Unknown(), 202: Type.Object({ accepted: Type.Boolean() }) },
@@ -38,9 +38,7 @@ export function hookRoutes({ engine }: { engine: Pick<Engine, 'hooks'> }): Route
         'disk_read_only',
         'disk_failed',
       ],
-      handle: async ({ params: { flow, node }, query_text, headers, content_type, body, head_only, gone }) => {
-        // A look at the head of an answer is no event.
-        if (head_only) throw new ServiceError('method_not_allowed')
+      handle: async ({ params: { flow, node }, query_text, headers, content_type, body, gone }) => {
         const request = { flow, node, query: query_text, headers, content_type, body: body as Uint8Array }
         const { answer } = await engine.hooks.take(request, gone)
         return answer === undefined ? accepted({ accepted: true }) : okLong(answer)

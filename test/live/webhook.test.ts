@@ -51,7 +51,11 @@ test('a request is published in one cascade: body, query and header fields', asy
     assert.equal((await ask('hook/in', { method })).status, 202, method)
     await story.reaches('hook.seen', before + 1)
   }
-  assert.equal((await fetch(`${live.url}/hooks/hook/in`, { method: 'HEAD' })).status, 405)
+  const head = await fetch(`${live.url}/hooks/hook/in`, { method: 'HEAD' })
+  const allowed = 'DELETE, GET, OPTIONS, PATCH, POST, PUT'
+  assert.deepEqual([head.status, head.headers.get('allow')], [405, allowed])
+  const options = await fetch(`${live.url}/hooks/hook/in`, { method: 'OPTIONS' })
+  assert.deepEqual([options.status, options.headers.get('allow')], [204, allowed])
   assert.equal(story.node('hook', 'in').executions, 5)
 })
 
@@ -164,6 +168,14 @@ test('an answer that nothing produces is an issue of the node', async () => {
   assert.deepEqual(texts(), ['Node "in" answers with "nowhere.reply", but there is no flow "nowhere".'])
   await story.save('mute', flow([hook('reply')], { message: 'reply', dtype: 'json' }))
   assert.deepEqual(texts(), [])
+})
+
+test('who asks a webhook whose answer is not there learns no name of a message', async () => {
+  await story.save('tank', flow([doubling], { message: 'pressure', dtype: 'float' }))
+  await story.save('typo', flow([node('in', 'webhook', { answer: 'tank.presure' }, [], [output('body', 'json')])]))
+  const answer = await post('typo/in', '1')
+  assert.deepEqual([answer.status, codeOf(answer)], [404, 'message_not_found'])
+  assert.doesNotMatch(JSON.stringify(answer.json), /tank|pres+ure/)
 })
 
 test('a request that the flow does not answer gets 504, and those behind it 504 without being published', async () => {
