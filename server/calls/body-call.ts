@@ -8,14 +8,14 @@ import type { CallSink } from './call-sink.ts'
 /** A body that is to run away from its lane. */
 export interface BodyRequest {
   readonly flow: string
-  /** Null: of a live node. */
+  /** Null for a live node. */
   readonly run: RunIdentity | null
   readonly node: PlanNode
   readonly inputs: Record<string, unknown>
   readonly state: Record<string, unknown>
-  /** Null: the node declares nothing. */
+  /** Null when the node declares no resources. */
   readonly grant: CallGrant | null
-  /** Of a live node: leads to its lane. */
+  /** For a live node: the port that leads to its lane. */
   readonly port: MessagePort | null
 }
 
@@ -27,29 +27,29 @@ export interface Loss {
 
 /** Where one call at a time runs: a call slot, a worker process. */
 export interface CallPlace {
-  /** Hands the call over; what it says comes later, and `begun` before it. Throws when that is not possible: then the place is as it was before. */
+  /** Hands the call over. `begun` comes first, then what the call says. Throws when the hand-over fails; the place is then unchanged. */
   run(call: BodyCall): void
   /** To the body. */
   tell(message: ToCall): void
-  /** Ends the thread or process at once, whatever it does. The call's `gone` follows when it has ended. */
+  /** Ends the thread or process at once, even while it runs a body. The call's `gone` follows when it has ended. */
   end(): void
 }
 
 /** All places of one kind, and the line before them. */
 export interface CallPlaces {
-  /** The call gets its place with `begin`, now or when its turn has come, or hears with `gone` that there is none. */
+  /** Calls `begin` of the call, now or when its turn has come, or `gone` when no place can be had. */
   take(call: BodyCall): void
-  /** It stands in line no more. */
+  /** Takes the call out of the line. */
   drop(call: BodyCall): void
 }
 
 export interface BodyCallParts {
   readonly places: CallPlaces
-  /** A body that was told to end has so long before its place is ended. */
+  /** How long a body that was told to end may take; then its place is ended. */
   readonly grace_ms: number
-  /** The call's place was ended, or ended by itself. */
+  /** The place of a call has ended: the engine ended it, or it died. */
   placeLost(node: string, code: ErrorCode): void
-  /** It holds nothing any more; its sink hears so next. */
+  /** The call holds nothing any more. Its sink is told next. */
   left(call: BodyCall): void
 }
 
@@ -76,7 +76,7 @@ const TIMER_MS_MAX = 2 ** 31 - 1
  *   ending --its last word, its place is gone--> ended
  *   running --its place is gone--> ended
  *
- * `kill` skips the grace. The first reason to end a call is the one that it ends with.
+ * `kill` skips the grace period. A call ends with the first reason that was given for its end.
  */
 export class BodyCall {
   readonly request: BodyRequest
@@ -84,7 +84,7 @@ export class BodyCall {
   readonly #sink: CallSink
   #mode: Mode = 'waiting'
   #place: CallPlace | null = null
-  /** Of its timeout, then of the grace. */
+  /** The timer of its timeout, then of the grace period. */
   #limit: NodeJS.Timeout | null = null
   /** Why the engine ends it. */
   #why: Loss | null = null
@@ -114,7 +114,7 @@ export class BodyCall {
     this.#place?.tell(message)
   }
 
-  /** The body is told; after the grace its place is ended. No place ends for a call that still waits. */
+  /** Tells the body to end; after the grace period its place is ended. A call that still waits ends without a place. */
   end(code: ErrorCode, message: string): void {
     if (this.#why !== null || this.#mode === 'ended') return
     this.#why = { code, message }
@@ -122,7 +122,7 @@ export class BodyCall {
     else this.#endGently(message)
   }
 
-  /** Its place is ended at once. */
+  /** Ends its place at once. */
   kill(code: ErrorCode, message: string): void {
     if (this.#mode === 'ended') return
     const waits = this.#mode === 'waiting' && this.#why === null
@@ -131,7 +131,7 @@ export class BodyCall {
     else this.#place?.end()
   }
 
-  /** Whoever ends it hears of it afterwards, as of one that runs. */
+  /** The end is told in a later turn, as it is for a call that runs. */
   #leaveLine(): void {
     this.#parts.places.drop(this)
     queueMicrotask(() => this.gone(this.#why!))
@@ -196,7 +196,7 @@ export class BodyCall {
     if (this.#mode !== 'ended') this.#sink.said(message)
   }
 
-  /** Its last word. Null: it has said it elsewhere. The place is free; with `lost` it ends, and this is why. */
+  /** The call has ended and its place is free. `outcome`: null when it has answered elsewhere. `lost`: why the place ends, too. */
   over(outcome: CallOutcome | null, lost: ErrorCode | null = null): void {
     if (this.#mode === 'ended') return
     this.#leave()
@@ -205,7 +205,7 @@ export class BodyCall {
     this.#sink.ended()
   }
 
-  /** Its place has ended, or there was none to be had. */
+  /** Its place has ended, or it could not get one. */
   gone(loss: Loss): void {
     if (this.#mode === 'ended') return
     const { code, message } = this.#why ?? loss
@@ -228,7 +228,7 @@ export class BodyCall {
   }
 }
 
-/** A port whose lane is gone, values that cannot be sent: this call fails, the place and the calls behind it do not. */
+/** The port's lane is gone, or the values cannot be sent: only this call fails; its place and the calls behind it go on. */
 function notHandedOver(error: unknown): Loss {
   if (error instanceof ServiceError) return { code: error.code, message: error.detail }
   const reason = error instanceof Error ? error.message : String(error)

@@ -1,31 +1,31 @@
 import { limits } from '../../protocol/limits.ts'
 import { memoryMb } from './local-machine.ts'
 
-/** What the live engine holds its threads to. Tests use smaller ones. */
+/** Time bounds of the live engine's threads. Tests use smaller ones. */
 export interface LiveBounds {
-  /** A body that keeps its lane for so long runs in a call slot from then on. */
+  /** A body that keeps its lane busy for longer runs in a call slot from then on. */
   readonly blocked_lane_ms: number
-  /** And for so long: its thread is ended. */
+  /** When a body keeps its lane busy for longer than this, its thread is ended. */
   readonly node_silent_ms: number
   readonly lane_heap_mb: number
-  /** A thread of the engine's own that has not answered a ping for so long is replaced; the store is waited for. */
+  /** A thread of the engine that answers no ping for this long is replaced, except the store, which is waited for. */
   readonly thread_silent_ms: number
-  /** A call that was told to end has so long before its thread is ended. */
+  /** How long a call that was told to end may take; then its thread is ended. */
   readonly call_grace_ms: number
-  /** A lane that is replaced takes nothing new, and has so long for what it has begun. */
+  /** How long a lane that is being replaced may take to finish what it has begun. It takes nothing new. */
   readonly retire_grace_ms: number
-  /** A call slot that has not begun a call for so long is replaced. */
+  /** A call slot that has not begun its call after this time is replaced. */
   readonly slot_begin_ms: number
   readonly call_heap_mb: number
   readonly process_memory_mb: number
-  /** A worker process that has had no call for so long ends. */
+  /** A worker process without a call for this long ends. */
   readonly process_idle_ms: number
   readonly processes_idle: number
-  /** A flow that stands near its bound for so long degrades the engine. */
+  /** After a flow has been near its bound for this long, the engine counts as degraded. */
   readonly degraded_after_ms: number
-  /** Executions in the mailboxes of a flow at which it is full. */
+  /** A flow with this many executions in its mailboxes is full. */
   readonly waiting_items: number
-  /** How often the watch over the front thread looks at the event loop. */
+  /** Interval at which the watch over the front thread checks the event loop. */
   readonly front_look_ms: number
 }
 

@@ -26,19 +26,19 @@ export interface CallDeskOptions
   > {
   readonly slots: number
   readonly bounds: LiveBounds
-  /** What bodies print in call slots is printed, too. */
+  /** Also print what bodies in call slots print. */
   readonly prints?: boolean
-  /** Of nodes that the connectors thread runs; absent: there are none. */
+  /** For nodes that the connectors thread runs; absent when there are none. */
   readonly connectors?: { readonly places: CallPlaces; isConnector(type: string): boolean }
-  /** A call's thread or process was ended or died. */
+  /** The thread or process of a call was ended, or died. */
   onLost(node: string, code: ErrorCode, thread: 'call' | 'process' | 'connectors'): void
 }
 
-/** An environment of its own a node can have in a process alone. */
+/** Only a process can have environment variables of its own. */
 const wantsProcess = ({ isolation, resources }: PlanNode): boolean =>
   isolation === 'process' || Object.keys(resources.env).length > 0
 
-/** Every body that does not run on its lane: which kind of place it gets, and the calls that have not ended. */
+/** Chooses the kind of place for each body that does not run on its lane, and keeps the calls that have not ended. */
 export class CallDesk {
   readonly #options: CallDeskOptions
   readonly #slots: CallSlots
@@ -47,7 +47,7 @@ export class CallDesk {
   readonly #in_process: BodyCallParts
   readonly #in_connectors: BodyCallParts | null
   readonly #calls = new Set<BodyCall>()
-  /** Of the last run that was claimed; undefined before the first. */
+  /** Code digest of the last run that was claimed; undefined before the first. */
   #code_digest: string | null | undefined = undefined
   #closing = false
 
@@ -102,7 +102,7 @@ export class CallDesk {
     return this.#processes.hub
   }
 
-  /** The engine answers: processes can dial it. */
+  /** The engine listens: processes can connect to it. */
   open(door: ProcessDoor): void {
     this.#processes.open(door)
   }
@@ -112,7 +112,7 @@ export class CallDesk {
     return this.#calls.size
   }
 
-  /** A call of a live node: it answers its lane. `ended`: what ran it is free, or gone. */
+  /** Takes a call of a live node, which answers its lane. `ended` is called when its place is free or gone. */
   take(request: CallRequest, grant: CallGrant | null, lost: LostCall, ended: () => void): RunCall {
     const { flow, node, inputs, state, port } = request
     return this.#open({ flow, run: null, node, inputs, state, grant, port }, new LaneSink(port, lost, ended))
@@ -155,20 +155,20 @@ export class CallDesk {
     this.#processes.watch()
   }
 
-  /** Calls from now on run where nothing was loaded under another code digest. */
+  /** Later calls run in threads and processes that have loaded nothing under another code digest. */
   loadUnder(code_digest: string | null): void {
     if (code_digest === this.#code_digest) return
     this.#code_digest = code_digest
     this.refresh()
   }
 
-  /** Calls from now on load their modules again; those that run finish where they are. */
+  /** Later calls load their modules again. Calls that run finish where they are. */
   refresh(): void {
     this.#slots.refresh()
     this.#processes.refresh()
   }
 
-  /** The front is about to end, and with it the connections of all processes. */
+  /** Called before the front ends, which ends the connections of all processes. */
   prepareClose(): void {
     this.#processes.prepareClose()
   }

@@ -7,43 +7,43 @@ import type { CallMetric, CallOutcome, FromCall, LostCode, Note, ToCall } from '
 /** Why a call ended without an answer of its own. */
 export type LostCall = (code: LostCode, message: string) => void
 
-/** What a call of a batch run tells whoever dispatched it, in the order in which the body did it. */
+/** Receives what a call of a batch run does, in the order in which the body did it. */
 export interface CallListener {
-  /** A slot has taken it. */
+  /** A call slot or a process has taken the call. */
   emitted(outputs: unknown, processed: () => void): void
   note(note: Note): void
-  /** `taken`: the body may send so many more. `dropped`: points that nobody took in time. */
+  /** Call `taken` when the points are taken: the body may then send as many more. `dropped`: points that were not taken in time. */
   metrics(points: readonly CallMetric[], dropped: number, taken: () => void): void
-  /** The same of its lines. */
+  /** The same for lines of its log. */
   lines(lines: PackedLines, dropped: number, taken: () => void): void
-  /** The body has stored it. */
+  /** The body has stored an artifact. */
   artifact(digest: string): void
-  /** The last: the slot is free, or its thread has ended. */
+  /** Called last: the place is free, or has ended. */
   ended(outcome: CallOutcome): void
 }
 
 export interface RunCall {
-  /** The body is told; after the grace its place is ended. `ended` follows in any case. */
+  /** Tells the body to end; after the grace period its place is ended. `ended` follows in any case. */
   end(code: ErrorCode, message: string): void
-  /** Its place is ended at once. `ended` follows. */
+  /** Ends its place at once. `ended` follows. */
   kill(code: ErrorCode, message: string): void
 }
 
-/** Where a call answers, wherever it runs. */
+/** Receives what a call says, wherever it runs. */
 export interface CallSink {
-  /** In the order in which the body did it; `returned` or `threw` is the last. */
+  /** Messages in the order in which the body sent them; `returned` or `threw` is the last. */
   said(message: FromCall): void
-  /** The body has run past its timeout; it is told, and the call goes on until it has ended. */
+  /** The body has passed its timeout and was told to end. The call goes on until it has ended. */
   timedOut(code: ErrorCode, message: string): void
-  /** In place of the last. */
+  /** In place of `returned` or `threw`: the call ended without an answer. */
   lost(code: ErrorCode, message: string): void
-  /** It has not begun, and its place is gone. True: whoever dispatched it does so again; false: it may be given to another place. */
+  /** The place was lost before the call began. True: the dispatcher makes the call again; false: the call may get another place. */
   unbegun(): boolean
-  /** After the last: what ran it is free, or gone. */
+  /** Called after everything else: the place is free, or gone. */
   ended(): void
 }
 
-/** Of a batch run. */
+/** The sink of a call of a batch run. */
 export class RunSink implements CallSink {
   readonly #listener: CallListener
   readonly #node: string
@@ -97,8 +97,8 @@ export class RunSink implements CallSink {
 }
 
 /**
- * Of a live node. A body in a process answers its lane through here; one in a call slot does so itself. The lane hears of a timeout at
- * once, and of what the body says afterwards no more.
+ * The sink of a call of a live node. A body in a process answers its lane through this sink; a body in a call slot answers it directly.
+ * The lane is told of a timeout at once, and of nothing that the body says after it.
  */
 export class LaneSink implements CallSink {
   readonly #port: MessagePort
@@ -126,7 +126,7 @@ export class LaneSink implements CallSink {
     this.#lost(code, message)
   }
 
-  /** The port to its lane went with it. */
+  /** The port to its lane is gone with the place. */
   unbegun(): boolean {
     this.#told = true
     this.#lost('not_begun', 'Its thread did not begin it.')

@@ -19,7 +19,7 @@ export class LiveCalls {
     this.#parts = parts
   }
 
-  /** `ended`: nothing of it waits or runs any more; possibly before this returns. */
+  /** `ended` is called when nothing of the call waits or runs any more, possibly before this returns. */
   take(request: CallRequest, lost: LostCall, ended: () => void): LiveCall {
     const call = new LiveCall(this.#parts, request, lost, ended)
     call.start()
@@ -67,7 +67,7 @@ export class LiveCall {
     )
   }
 
-  /** Its lane is gone, or does not wait for it any more: it leaves the line, or its body is told and ended after the grace. */
+  /** The lane is gone or gave the call up. A call that waits leaves the line; a body that runs is told to end, and ended after the grace period. */
   withdraw(reason: string): void {
     if (this.#withdrawn) return
     this.#withdrawn = true

@@ -8,7 +8,7 @@ export interface Machine {
   readonly ram_mb: number
 }
 
-/** The engine's own machine as it is accounted: cores and cards as configured, memory as the system or its container gives it. */
+/** What the books count on the engine's machine: cores and cards as configured, memory as the system or its container gives it. */
 export function localMachine({ cpus, gpus }: Pick<Config, 'cpus' | 'gpus'>): Machine {
   return { cpus, gpus: Math.min(gpus, limits.MACHINE_CARDS), ram_mb: memoryMb() }
 }

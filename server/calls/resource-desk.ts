@@ -12,7 +12,7 @@ import type { Machine } from './local-machine.ts'
 
 /** The machines that nodes run on. */
 export interface Workers {
-  /** `run`: only the nodes of this run among those that wait; null: all. At most `limits.WAITING_NODES_SHOWN`. */
+  /** Of the waiting nodes, those of `run`, or all when it is null; at most `limits.WAITING_NODES_SHOWN`. */
   resources(run: string | null): MachineBooks
 }
 
@@ -25,27 +25,27 @@ export interface ResourceRequest {
   /** Null in live execution. */
   readonly run: string | null
   readonly asked: ResourceAmounts
-  /** The label of the worker that it needs; null: the engine's own machine will do. */
+  /** The label of the worker that it needs; null when the engine's own machine is enough. */
   readonly device: string | null
 }
 
 /** What a node holds until it is released. */
 export interface Grant {
-  /** In the books; 0: it asked for nothing that they count. */
+  /** Its number in the books; 0 when it requested nothing that they count. */
   readonly ticket: number
   readonly machine: string
-  /** Numbers of the cards that it holds alone. */
+  /** Numbers of the cards that only this node holds. */
   readonly cards: readonly number[]
-  /** What was asked for, or what the largest machine has of it. */
+  /** What was requested, cut to what the largest machine has. */
   readonly granted: ResourceAmounts
 }
 
 export interface Waited {
-  /** It was not granted at once. */
+  /** True when it was not granted at once. */
   readonly waits: boolean
   /** Rejects with `cancelled` after `cancel`, with `interrupted` when the engine ends. */
   readonly promise: Promise<Grant>
-  /** Leaves the line. False when it was granted before: then the promise brings a grant, which is to be released. */
+  /** Leaves the line. False when it was granted before; then release the grant that the promise brings. */
   cancel(): boolean
 }
 
@@ -54,9 +54,9 @@ export interface ResourceDeskParts {
   /** The front's owner word. */
   readonly owner: number
   readonly machine: Machine
-  /** A clock that never jumps: whoever waits too long holds the others back. */
+  /** The steady clock. It decides when a node that has waited too long holds the others back. */
   steady_us(): number
-  /** The time of day of one of its times. */
+  /** The time of day of a time of the steady clock. */
   shownTime(steady_us: number): string
   announce(type: EventType, flow: string, more: Record<string, unknown>): void
 }
@@ -66,23 +66,23 @@ interface Entry extends ResourceRequest {
   readonly since_us: number
   readonly resolve: (grant: Grant) => void
   readonly reject: (error: ServiceError) => void
-  /** 0 while the books have no room for it. */
+  /** Its number in the books; 0 while they have no room for it. */
   ticket: number
   waits: boolean
 }
 
-/** The front's side of the resource books: who asks for what, by name, and the machine that it runs on. */
+/** The front's side of the resource books: the requests by node name, and the machines. */
 export class ResourceDesk implements Workers {
   readonly #parts: ResourceDeskParts
   readonly #books: Books
-  /** By ticket: those that hold, and those that wait. */
+  /** Requests by ticket: those that hold resources, then those that wait. */
   readonly #held = new Map<number, Entry>()
   readonly #waiting = new Map<number, Entry>()
-  /** Those for whom the books have no room, in their order. */
+  /** Requests for which the books have no room, in order of request. */
   readonly #beyond: Entry[] = []
-  /** Those that name a device. Only a worker can carry its label, never the engine's own machine, so they are in no line of the books. */
+  /** Requests that name a device. Only a worker has labels, never the engine's own machine, so they are in no line of the books. */
   readonly #labelled = new Set<Entry>()
-  /** When a live node was last announced as waiting, milliseconds. */
+  /** When a live node was last announced as waiting, in milliseconds. */
   readonly #announced = new Map<string, number>()
   readonly #claim: Claim = newClaim()
 
@@ -94,7 +94,7 @@ export class ResourceDesk implements Workers {
     this.#books.addMachine(cpus * 1000, low, high, ram_mb * 1024, parts.steady_us())
   }
 
-  /** Granted at once when there is room; otherwise the promise waits in the line, and the event `node_queued` tells. */
+  /** Grants at once when there is room. Otherwise the request waits in the line and the event `node_queued` is sent. */
   claim({ node, run, asked, device }: ResourceRequest): Waited {
     const { promise, resolve, reject } = Promise.withResolvers<Grant>()
     const amounts = booked(asked)
@@ -123,7 +123,7 @@ export class ResourceDesk implements Workers {
     return { waits, promise, cancel: () => this.#cancel(entry) }
   }
 
-  /** The call has ended, its thread too if it was to end: what it held is free. A second time does nothing. */
+  /** Frees what a call held, after the call, and its thread if that was ended, have ended. A second release does nothing. */
   release(grant: Grant): void {
     if (!this.#held.delete(grant.ticket)) return
     this.#books.release(grant.ticket, this.#parts.steady_us())
@@ -162,7 +162,7 @@ export class ResourceDesk implements Workers {
     return this.#waiting.size + this.#beyond.length + this.#labelled.size
   }
 
-  /** A line, its first one first, as far as there is room. The others cost a look. */
+  /** The requests of a line in order, as many as may be shown; the rest are only counted. */
   #show(shown: MachineBooks['waiting'], line: readonly Iterable<Entry>[], of: string | null): void {
     let position = 0
     for (const entries of line) {
@@ -177,7 +177,7 @@ export class ResourceDesk implements Workers {
     }
   }
 
-  /** Nobody is granted anything any more. */
+  /** Refuses all requests that wait; nothing is granted afterwards. */
   close(): void {
     const error = new ServiceError('interrupted', 'The engine is stopping.')
     for (const entry of [...this.#waiting.values()]) if (this.#leave(entry)) entry.reject(error)
@@ -185,7 +185,7 @@ export class ResourceDesk implements Workers {
     this.#labelled.clear()
   }
 
-  /** Into the books: granted, or in their line. False when they are full. */
+  /** Enters a request into the books, where it is granted or waits. False when they are full. */
   #ask(entry: Entry): boolean {
     const claim = this.#claim
     if (this.#books.claim(entry.amounts, this.#parts.steady_us(), claim)) {
@@ -208,7 +208,7 @@ export class ResourceDesk implements Workers {
     entry.resolve({ ticket, machine: LOCAL, cards, granted })
   }
 
-  /** Brings those whose turn has come their grants, and lets those into the books who found no room there. */
+  /** Resolves the requests that were granted, and enters those that found no room in the books. */
   #settle(): void {
     for (;;) {
       if (this.#waiting.size > 0)
@@ -227,7 +227,7 @@ export class ResourceDesk implements Workers {
     if (!entry.waits) return false
     const beyond = this.#beyond.indexOf(entry)
     if (this.#labelled.delete(entry)) {
-      // In no line.
+      // It is in no line of the books.
     } else if (beyond >= 0) this.#beyond.splice(beyond, 1)
     else this.#leave(entry)
     entry.waits = false
@@ -252,7 +252,7 @@ export class ResourceDesk implements Workers {
     })
   }
 
-  /** A live node may wait thousands of times a second; it is told of once in a while. */
+  /** A live node may wait thousands of times a second; it is announced at most once in an interval. */
   #isDue(node: string): boolean {
     const now_ms = this.#parts.steady_us() / 1000
     if (now_ms - (this.#announced.get(node) ?? Number.NEGATIVE_INFINITY) < limits.NODE_QUEUED_EVERY_MS) return false
@@ -273,7 +273,7 @@ export class ResourceDesk implements Workers {
   }
 }
 
-/** The first so many cards, as the books write a set of them. */
+/** The set of the first `cards` cards, in the form that the books use. */
 const cardSet = (cards: number): [low: number, high: number] => {
   const bits = (count: number): number => (count >= 32 ? -1 : (1 << Math.max(0, count)) - 1)
   return [bits(cards), bits(cards - 32)]

@@ -18,9 +18,9 @@ export interface StreamChannel extends Responder {
 export interface StreamOutcome {
   /** The source failed before anything was sent: the request can still be refused. */
   refused(error: unknown): void
-  /** The source failed, or gave other than it had said, after the head was sent: the connection was ended. */
+  /** After the head was sent, the source failed or gave another number of bytes than it had declared: the connection was ended. */
   broken(error: unknown): void
-  /** The last byte was taken; the channel is no more. */
+  /** The last byte was taken; the channel must not be used any more. */
   over(): void
 }
 
@@ -30,8 +30,8 @@ export interface StreamOutcome {
  *   waiting (for the first chunk) -> sending <-> held (the socket is full) -> over
  *
  * One chunk is asked for at a time, and the next one when the socket has taken it, so a slow reader holds one chunk and its
- * source may use the same memory again. Whatever happens, the source is told that it may close. An answer that breaks off ends
- * its connection: a client never takes half of it for the whole.
+ * source may use the same memory again. The source is closed in every case. An answer that breaks off ends
+ * its connection, so that no client takes a part of it for the whole.
  */
 export class AnswerStream {
   readonly #channel: StreamChannel
@@ -43,7 +43,7 @@ export class AnswerStream {
   #over = false
   #begun = false
   #listens = false
-  /** What the socket has not taken of the present chunk. */
+  /** The part of the present chunk that the socket has not taken. */
   #rest: Uint8Array | null = null
   /** Goes on with the next chunk. */
   #release: (() => void) | null = null
@@ -100,7 +100,7 @@ export class AnswerStream {
       if (this.#over) return
     }
     if (length !== null && sent < length) throw new RangeError(`a stream of ${length} bytes gave ${sent}`)
-    // With its last byte an answer of known length is over.
+    // An answer of known length is over with its last byte.
     if (length !== null && length > 0) return
     this.#channel.cork(() => {
       this.#begin()
@@ -108,7 +108,7 @@ export class AnswerStream {
     })
   }
 
-  /** The head goes out with the first chunk: what fails before that is refused like any other request. */
+  /** The head is sent with the first chunk, so an error before that is answered like that of any other request. */
   #begin(): void {
     if (this.#begun) return
     this.#begun = true
@@ -137,7 +137,7 @@ export class AnswerStream {
     return new Promise(resolve => (this.#release = resolve))
   }
 
-  /** Called by the library. True: what there was to write is written. */
+  /** Called by the library. True when everything was written. */
   #writable(): boolean {
     if (this.#over) return true
     if (this.#rest !== null && !this.#send(this.#rest)) return false

@@ -3,8 +3,8 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 
 /**
- * The page at `/docs`: Swagger UI out of `node_modules`, so that it works without any network. The policy that pages go out
- * with allows no inline script, so the page is this text, and what starts it is a file of its own.
+ * The page at `/docs`: Swagger UI out of `node_modules`, so that it works without any network. The content policy of pages
+ * forbids inline scripts, so the script that starts it is a file of its own.
  */
 export const DOCS_HTML = `<!doctype html>
 <html lang="en">

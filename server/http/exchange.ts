@@ -21,10 +21,10 @@ export interface Channel extends StreamChannel, Tap {
   onData(handler: (chunk: ArrayBuffer, isLast: boolean) => void): unknown
 }
 
-/** Bytes of bodies that are kept while the rest of them is on its way, over all exchanges of a front. */
+/** Bytes of request bodies that are kept until the body is complete, over all exchanges of a front. */
 export interface BodyBudget {
   bytes: number
-  /** Of those, bodies of routes with `raw`. */
+  /** The share of routes with `raw`. */
   raw_bytes: number
   /** Uploads under way. */
   uploads: number
@@ -57,11 +57,11 @@ export interface Opening {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** With no body to wait for, `#body` is set to this at once. */
+/** The body of a request that has none. */
 const NO_BODY = new Uint8Array(0)
 
 /**
- * One request and its answer. Who may call is settled first, then path and query, then the body is read, then the route's
+ * One request and its answer. The caller's permission is checked first, then path and query; then the body is read and the route's
  * handler runs:
  *
  *   opened -> admitted -> (body complete) -> handled -> answered
@@ -93,10 +93,10 @@ export class Exchange {
   #upload: Upload | null = null
   #is_uploading = false
   #stream: AnswerStream | null = null
-  /** Of a route that wants to hear that the client is gone. */
+  /** For a route that is told when the client goes away. */
   #gone: AbortController | null = null
   #handled = false
-  /** Of a raw body that is on its way. */
+  /** Ends the wait for a raw body. */
   #deadline: NodeJS.Timeout | null = null
 
   constructor(services: ExchangeServices, opening: Opening, channel: Channel) {
@@ -105,13 +105,13 @@ export class Exchange {
     this.#channel = channel
   }
 
-  /** Called in the library's handler. When it returns, the exchange is answered or hears of an abort. */
+  /** Called in the library's handler. When it returns, the exchange is answered or registered for an abort. */
   start(): void {
     this.#measured(() => this.#open())
     this.#corked = false
   }
 
-  /** A piece of the request: refused with what it throws, and seen by the watch over this thread. */
+  /** Runs a step of the request: answers with the refusal that it throws, and reports its time to the watch over this thread. */
   #measured(work: () => void): void {
     this.#services.watch.run(this.#opening.served, () => {
       try {
@@ -170,7 +170,7 @@ export class Exchange {
     })
   }
 
-  /** The library drops what comes before anybody has asked for it, so this is done before the caller is admitted. */
+  /** The library drops bytes that nobody reads, so the upload is opened before the caller is admitted. */
   #openUpload(channel: Channel): void {
     const { has_body, content_length, served } = this.#opening
     const { budget } = this.#services
@@ -348,7 +348,7 @@ export class Exchange {
     this.#write(channel, () => writeRefusal(channel, refusal, head, cut))
   }
 
-  /** A 401 of a route that says so names where to read how to get a token. */
+  /** Adds the address of `resource_metadata` to a 401 of a route that has one. */
   #challenged(refusal: Refusal): Refusal {
     const { resource_metadata } = this.#opening.served.route
     if (refusal.status !== 401 || resource_metadata === null) return refusal
@@ -358,7 +358,7 @@ export class Exchange {
     return { ...refusal, headers: { ...refusal.headers, 'www-authenticate': named } }
   }
 
-  /** Takes the channel: from here on the exchange is over, and whoever took it writes. */
+  /** Takes the channel. The exchange is over, and the caller writes the answer. */
   #finish(): Channel | null {
     const channel = this.#channel
     this.#closeUpload()
@@ -386,7 +386,7 @@ export class Exchange {
     return this.#opening.method === 'HEAD'
   }
 
-  /** May the connection go on? Yes when the rest of the body is known to be short: the library reads and drops it. */
+  /** Whether the connection may be kept: when the rest of the body is known to be short, the library reads and drops it. */
   get #isDrained(): boolean {
     const { has_body, content_length, chunked } = this.#opening
     if (chunked) return false
@@ -411,7 +411,7 @@ export class Exchange {
     this.#chunks = []
   }
 
-  /** Its reader, when there is still one, hears that nothing more comes. */
+  /** Tells the reader, if there is still one, that no more bytes come. */
   #closeUpload(): void {
     if (!this.#is_uploading) return
     this.#is_uploading = false

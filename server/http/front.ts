@@ -21,7 +21,7 @@ import type { Publisher, SocketHandlers } from './socket.ts'
 import { readUpgrade, type UpgradeRequest } from './upgrade.ts'
 
 /**
- * The only file that knows uWebSockets.js. What the library does to a mistake is in each case worse than an exception: a
+ * The only file that knows uWebSockets.js. A mistake in its callbacks is worse than an exception: a
  * handler that throws, or that returns without an answer and without hearing of aborts, ends the process. So every callback
  * that it is given ends here in a `try`, and an `Exchange` or a `LiveSocket` stands between it and everything else.
  */
@@ -31,10 +31,10 @@ export interface FrontOptions {
   readonly admissions: Admissions<Caller>
   readonly proxies: TrustedProxies
   readonly hosts: AllowedHosts
-  /** Without it no cookie is looked at. */
+  /** Without it cookies are ignored. */
   readonly session?: SessionCookie
   readonly log: Log
-  /** Measures what requests cost this thread; one that nobody asks when absent. */
+  /** Measures the time that requests take on this thread. */
   readonly watch?: FrontWatch
   /** Bounds that tests make small. */
   readonly connections?: number
@@ -59,7 +59,7 @@ const NOBODY: Credential = { token: null, by_cookie: false }
 const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({})
 
 type Library = typeof import('uWebSockets.js') & { readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number }
-/** The listen of the binary, which takes options after the host; the types know of it only without a host. */
+/** `listen` as the binary has it, with options after the host; the package's types have it only without a host. */
 type Listen = (host: string, port: number, options: number, done: (socket: us_listen_socket | false) => void) => void
 /** The library makes this object the websocket itself. */
 interface Attached {
@@ -88,7 +88,7 @@ export class Front implements Publisher {
   #connections = 0
   #sweep: NodeJS.Timeout | null = null
   #closed = false
-  /** It was told that a peer forwards addresses and is not trusted with that. */
+  /** Whether the log has the warning about a peer that forwards addresses and is not trusted. */
   #warned = false
 
   constructor(library: Library, options: FrontOptions) {
@@ -165,7 +165,7 @@ export class Front implements Publisher {
     return this.#canPublish ? this.#app.numSubscribers(topic) : 0
   }
 
-  /** Publishing without a websocket route, or after the close, is a fault that ends the process. */
+  /** The library ends the process when something is published without a websocket route or after the close. */
   get #canPublish(): boolean {
     return this.#options.sockets.length > 0 && !this.#closed
   }
@@ -183,7 +183,7 @@ export class Front implements Publisher {
     const params: Record<string, string> = {}
     const leaf = this.#tree.find(path, params)
     const head = method === 'HEAD'
-    // A body that nobody reads is dropped by the library; one that may be long ends the connection.
+    // The library drops a body that nobody reads; when it may be long, the connection is ended.
     const cut = gate.chunked || gate.content_length > limits.BODY_DRAIN_BYTES
     if (leaf === null) {
       const isSocket = this.#options.sockets.some(handlers => handlers.path === path)
@@ -237,7 +237,7 @@ export class Front implements Publisher {
     exchange.start()
   }
 
-  /** The last resort of a callback: nothing is left to say, but the connection must not stay open, and nothing may throw. */
+  /** The last resort of a callback: ends the connection, and never throws. */
   #giveUp(res: HttpResponse, error: unknown): void {
     this.#options.log.error('request_not_served', { error })
     try {
@@ -250,7 +250,7 @@ export class Front implements Publisher {
   #addressOf(peer: string): string {
     const { proxies, log } = this.#options
     const { forwarded_for } = this.#gate
-    // Mostly a proxy that nobody named: everybody behind it is one client then. Anybody can send the header, so it is told once.
+    // Mostly a proxy that is missing in TRUSTED_PROXIES, so that all its users count as one client. Anybody can send the header, so this is logged once.
     if (forwarded_for !== '' && !this.#warned && !proxies.isTrusted(peer)) {
       this.#warned = true
       log.warn('forwarded_for_not_trusted', { peer, setting: 'TRUSTED_PROXIES' })
@@ -371,7 +371,7 @@ export class Front implements Publisher {
   }
 }
 
-/** Those that are given several times are joined by commas. */
+/** Header fields that occur several times are joined by commas. */
 function everyHeader(req: HttpRequest): Record<string, string> {
   const carried: Record<string, string> = Object.create(null)
   req.forEach((name, value) => {
@@ -380,7 +380,7 @@ function everyHeader(req: HttpRequest): Record<string, string> {
   return carried
 }
 
-/** Those of the names that the request carries; null when it carries one of them twice. */
+/** The given header fields, as far as the request has them; null when it has one of them twice. */
 function headersOf(req: HttpRequest, names: readonly string[]): Record<string, string> | null {
   const carried: Record<string, string> = {}
   let isTwice = false

@@ -53,7 +53,7 @@ export class Gate {
   /** Bytes; -1 when the request names none. */
   content_length = -1
   chunked = false
-  /** Does the request carry a body, by its headers? */
+  /** Whether the request has a body, according to its headers. */
   has_body = false
 
   #count = 0
@@ -62,7 +62,7 @@ export class Gate {
   #seen = 0
   #refusal: GateRefusal | null = null
   readonly #hosts: AllowedHosts
-  /** The host that was found well-formed and allowed last: nearly all requests name the same one. */
+  /** The last host that was found valid and allowed; nearly all requests name the same one. */
   #good_host = ''
   /** Made once, so that a request costs no closure. */
   readonly #visit = (name: string, value: string): void => this.#header(name, value)
@@ -71,7 +71,7 @@ export class Gate {
     this.#hosts = hosts
   }
 
-  /** Reads the headers of one request; null when it may go on. */
+  /** Reads the headers of one request. Null when the request may go on. */
   inspect(method: string, path: string, query: string, headers: HeaderSource): GateRefusal | null {
     this.authorization = this.content_type = this.forwarded_for = this.host = this.origin = this.upgrade = ''
     this.socket_key = this.socket_version = this.socket_protocols = this.socket_extensions = ''

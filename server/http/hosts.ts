@@ -13,7 +13,7 @@ function spelled(text: string): string {
 }
 
 /**
- * Under which names requests are taken: the loopback ones, the address that the engine listens on, and those of ALLOWED_HOSTS. A
+ * The host names under which requests are accepted: the loopback names, the address that the engine listens on, and those of ALLOWED_HOSTS. A
  * page whose own name its owner lets point to this machine (DNS rebinding) sends that name, and is refused. Ports are not looked at:
  * a tunnel or a proxy may have another one. An engine that listens on every address of the machine takes any IP address: no page
  * can be served under an address other than its own.

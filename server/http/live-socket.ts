@@ -28,7 +28,7 @@ export class LiveSocket implements Socket {
     this.#admission = admission
   }
 
-  /** Does the token that it was opened with still stand? */
+  /** Whether the token that it was opened with is still valid. */
   get isAdmitted(): boolean {
     return this.#admission.holds()
   }

@@ -7,9 +7,9 @@ export const jsonBytes = (text: Uint8Array): Answer =>
     ? { status: 200, stream: inPieces([text]) }
     : { status: 200, content: { type: 'application/json', bytes: text } }
 
-/** Up to here in one write, with its head. */
+/** Answers up to this length are sent with their head in one write. */
 const WHOLE_BYTES = 64 * 1024
-/** Written before the event loop has its turn: a socket that takes all of 8 MiB at once holds the front for 10 ms. */
+/** Bytes written per turn of the event loop: writing 8 MiB at once holds the front for 10 ms. */
 const BYTES_AT_ONCE = 1024 * 1024
 
 /** A JSON answer whose text is there already, to be written piece by piece. */

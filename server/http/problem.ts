@@ -34,14 +34,14 @@ const REASONS: Readonly<Record<number, string>> = {
 }
 export const statusLine = (status: number): string => REASONS[status] ?? `${status} Status`
 
-/** What a refusal goes out as: the problem itself and the headers that belong to its status. */
+/** A refusal as it is sent: the problem, and the headers that belong to its status. */
 export interface Refusal {
   readonly status: number
   readonly problem: Problem
   readonly headers: Record<string, string>
 }
 
-/** Any thrown thing as a refusal. What is no `ServiceError` is a defect of ours: the caller logs it, the client learns nothing of it. */
+/** Any thrown value as a refusal. Everything but a `ServiceError` is a defect of the engine: it is logged, and the client gets no details. */
 export function refusalOf(thrown: unknown, path: string): Refusal {
   const error = thrown instanceof ServiceError ? thrown : new ServiceError('internal')
   const problem: Problem = { ...error.toJSON(), instance: path }

@@ -4,11 +4,11 @@ import { limits } from '../../protocol/limits.ts'
 
 /**
  * The socket library reads 512 KiB at a time, and reads on for as long as each read fills that: a client that sends faster than we
- * take keeps it in one callback, where a paused socket is not paused and no other is served (measured: 256 MiB of one upload in
- * memory, the event loop still for 450 ms). A kernel buffer below the size of a read ends that: each socket is read once a turn.
+ * take keeps it in one callback. There a pause has no effect and no other socket is served (measured: 256 MiB of one upload in
+ * memory, the event loop blocked for 450 ms). With a kernel buffer smaller than a read, each socket is read once a turn.
  *
- * Node has no call for it on TCP sockets, but one for UDP, which in a process of its own can be made on the listening socket that
- * it inherits: that is the same socket, and what connections begin with. `process.binding` goes away some day; then this answers
+ * Node cannot set it on TCP sockets, only on UDP sockets. So a short-lived process sets it through that call on the listening socket that
+ * it inherits, and connections take it over. When Node removes `process.binding` this answers
  * null, and `Upload` ends a connection that floods it.
  */
 const SCRIPT = `

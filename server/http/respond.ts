@@ -9,11 +9,11 @@ export interface Responder {
   endWithoutBody(length?: number, close?: boolean): unknown
 }
 
-/** Of a page with a form: no script at all, and the answer to its form may lead to one place beside this engine. */
+/** For a page with a form: no script at all; the answer to its form may lead to one other origin. */
 const formPolicy = (leads_to: string): string =>
   `default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self' ${leads_to}; frame-ancestors 'none'`
 
-/** Pages load nothing from anywhere but this engine, run no inline script, and stand in no frame. */
+/** Pages load only from this engine, run no inline script, and cannot be framed. */
 const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -22,7 +22,7 @@ const APP_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; font-src 'self'; " +
   "connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
   "require-trusted-types-for 'script'; trusted-types svc"
-/** Answers that are no pages may not act as one, even when a browser is talked into opening them. */
+/** Answers that are not pages get no rights of a page, even when a browser opens them. */
 const DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
 const policyOf = (page: boolean | 'app' | undefined): string =>
@@ -40,8 +40,8 @@ const JSON_TYPE = 'application/json'
 
 /**
  * The headers that every answer of one media type carries, as one value: the library writes values raw, so a constant that
- * holds its own line ends costs one call instead of five. Nothing that a user sends ever gets into it, but for the origin to which a
- * form leads.
+ * holds its own line ends costs one call instead of five. It contains nothing that a user sends, except the origin to which a
+ * form may lead.
  */
 const block = (type: string, policy: string, cache: string, common = COMMON): string =>
   [type, `cache-control: ${cache}`, `content-security-policy: ${policy}`, ...common].join('\r\n')
@@ -53,7 +53,7 @@ const EMPTY_BLOCK = ['no-store', ...COMMON].join('\r\n')
 /**
  * Longer than the library's cork buffer, so that an answer with it goes out, and its connection is closed, before the parser
  * looks at what follows in the same packet. Without it a request pipelined behind a refused one is executed all the same.
- * Blanks after a JSON document are part of no value.
+ * White space after a JSON document has no meaning.
  */
 const FLUSH = ' '.repeat(16 * 1024)
 

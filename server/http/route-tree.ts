@@ -128,7 +128,7 @@ function take(names: Names, segment: string, params: Record<string, string>): bo
   return true
 }
 
-/** Null for what is no percent-encoded UTF-8. */
+/** Null when the text is not percent-encoded UTF-8. */
 export function decode(text: string): string | null {
   try {
     return decodeURIComponent(text)

@@ -31,7 +31,7 @@ export interface Answer {
   readonly content?: {
     readonly type: string
     readonly bytes: string | Uint8Array
-    /** It is a page: it may load what belongs to it from this engine. `app`: it is a page of the web app. */
+    /** The content is a page, which may load files from this engine. `app`: a page of the web app. */
     readonly page?: boolean | 'app'
     /** Of a page with a form: beside this engine, the origin or scheme that the answer to the form may lead to. */
     readonly leads_to?: string
@@ -44,7 +44,7 @@ export interface Answer {
 /** Bytes that are made while they are sent: one chunk is asked for when the socket has taken the one before it. */
 export interface StreamContent {
   readonly type: string
-  /** Bytes of all chunks together; null when nobody knows: the answer is sent chunked then. */
+  /** Bytes of all chunks together; null when unknown: then the answer is sent chunked. */
   readonly length: number | null
   /** Its iterator's `return` is called in every case, also when no chunk was asked for. A chunk's memory may be used again for the next. */
   readonly chunks: AsyncIterable<Uint8Array>
@@ -118,7 +118,7 @@ interface Declaration<P extends Record<string, Parameter>, Q extends TObject, B 
   readonly upload?: boolean
   /**
    * The handler gets the request as it came: the bytes of the body as `body`, the text of the query, and every header field. For routes whose
-   * callers nobody knows, so their bodies are bounded together, and each has to be there within `limits.HOOK_RECEIVE_MS`.
+   * callers are unknown, so their bodies share one bound, and each must be complete within `limits.HOOK_RECEIVE_MS`.
    */
   readonly raw?: boolean
   /**
@@ -132,11 +132,11 @@ interface Declaration<P extends Record<string, Parameter>, Q extends TObject, B 
   readonly address?: boolean
   /** Does the handler need the token itself? */
   readonly token?: boolean
-  /** Does the handler need to hear when the client goes away before the answer is complete? */
+  /** Does the handler need to be told when the client goes away before the answer is complete? */
   readonly gone?: boolean
   /** The address of the document that says how to get a token for this route (RFC 9728), below the host of the request: a 401 names it. */
   readonly resource_metadata?: (host: string) => string
-  /** What is told when it has been done, as an event of type `audit`: `server/routes/audited.ts`. */
+  /** The audit event that is sent when the request was carried out; see `server/routes/audited.ts`. */
   readonly audit?: AuditRule<RouteRequest<{ readonly [Name in keyof P]: string }, Static<Q>, Static<B>, CallerOf<S>>>
   /** Left out of OpenAPI: files that belong to a page. */
   readonly hidden?: boolean
@@ -148,18 +148,18 @@ interface Declaration<P extends Record<string, Parameter>, Q extends TObject, B 
   ): Answer | Promise<Answer>
 }
 
-/** The thing that it was done to: kind and name, such as `flow:boiler`. */
+/** The object of the action: kind and name, such as `flow:boiler`. */
 export interface AuditRule<Request = never> {
   readonly action: AuditAction
   readonly object: string | ((request: Request, answer: Answer) => string)
 }
 
-/** Who gets past the scope of a route. */
+/** The callers that a route of this scope can have. */
 type CallerOf<S extends RouteScope> = S extends 'open' ? null : S extends 'self' ? UserPrincipal : Caller
 
 /**
- * How the thing that a request names is checked. `any`: who has the scope may touch every one, and panels none. A rule: panels may call the
- * route, and touch what their reach covers. Needed wherever the path names something; a route whose body does gives a rule, too.
+ * The check of the object that a request names. `any`: callers with the scope may touch every object, panels none. A rule: panels may call the
+ * route and touch what their reach covers. Required when the path names an object; a route whose body names one gives a rule, too.
  */
 type Touches<P, Q extends TObject, B extends TSchema> = [keyof P] extends [never]
   ? { readonly object?: PanelRule<P, Q, B> }
@@ -170,7 +170,7 @@ type PanelRule<P, Q extends TObject, B extends TSchema> = ObjectRule<{
   readonly body: Static<B>
 }>
 
-/** A declared route with its types forgotten, as the front, OpenAPI and the security test see it. */
+/** A declared route without its types, as the front, OpenAPI and the security test use it. */
 export interface Route {
   readonly method: Method
   readonly path: string

@@ -18,7 +18,7 @@ interface CheckedParameter {
 
 const NO_QUERY: Readonly<Record<string, never>> = Object.freeze({})
 
-/** A route with its schemas compiled, each when it is first needed: a start with many routes compiles none. */
+/** A route with its schemas, each compiled when it is first needed, so that a start compiles none. */
 export class ServedRoute implements Watched {
   readonly route: Route
   readonly label: string
@@ -74,12 +74,12 @@ export class ServedRoute implements Watched {
     return this.#checked(this.route.form && isForm(content_type) ? parseForm(bytes) : parseJson(bytes))
   }
 
-  /** The same of a long body, in slices; the bytes stay as they are meanwhile. */
+  /** The same for a long body, in slices. The bytes must not change meanwhile. */
   async readLargeBody(bytes: Uint8Array, content_type: string): Promise<unknown> {
     if (this.route.form) return this.readBody(bytes, content_type)
     const most = this.body_limit > limits.BODY_BYTES ? Number.POSITIVE_INFINITY : limits.VALUE_PARTS
     const checked = this.#checked(await parseLargeJson(bytes, most))
-    // The handler begins with a turn of its own: 20,000 members take 10 ms to check.
+    // The handler begins in the next turn, since checking 20,000 members has taken 10 ms.
     await nextTurn()
     return checked
   }

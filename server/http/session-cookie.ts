@@ -3,10 +3,10 @@ import { limits } from '../../protocol/limits.ts'
 import { bearerOf } from '../auth/gatekeeper.ts'
 import type { Gate } from './gate.ts'
 
-/** What a request says who it is: unchecked. */
+/** The token that a request carries, not verified yet. */
 export interface Credential {
   readonly token: string | null
-  /** The browser added it by itself, whoever made it send the request. */
+  /** True when the browser added it as a cookie, whichever page caused the request. */
   readonly by_cookie: boolean
 }
 
@@ -26,7 +26,7 @@ export class SessionCookie {
     this.#public_url = public_url === null ? null : new URL(public_url)
   }
 
-  /** Over https it is sent over https alone from then on. `is_https`: a trusted proxy says that the browser spoke https. */
+  /** The Set-Cookie value; `Secure` when the browser came over https. `is_https`: a trusted proxy says so. */
   set(token: string, host: string, is_https: boolean): string {
     return `${this.#of(token, host, is_https)}; Max-Age=${limits.TOKEN_LIFETIME_S}`
   }
@@ -41,7 +41,7 @@ export class SessionCookie {
     return `${this.name}=${value}; Path=/; HttpOnly; SameSite=Strict${is_secure ? '; Secure' : ''}`
   }
 
-  /** Of a Cookie header; null when it is not in there. Throws `malformed_request` when it stands there twice: one of the two is another page's. */
+  /** The token of a Cookie header; null when it has none. Throws `malformed_request` when it has two, since another page may have set one. */
   tokenOf(header: string): string | null {
     let found: string | null = null
     for (const pair of header.split(';')) {
@@ -55,8 +55,8 @@ export class SessionCookie {
 }
 
 /**
- * The token of the header `Authorization`; only without that header, the one of the cookie. A browser sends the cookie also with what a page
- * elsewhere makes it ask, so whatever may change something has to prove that it comes from a page of this engine: by its Origin, which the
+ * The token of the header `Authorization`, or without that header the token of the cookie. A browser sends the cookie also with requests that
+ * other pages cause. So a request that may change something must prove that it comes from a page of this engine: by its Origin, which the
  * gate has compared, or by a header that other pages cannot send without being allowed to. Throws `origin_refused`.
  */
 export function credentialOf(gate: Gate, method: string, cookie: SessionCookie | null): Credential {

@@ -32,7 +32,7 @@ export class Upload implements AsyncIterableIterator<Uint8Array> {
   #paused = false
   #received = 0
   #waiting_bytes = 0
-  /** With the reader. */
+  /** The piece that the reader has. */
   #lent: Piece | null = null
   #complete = false
   #failure: ServiceError | null = null
@@ -84,7 +84,7 @@ export class Upload implements AsyncIterableIterator<Uint8Array> {
     this.#wakeReader()
   }
 
-  /** The one who reads hears of it; nothing more is taken. A socket that was held back goes on: it must not be answered paused. */
+  /** Fails the reader and takes no more bytes. A paused socket is resumed, because an answer cannot be sent on a paused one. */
   fail(error: ServiceError): void {
     if (this.#tap === null) return
     this.#resume()
@@ -93,7 +93,7 @@ export class Upload implements AsyncIterableIterator<Uint8Array> {
     this.#wakeReader()
   }
 
-  /** As `fail`, of a socket that is gone. */
+  /** As `fail`, when the socket is gone. */
   abort(): void {
     this.#paused = false
     this.fail(new ServiceError('upload_incomplete', `The client disconnected after ${this.#received} bytes.`))
@@ -119,7 +119,7 @@ export class Upload implements AsyncIterableIterator<Uint8Array> {
     return { done: false, value: piece.memory.subarray(0, piece.length) }
   }
 
-  /** The reader wants no more: what still comes is dropped. */
+  /** The reader stops: later bytes are dropped. */
   async return(): Promise<IteratorResult<Uint8Array, undefined>> {
     this.#takeBack()
     this.fail(new ServiceError('upload_incomplete'))
@@ -141,7 +141,7 @@ export class Upload implements AsyncIterableIterator<Uint8Array> {
 
   #takeBack(): void {
     if (this.#lent === null) return
-    // All of them: nobody collects shared memory in time, and a socket that was paused fills a few pieces more.
+    // Keep all pieces: shared memory is collected late, and a paused socket still fills a few more.
     this.#spare.push(this.#lent)
     this.#lent = null
   }

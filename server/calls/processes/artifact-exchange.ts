@@ -3,19 +3,19 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { limits } from '../../../protocol/limits.ts'
 
-/** Where bytes go to be stored. */
+/** Stores bytes as an artifact. */
 export type StoreArtifact = (bytes: AsyncIterable<Uint8Array>, length: number) => Promise<{ readonly digest: string }>
 
 /**
- * A folder of the user who runs bodies. What they store they write there, and the engine copies it: if that user could write where artifacts
- * lie, a link there would lead the engine wherever the user wants.
+ * A folder of the user who runs bodies. Bodies write their artifacts there, and the engine copies them into its store. If that user could
+ * write into the store itself, a link there could lead the engine to any file.
  */
 export class ArtifactExchange {
   readonly folder: string
   readonly #uid: number
   readonly #store: StoreArtifact
 
-  /** What processes that were killed have left behind is removed. */
+  /** Removes what killed processes have left in the folder. */
   constructor(folder: string, uid: number, store: StoreArtifact) {
     this.folder = folder
     this.#uid = uid
@@ -23,9 +23,9 @@ export class ArtifactExchange {
     for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true })
   }
 
-  /** False: it is not the file that the process speaks of, or not its own. Rejects with what the disk refuses. */
+  /** False when the file has another digest, or does not belong to the body user. Rejects when the disk refuses it. */
   async take(file: string, digest: string): Promise<boolean> {
-    // No link is followed, and what blocks when it is opened is no file.
+    // Follow no link, and do not block on a pipe or a device.
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
     const opened = await open(join(this.folder, file), flags).catch(() => null)
     if (opened === null) return false
@@ -39,7 +39,7 @@ export class ArtifactExchange {
   }
 }
 
-/** At most so many bytes: the file may grow meanwhile. In shared memory, so that another thread reads a piece without a copy. */
+/** At most `size` bytes, since the file may grow meanwhile. Pieces lie in shared memory, so that another thread reads them without a copy. */
 async function* piecesOf(file: FileHandle, size: number): AsyncGenerator<Uint8Array> {
   const memory = new Uint8Array(new SharedArrayBuffer(limits.UPLOAD_PIECE_BYTES))
   for (let at = 0; at < size; ) {

@@ -17,11 +17,11 @@ import type { Loss } from '../body-call.ts'
 
 export type CallFrame = Exclude<WorkerFrame, { t: 'hello' | 'heartbeat' }>
 
-/** Whoever gave a worker a call. */
+/** Receives the frames of one call of a worker. */
 export interface WorkerListener {
-  /** `result` or `error` is the last. */
+  /** A frame of the call; `result` or `error` is the last. */
   said(frame: CallFrame): void
-  /** In place of the last: it says no more. Null: its connection ended, and nobody knows why. */
+  /** In place of `result` or `error`: no frame follows. Null when the connection ended for an unknown reason. */
   lost(loss: Loss | null): void
 }
 
@@ -43,7 +43,7 @@ const REFUSED = 1008
  *   any --its connection ends, it is cut off--> gone
  */
 export class AttachedWorker {
-  /** As its token says; null: a user attached it. */
+  /** From its token; null when a user attached it. */
   readonly id: string | null
   hello: HelloFrame | null = null
   readonly #parts: AttachedWorkerParts
@@ -55,9 +55,9 @@ export class AttachedWorker {
   /** Sizes of the emissions that wait for `processed`, oldest first, and their sum. */
   #unprocessed: number[] = []
   #unprocessed_bytes = 0
-  /** Points of its call that were not taken, and how much of its lines. */
+  /** Points of its call that were not taken yet, and bytes of its lines. */
   readonly #untaken = { points: 0, lines: 0 }
-  /** Its call is of a batch run: its points are acknowledged. */
+  /** Whether its call is of a batch run; then points are acknowledged. */
   #is_batch = false
 
   constructor(parts: AttachedWorkerParts) {
@@ -71,7 +71,7 @@ export class AttachedWorker {
     return this.#mode === 'gone'
   }
 
-  /** It is idle, and stays so when the frame cannot be encoded. */
+  /** Gives an idle worker a call. It stays idle when the frame cannot be encoded. */
   run(frame: Omit<RunFrame, 't' | 'call'>, listener: WorkerListener): void {
     if (this.#mode !== 'idle') throw new RangeError(`a worker that is ${this.#mode} takes no call`)
     const bytes = encodeFrame({ t: 'run', call: this.#calls + 1, ...frame })
@@ -85,13 +85,13 @@ export class AttachedWorker {
     this.#parts.socket.sendBinary(bytes)
   }
 
-  /** The oldest emission that it waits for has run as far as it runs at once. */
+  /** Tells the worker that its oldest open emission was processed. */
   processed(): void {
     this.#unprocessed_bytes -= this.#unprocessed.shift() ?? 0
     if (this.#mode === 'busy') this.#send({ t: 'processed', call: this.#calls })
   }
 
-  /** So many points of its call, or so much of its lines, are taken. */
+  /** Points of its call, or bytes of its lines, were taken. */
   taken(what: 'points' | 'lines', count: number): void {
     this.#untaken[what] -= count
     if (this.#mode !== 'busy') return
@@ -99,12 +99,12 @@ export class AttachedWorker {
     this.#send({ t: 'taken', call: this.#calls, points, ...(what === 'lines' ? { characters: count } : {}) })
   }
 
-  /** What its call has asked the volatile store, or has given to be stored. */
+  /** Answers a request of its call to the volatile store. */
   answered(answer: Omit<VolatileFrame, 't' | 'call'>): void {
     if (this.#mode === 'busy') this.#send({ t: 'volatile', call: this.#calls, ...answer })
   }
 
-  /** What its call has asked for. */
+  /** Answers a request of its call for a secret. */
   secret(ask: number, text: string | null): void {
     if (this.#mode === 'busy') this.#send({ t: 'secret', call: this.#calls, ask, text })
   }
@@ -113,12 +113,12 @@ export class AttachedWorker {
     if (this.#mode === 'busy') this.#send({ t: 'cancel', call: this.#calls, reason })
   }
 
-  /** It ends by itself when its call has ended. */
+  /** Tells the worker to end when its call has ended. */
   drain(): void {
     if (this.#mode !== 'gone') this.#send({ t: 'drain' })
   }
 
-  /** Looked at now and then: a worker that never said hello, or that is silent, is cut off. */
+  /** Called a few times a second: disconnects a worker that never said hello, or that is silent. */
   watch(now_ms: number, silent_ms: number): void {
     const quiet_ms = now_ms - this.#since_ms
     if (this.#mode === 'greeting' && quiet_ms > limits.WORKER_HELLO_MS)
@@ -185,7 +185,7 @@ export class AttachedWorker {
       if (!this.#is_batch || this.#untaken.lines > 2 * limits.RUN_LOG_AWAY)
         return this.#refuse('bad_worker_frame', 'The worker sent far more lines than the engine had taken.')
     } else if (frame.t === 'volatile_put' || frame.t === 'volatile_read' || frame.t === 'artifact_put') {
-      // A digest is believed to those alone whom the engine started: they write into the artifacts themselves.
+      // Only workers that the engine started may name a digest: they write into the store themselves.
       if (this.id === null) return this.#refuse('bad_worker_frame', 'The worker has no place on this machine.')
     } else if (frame.t === 'log') {
       const missed = this.#lines.take(this.#parts.now_ms() * 1000)
@@ -198,7 +198,7 @@ export class AttachedWorker {
     listener.said(frame)
   }
 
-  /** Fatal for the worker. */
+  /** Disconnects the worker. */
   #refuse(code: ErrorCode, message: string): void {
     this.#send({ t: 'refuse', code, message })
     this.#leave({ code: code === 'bad_worker_frame' || code === 'too_large' ? 'worker_lost' : code, message })

@@ -8,7 +8,7 @@ import { SHARED_FILE, SHARED_FOLDER, SWEPT, TEMPORARY } from '../../../threads/c
 export interface BodyUser {
   readonly uid: number
   readonly gid: number
-  /** What programs look for in their environment; nothing where the user is known by number alone. */
+  /** HOME, USER and LOGNAME of the user; empty when only the number of the user is known. */
   readonly environment: Readonly<Record<string, string>>
 }
 
@@ -38,14 +38,14 @@ function checked(user: BodyUser, bad: (why: string) => never): BodyUser {
 }
 
 /**
- * Lets the user's processes pass through the data directory to the bodies and the artifacts, and to nothing else of it: its files are readable
- * for their owner alone. Throws `bad_setting` where a folder on the way to them, or to the programs of the engine, is closed.
+ * Opens the way through the data directory to the bodies and the artifacts, and to nothing else: all other files are readable only for their
+ * owner. Throws `bad_setting` when a folder on the way there, or to the programs of the engine, is closed to the user.
  */
 export function openTo({ uid, gid }: BodyUser, data_dir: string, bodies: string): void {
-  // What the engine writes from now on is private, unless it says otherwise.
+  // Files that the engine writes from now on are private unless it sets their mode.
   process.umask(0o077)
   const { mode } = statSync(data_dir)
-  // One that is open to others of its owner's stays as it is, and is refused below where that is not enough.
+  // A folder that its owner has opened to others keeps its mode; the check below refuses it if that is not enough.
   if ((mode & 0o077) === 0) {
     closeAll(data_dir)
     chownSync(data_dir, -1, gid)
@@ -57,7 +57,7 @@ export function openTo({ uid, gid }: BodyUser, data_dir: string, bodies: string)
   chownSync(exchange, uid, gid)
   mkdirSync(bodies, { recursive: true })
   chownSync(bodies, -1, gid)
-  // Files in it belong to the same group.
+  // Files made in it get the same group.
   chmodSync(bodies, 0o2750)
   for (const start of [data_dir, PROGRAMS])
     for (let folder = start; ; folder = dirname(folder)) {
@@ -70,7 +70,7 @@ export function openTo({ uid, gid }: BodyUser, data_dir: string, bodies: string)
     }
 }
 
-/** Until now the folder above them kept others from them, whatever their own modes say. */
+/** Until now the folder above protected these files, whatever their own modes are. */
 function closeAll(data_dir: string): void {
   for (const entry of readdirSync(data_dir, { withFileTypes: true })) {
     const path = join(data_dir, entry.name)
@@ -78,7 +78,7 @@ function closeAll(data_dir: string): void {
   }
 }
 
-/** Bodies read artifacts themselves. Those that were stored before are looked through once. */
+/** Bodies read artifacts directly. Artifacts that were stored before get their group and mode here, once. */
 function shareArtifacts(folder: string, gid: number): void {
   mkdirSync(folder, { recursive: true })
   const { mode, gid: group } = statSync(folder)
@@ -98,7 +98,7 @@ function shareArtifacts(folder: string, gid: number): void {
   if (group !== gid || (mode & 0o7777) !== SHARED_FOLDER) walk(folder)
 }
 
-/** What bodies store lies here until the engine has copied it. */
+/** Artifacts of bodies lie here until the engine has copied them. */
 export const exchangeFolder = (data_dir: string): string => join(data_dir, 'exchange')
 
 function passes(folder: string, uid: number, gid: number): boolean {

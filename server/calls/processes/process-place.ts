@@ -16,36 +16,36 @@ import type { CallFrame } from './attached-worker.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
 export interface ProcessPlaceParts {
-  /** The process may have another call. */
+  /** The process may take another call. */
   release(process: WorkerProcess): void
   /** The process takes no other call. */
   retire(process: WorkerProcess): void
-  /** The front has begun to end: a connection that ends says nothing about a body. */
+  /** Whether the front is closing: then a lost connection tells nothing about the body. */
   isClosing(): boolean
   now_us(): number
-  /** Where the engine keeps volatile artifacts; null: nowhere. */
+  /** The store of volatile artifacts; null when there is none. */
   readonly volatile: VolatileStore | null
-  /** Where the processes of another user leave artifacts; null: they store them themselves. */
+  /** The folder where processes of the body user leave artifacts; null when they write into the store themselves. */
   readonly exchange: ArtifactExchange | null
-  /** What the disk refused. */
+  /** An error of the disk. */
   failed(error: unknown): void
-  /** A process has no table of what is masked: its texts are looked through here. */
+  /** A process has no table of masks, so its texts are masked here. */
   readonly masks: Masks
-  /** What a body of the node asks for; null: there is no such secret. */
+  /** A secret that a body of the node requests; null when it does not exist. */
   secret(node: string, name: string): string | null
 }
 
 const codec = createCodec()
-/** From a process that ends with its call. */
+/** Errors after which the process ends, too. */
 const LAST_CODES: ReadonlySet<string> = new Set(['out_of_memory', 'worker_lost'])
 
-/** A worker process as the place of one call: its frames become what a call says, and what is wrong with them is found here. */
+/** A worker process as the place of one call. Checks its frames and turns them into messages of the call. */
 export class ProcessPlace implements CallPlace {
   readonly #parts: ProcessPlaceParts
   readonly #process: WorkerProcess
   readonly #call: BodyCall
   readonly #printed = new LineBudget()
-  /** Its connection ended with the front: whoever ends the engine ends the process, too. */
+  /** Its connection ended because the front is closing; the process is ended with the engine. */
   #stranded = false
   #killed = false
 
@@ -65,7 +65,7 @@ export class ProcessPlace implements CallPlace {
     call.begun()
     const { port } = request
     if (port === null) return
-    // The lane also says that it gave the call up; the call's end comes from the front in any case.
+    // The lane also sends that it gave the call up; that is ignored here, since the front ends the call.
     port.on('message', (message: ToCall) => {
       if (message.type === 'processed') this.tell(message)
     })
@@ -122,7 +122,7 @@ export class ProcessPlace implements CallPlace {
       }
       case 'result':
       case 'error':
-        // What the process printed before is in its pipes by now, and read within the next turn.
+        // Output that the process printed before is in its pipes by now and is read within the next turn.
         setImmediate(() => setImmediate(() => this.#last(frame)))
         break
       default:
@@ -130,7 +130,7 @@ export class ProcessPlace implements CallPlace {
     }
   }
 
-  /** The front's own access to the store answers at once. */
+  /** The front reads and writes the store directly, so the answer is sent at once. */
   #volatile(frame: Extract<CallFrame, { t: 'volatile_put' | 'volatile_read' }>): void {
     const { volatile } = this.#parts
     const key = Buffer.from(frame.digest.slice('sha256:'.length), 'hex')
@@ -178,11 +178,11 @@ export class ProcessPlace implements CallPlace {
       size += sizeOfLine(text)
       packer.add(level, ts, keptLine(this.#parts.masks.text(text), 0))
     }
-    // What the worker counted, so that it is told the same when they are taken.
+    // The worker counts its own bytes, so it is told the same number when the lines are taken.
     this.#call.said({ type: 'lines', lines: { ...packer.take(), size }, dropped })
   }
 
-  /** What the process printed beside its thread. */
+  /** A line that the process printed outside its body thread. */
   #line(text: string, level: LogLevel): void {
     const missed = this.#printed.take(performance.now() * 1000)
     if (missed < 0) return
@@ -196,7 +196,7 @@ export class ProcessPlace implements CallPlace {
     })
   }
 
-  /** A state that cannot be kept is refused as it is in a thread: the outputs stand, and the state stays what it was. */
+  /** A state that cannot be kept is refused as in a thread: the outputs count, and the state of before stays. */
   #returned({ outputs, state, ms }: Extract<CallFrame, { t: 'result' }>): CallOutcome {
     const refusal = this.#refusalOf(state)
     if (refusal === null) return { type: 'returned', outputs: outputs ?? undefined, state, ms }
@@ -223,7 +223,7 @@ export class ProcessPlace implements CallPlace {
     if (!this.#stranded) this.#gone(loss).catch(fatal)
   }
 
-  /** The process says how it ended, unless we know better. What the call held is free when it has. */
+  /** The reason is that of the process, unless the engine knows a better one. The call releases what it held when the process has ended. */
   async #gone(loss: Loss | null): Promise<void> {
     this.#parts.retire(this.#process)
     const found = await this.#process.gone

@@ -12,34 +12,34 @@ import { type ProcessDoor, ProcessPool, type ProcessSeeker } from './process-poo
 import { WorkerHub } from './worker-hub.ts'
 
 export interface ProcessPlacesParts {
-  /** At once. */
+  /** Processes that run bodies at the same time. */
   readonly most: number
   readonly silent_ms: number
   readonly most_idle: number
-  /** For the times of what a process says. */
+  /** Clock for the times of lines and points. */
   readonly now_us: () => number
   readonly idle_ms: number
   readonly heartbeat_ms: number
-  /** Of one process. */
+  /** Memory of one process. */
   readonly memory_mb: number
   readonly bodies: string
   readonly artifacts: ArtifactPlace
-  /** What the engine itself was started with. */
+  /** The environment that the engine was started with. */
   readonly operator: Readonly<Record<string, string | undefined>>
-  /** What is masked in texts. */
+  /** The table of masks. */
   readonly masks: SharedArrayBuffer
-  /** Who runs them; null: the user of the engine. */
+  /** The user who runs them; null for the user of the engine. */
   readonly body_user: BodyUser | null
   readonly exchange: ArtifactExchange | null
-  /** An artifact of a process could not be stored. */
+  /** Storing an artifact of a process failed. */
   failed(error: unknown): void
-  /** What a body of the node asks for; null: there is no such secret. */
+  /** A secret that a body of the node requests; null when it does not exist. */
   secret(node: string, name: string): string | null
-  /** What is set on top of it for a call. */
+  /** Variables that a call sets on top of `operator`. */
   environment(node: PlanNode, grant: CallGrant | null): Record<string, string>
 }
 
-/** Worker processes of the engine's own, as places of calls. */
+/** The worker processes that the engine starts, as places of calls. */
 export class ProcessPlaces implements CallPlaces {
   readonly hub: WorkerHub
   readonly #pool: ProcessPool
@@ -83,7 +83,7 @@ export class ProcessPlaces implements CallPlaces {
     }
   }
 
-  /** The engine answers: processes can dial it. */
+  /** The engine listens: processes can connect to it. */
   open(door: ProcessDoor): void {
     this.#pool.open(door)
   }
@@ -110,7 +110,7 @@ export class ProcessPlaces implements CallPlaces {
     if (seeker !== undefined) this.#pool.leave(seeker)
   }
 
-  /** Calls from now on load their modules again; those that run finish where they are. */
+  /** Later calls load their modules again. Calls that run finish where they are. */
   refresh(): void {
     this.#pool.refresh()
   }
@@ -122,7 +122,7 @@ export class ProcessPlaces implements CallPlaces {
     this.#pool.watch(now_ms)
   }
 
-  /** The front is about to end, and every connection with it. */
+  /** Called before the front ends, which ends every connection. */
   prepareClose(): void {
     this.#closing = true
   }

@@ -7,7 +7,7 @@ import { WorkerProcess } from './worker-process.ts'
 
 type Environment = Readonly<Record<string, string>>
 
-/** Where processes dial, and with what. */
+/** The address that processes connect to, and their tokens. */
 export interface ProcessDoor {
   readonly url: string
   mint(id: string): Promise<string>
@@ -15,23 +15,23 @@ export interface ProcessDoor {
 }
 
 export interface ProcessPoolParts {
-  /** Processes that run a body, or start for one. */
+  /** Most processes that run a body or start for one. */
   readonly most: number
-  /** Those beyond them that may stand idle. */
+  /** Most idle processes besides them. */
   readonly most_idle: number
-  /** An idle process ends after so long. */
+  /** An idle process ends after this time. */
   readonly idle_ms: number
-  /** What every process starts from. */
+  /** The environment that every process starts with. */
   readonly operator: Readonly<Record<string, string | undefined>>
   readonly body_user: BodyUser | null
   now_ms(): number
 }
 
-/** Whoever asks for a process hears one of both, once, possibly before `acquire` has returned. */
+/** Requests a process. One of both methods is called, once, possibly before `acquire` has returned. */
 export interface ProcessSeeker {
-  /** It is leased to the seeker until `release` or `retire`. */
+  /** The process is leased to the seeker until `release` or `retire`. */
   granted(process: WorkerProcess): void
-  /** It does not start (`worker_lost`, `out_of_memory`), or the engine ends (`interrupted`). */
+  /** No process starts (`worker_lost`, `out_of_memory`), or the engine stops (`interrupted`). */
   refused(loss: Loss): void
 }
 
@@ -43,14 +43,14 @@ interface Waiting {
 
 const ENGINE_ENDS: Loss = { code: 'interrupted', message: 'The engine is stopping.' }
 
-/** Two flows never meet in a process: a body may write over whatever the bodies of a process share. */
+/** A process belongs to one flow, because a body may write over whatever the bodies of a process share. */
 const keyOf = (flow: string, environment: Environment): string =>
   JSON.stringify([flow, ...Object.entries(environment).sort(([a], [b]) => (a < b ? -1 : 1))])
 
 /**
- * Worker processes of the engine's own, at most so many. A process is started for a flow and an environment and is used again for the
- * same ones only, until modules are refreshed. Whoever waits is served in order; where too many stand idle, the one that has longest
- * makes room.
+ * The worker processes that the engine starts, up to a bound. A process is started for one flow and one environment and is used again
+ * only for the same ones, until modules are refreshed. Seekers are served in order. When too many processes are idle, the one that has
+ * been idle longest is ended.
  */
 export class ProcessPool {
   readonly #parts: ProcessPoolParts
@@ -66,7 +66,7 @@ export class ProcessPool {
     this.#parts = parts
   }
 
-  /** The engine answers: from now on processes can dial it. */
+  /** The engine listens: from now on processes can connect to it. */
   open(door: ProcessDoor): void {
     this.#door = door
     this.#serve()
@@ -78,7 +78,7 @@ export class ProcessPool {
     this.#serve()
   }
 
-  /** The seeker stands in line no more. */
+  /** Takes the seeker out of the line. */
   leave(seeker: ProcessSeeker): void {
     for (const waiting of this.#waiting) if (waiting.seeker === seeker) this.#waiting.delete(waiting)
   }
@@ -92,7 +92,7 @@ export class ProcessPool {
     this.#serve()
   }
 
-  /** Its call has ended, and it takes no other. */
+  /** Its call has ended, and the process takes no other. */
   retire(process: WorkerProcess): void {
     process.end()
   }
@@ -106,7 +106,7 @@ export class ProcessPool {
     this.#serve()
   }
 
-  /** Calls from now on find processes that have loaded nothing yet; those that run finish where they are. */
+  /** Later calls get processes that have loaded nothing yet. Calls that run finish where they are. */
   refresh(): void {
     this.#epoch++
     for (const process of this.#processes.values()) if (process.mode === 'idle') process.end()
@@ -140,7 +140,7 @@ export class ProcessPool {
     process.idle_since_ms = this.#parts.now_ms()
   }
 
-  /** A call that gets its process may give it back at once: that is served after this round. */
+  /** A call may give its process back while it gets it; that is served after this round. */
   #serve(): void {
     this.#wanted = true
     if (this.#serving) return
@@ -152,7 +152,7 @@ export class ProcessPool {
     this.#serving = false
   }
 
-  /** In the order in which they came: an idle process, one that is starting, a new one, or the place of an idle one. */
+  /** Serves seekers in order: with an idle process, one that is starting, a new one, or a new one in place of an idle one. */
   #serveOnce(): void {
     if (this.#door === null || this.#closed) return
     const { most, most_idle } = this.#parts
@@ -186,7 +186,7 @@ export class ProcessPool {
     }
   }
 
-  /** The one that has stood idle longest. */
+  /** The process that has been idle longest. */
   #idle(fits: (process: WorkerProcess) => boolean): WorkerProcess | null {
     let found: WorkerProcess | null = null
     for (const process of this.#processes.values()) {
@@ -220,7 +220,7 @@ export class ProcessPool {
     )
   }
 
-  /** Whoever waits for its like would wait for the next one to do the same. */
+  /** Refuses the seekers of the same key, since the next process would fail in the same way. */
   #notStarted(key: string, loss: Loss): void {
     for (const waiting of this.#waiting) {
       if (waiting.key !== key) continue

@@ -5,7 +5,7 @@ import type { Tokens } from '../../auth/tokens.ts'
 
 /**
  * Who may attach as a worker: a superuser, and a process that the engine started, with a token that is good for one attachment. Such
- * a token is kept in memory until it is used, so nothing of it has to be verified.
+ * a token is kept in memory until it is used, so it needs no signature.
  */
 export class WorkerDoor implements Admissions<Caller | WorkerPrincipal> {
   readonly #tokens: Tokens
@@ -14,7 +14,7 @@ export class WorkerDoor implements Admissions<Caller | WorkerPrincipal> {
   /** By token. */
   readonly #expected = new Map<string, Admission<WorkerPrincipal>>()
 
-  /** The clock is in milliseconds, and never jumps: a process has so long to dial. */
+  /** `now_ms` is the steady clock, which bounds the time that a process has to connect. */
   constructor(tokens: Tokens, callers: Admissions<Caller>, now: () => number) {
     this.#tokens = tokens
     this.#callers = callers
@@ -24,12 +24,12 @@ export class WorkerDoor implements Admissions<Caller | WorkerPrincipal> {
   async mint(id: string): Promise<string> {
     const expires_ms = this.#now() + limits.WORKER_TOKEN_LIFETIME_S * 1000
     const token = await this.#tokens.mint('worker', id, '', limits.WORKER_TOKEN_LIFETIME_S)
-    // One that has attached is ended by whoever waits for it.
+    // After it has attached, the pool that waits for it ends it.
     this.#expected.set(token, { principal: { kind: 'worker', id }, expires_ms, holds: () => true })
     return token
   }
 
-  /** Its process is gone: the token is good for nothing any more. */
+  /** Its process is gone: removes the token. */
   forget(id: string): void {
     for (const [token, { principal }] of this.#expected) if (principal.id === id) this.#expected.delete(token)
   }

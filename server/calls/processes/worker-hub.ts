@@ -8,7 +8,7 @@ import { AttachedWorker } from './attached-worker.ts'
 
 export interface WorkerHubParts {
   readonly welcome: Omit<WelcomeFrame, 't' | 'protocol'>
-  /** Without a heartbeat for so long a worker is cut off. */
+  /** A worker without a heartbeat for this long is disconnected. */
   readonly silent_ms: number
   now_ms(): number
   welcomed(worker: AttachedWorker): void
@@ -16,7 +16,7 @@ export interface WorkerHubParts {
 
 const TRY_LATER = 1013
 
-/** The workers that are attached. This release gives calls to those that it started itself; others are welcome and wait. */
+/** The workers that are attached. This release gives calls only to workers that the engine started; others attach and stay idle. */
 export class WorkerHub {
   readonly #parts: WorkerHubParts
   readonly #workers = new Map<Socket, AttachedWorker>()
@@ -28,7 +28,7 @@ export class WorkerHub {
   open(socket: Socket): void {
     if (this.#workers.size >= limits.WORKERS) return socket.end(TRY_LATER, `${limits.WORKERS} workers are attached`)
     const { welcome, now_ms, welcomed } = this.#parts
-    // Paths are for whoever runs on this machine because the engine started it.
+    // Only a worker that the engine started runs on this machine and gets its paths.
     const place = socket.caller.kind === 'worker' ? welcome.place : null
     this.#workers.set(socket, new AttachedWorker({ socket, welcome: { ...welcome, place }, now_ms, welcomed }))
   }

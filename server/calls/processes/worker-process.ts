@@ -9,12 +9,12 @@ import type { AttachedWorker } from './attached-worker.ts'
 import type { BodyUser } from './body-user.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../../threads/calls/worker-program.ts', import.meta.url))
-/** What a dead process has printed may come a moment after its end. */
+/** The output of a process may arrive a moment after its end. */
 const LAST_WORDS_MS = 200
 const TAIL_CHARACTERS = 2_000
 const HEAP_WAS_FULL = /heap out of memory|allocation failed/i
 
-/** Those of the engine, which load modules quickly, less what makes a process wait for a debugger. */
+/** The flags of the engine, which make modules load quickly, without those that make a process wait for a debugger. */
 const flags = (): string[] => [
   '--disable-warning=ExperimentalWarning',
   ...process.execArgv.filter(flag => !flag.startsWith('--inspect')),
@@ -22,12 +22,12 @@ const flags = (): string[] => [
 
 export interface WorkerProcessParts {
   readonly id: string
-  /** Of its environment; processes of one key are alike. */
+  /** Flow and environment as text; processes of one key are alike. */
   readonly key: string
-  /** Modules were refreshed so often when it was started. */
+  /** How often modules had been refreshed when it was started. */
   readonly epoch: number
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** Null: the user of the engine. */
+  /** Null for the user of the engine. */
   readonly user: BodyUser | null
   gone(process: WorkerProcess, loss: Loss): void
 }
@@ -44,13 +44,13 @@ export class WorkerProcess {
   readonly parts: WorkerProcessParts
   mode: 'starting' | 'idle' | 'leased' | 'ending' | 'gone' = 'starting'
   worker: AttachedWorker | null = null
-  /** Of a steady clock, milliseconds: when it became idle. */
+  /** When it became idle, in milliseconds of the steady clock. */
   idle_since_ms = 0
-  /** Resolves when it has ended, with how. */
+  /** Resolves with the reason when it has ended. */
   readonly gone: Promise<Loss>
-  /** Lines that it printed past its own thread: libraries, and what its bodies started. */
+  /** Receives lines that were not printed by its body thread: those of libraries and of programs that its bodies started. */
   onLine: (text: string, level: LogLevel) => void = () => {}
-  /** Null: the system refused to start it. */
+  /** Null when the system refused to start it. */
   readonly #child: ChildProcess | null
   readonly #tell: (loss: Loss) => void
   #tail = ''
@@ -66,7 +66,7 @@ export class WorkerProcess {
     this.#follow('stdout', 'info')
     this.#follow('stderr', 'warn')
     this.#child?.stdin?.on('error', () => {
-      // It ended before it read: its end says why.
+      // It ended before it read this; `gone` tells why.
     })
     this.#child?.once('exit', (code, signal) => {
       const last = setTimeout(() => this.#ended(code, signal), LAST_WORDS_MS)
@@ -78,7 +78,7 @@ export class WorkerProcess {
     this.#limit = setTimeout(() => this.kill(), limits.PROCESS_START_MS)
   }
 
-  /** `spawn` throws for an environment that no process can have, and says of other reasons later: both end in `gone`, after this turn. */
+  /** `spawn` throws for an invalid environment and reports other errors later. Both resolve `gone`, after this turn. */
   #spawn(): ChildProcess | null {
     const { user } = this.parts
     try {
@@ -94,12 +94,12 @@ export class WorkerProcess {
     }
   }
 
-  /** Tells it whom to dial. */
+  /** Sends it the address to connect to. */
   start(start: WorkerStart): void {
     this.#child?.stdin?.end(JSON.stringify(start))
   }
 
-  /** It did not start, or is not to. */
+  /** It did not start, or must not. */
   refuse(error: unknown): void {
     const reason = error instanceof Error ? error.message : String(error)
     this.#over({ code: 'worker_lost', message: `The worker could not start: ${reason}.` })
@@ -114,7 +114,7 @@ export class WorkerProcess {
     return this.#child?.pid
   }
 
-  /** It takes no more calls, and ends by itself; if it does not, it is killed. It has no call. */
+  /** Ends a process that has no call: it is told to end, and killed if it does not. */
   end(): void {
     if (this.mode === 'gone' || this.mode === 'ending') return
     this.mode = 'ending'
@@ -131,13 +131,13 @@ export class WorkerProcess {
     try {
       process.kill(-pid, 'SIGKILL')
     } catch {
-      // It has ended on its own.
+      // It has ended already.
     }
   }
 
   #follow(name: 'stdout' | 'stderr', level: LogLevel): void {
     const lines = new PrintedLines(line => this.onLine(line, level))
-    // Absent where the process got no pipes.
+    // Absent when the process got no pipes.
     this.#child?.[name]?.setEncoding('utf8').on('data', (piece: string) => {
       if (name === 'stderr') this.#tail = (this.#tail + piece).slice(-TAIL_CHARACTERS)
       lines.add(piece)
@@ -154,7 +154,7 @@ export class WorkerProcess {
 
   #over(loss: Loss): void {
     if (this.mode === 'gone') return
-    // What its bodies have started goes with it.
+    // Programs that its bodies have started end with it.
     this.kill()
     this.mode = 'gone'
     if (this.#limit !== null) clearTimeout(this.#limit)

@@ -7,27 +7,27 @@ import { SlotTeam } from './slot-team.ts'
 export interface CallSlotsOptions extends BodyFolders {
   readonly slots: number
   readonly heap_mb: number
-  /** A slot that has not begun a call for so long is replaced. */
+  /** A slot that has not begun its call after this time is replaced. */
   readonly begin_ms: number
-  /** What is masked in texts. */
+  /** The table of masks. */
   readonly masks: SharedArrayBuffer
-  /** What a body of the node asks for; null: there is no such secret. */
+  /** A secret that a body of the node requests; null when it does not exist. */
   secret(node: string, name: string): string | null
-  /** What bodies print is printed, too. */
+  /** Also print what bodies print. */
   readonly prints?: boolean
 }
 
 /**
- * Call slots: threads that start with the first call. A thread that nears its heap cap is ended before it can take the process with it.
- * Modules are loaded again by a fresh team of threads; the old one ends when its last call has.
+ * Call slots: threads that start with the first call. A thread that nears its heap limit is ended, since running out of heap ends the process.
+ * To load modules again, a new team of threads is started; the old one ends when its last call has ended.
  */
 export class CallSlots implements CallPlaces {
   readonly #options: CallSlotsOptions
-  /** Of nodes that batch runs have called. */
+  /** Keys of nodes that batch runs have called. */
   readonly #keys = new WeakMap<PlanNode, number>()
   #key = 0
   #team: SlotTeam | null = null
-  /** Where each call that has not ended was taken. */
+  /** The team of each call that has not ended. */
   readonly #teams = new WeakMap<BodyCall, SlotTeam>()
   readonly #retiring = new Map<SlotTeam, Promise<void>>()
 
@@ -45,7 +45,7 @@ export class CallSlots implements CallPlaces {
     this.#teams.get(call)?.drop(call)
   }
 
-  /** Ends the threads whose calls near the heap cap, and those that do not begin theirs; called a few times a second. */
+  /** Called a few times a second: ends threads that near the heap limit, and threads that do not begin their call. */
   watch(): void {
     for (const team of [...this.#retiring.keys(), this.#team]) team?.endStuck(this.#options.begin_ms)
     this.#watchHeaps()
@@ -67,7 +67,7 @@ export class CallSlots implements CallPlaces {
     call.kill('out_of_memory', `It held ${Math.round(bytes / 2 ** 20)} MiB of heap.`)
   }
 
-  /** Calls from now on load their modules again; those that run finish on the threads that they have. */
+  /** Later calls load their modules again. Calls that run finish on their threads. */
   refresh(): void {
     const team = this.#team
     if (team === null) return
@@ -89,7 +89,7 @@ export class CallSlots implements CallPlaces {
     return new SlotTeam({ slots, heap_mb, bodies, artifacts, masks, secret, prints, keyOf })
   }
 
-  /** The node of a live call is a copy made for that call; the nodes of a run are the same objects in each of its calls. */
+  /** Null for live calls: each has a copy of its node. The nodes of a run are the same objects in all of its calls. */
   #keyOf({ run, node }: BodyRequest): number | null {
     if (run === null) return null
     let key = this.#keys.get(node)

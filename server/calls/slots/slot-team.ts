@@ -12,11 +12,11 @@ export interface SlotTeamOptions extends BodyFolders {
   readonly slots: number
   readonly heap_mb: number
   readonly keyOf: NodeKeys
-  /** What is masked in texts. */
+  /** The table of masks. */
   readonly masks: SharedArrayBuffer
-  /** What a body of the node asks for; null: there is no such secret. */
+  /** A secret that a body of the node requests; null when it does not exist. */
   secret(node: string, name: string): string | null
-  /** What bodies print is printed, too. */
+  /** Also print what bodies print. */
   readonly prints?: boolean
 }
 
@@ -24,8 +24,8 @@ export interface SlotTeamOptions extends BodyFolders {
 const ENDED_THREAD = -1
 
 /**
- * The threads of call slots, each one long task of a pool. Whoever comes gets one that is idle, or stands in line. A thread
- * that ends takes its call along, and another takes its place.
+ * The threads of call slots, each one long task of a pool. A call gets an idle thread or waits in line. A thread
+ * that ends takes its call with it, and a new thread replaces it.
  *
  *   loading -> idle <-> running
  *                `---------`--> ended -> (a new one loads)
@@ -34,13 +34,13 @@ export class SlotTeam implements CallPlaces {
   readonly #options: SlotTeamOptions
   readonly #pool: ThreadPool
   readonly #slots = new Set<Slot>()
-  /** The one that ran last runs next: what it has loaded is warm. */
+  /** The thread that ran last runs next: its modules are loaded and its code is optimized. */
   readonly #idle: Slot[] = []
   readonly #waiting = new Fifo<BodyCall>()
-  /** Calls that run or wait. */
+  /** Number of calls that run or wait. */
   #open = 0
   #closing = false
-  /** Those who wait until nothing is open. */
+  /** Called when no call is open. */
   readonly #rested: (() => void)[] = []
 
   constructor(options: SlotTeamOptions) {
@@ -51,7 +51,7 @@ export class SlotTeam implements CallPlaces {
     for (let slot = 0; slot < slots; slot++) this.#add()
   }
 
-  /** Those that have not ended. */
+  /** The slots whose threads have not ended. */
   get slots(): Iterable<Slot> {
     return this.#slots
   }
@@ -71,13 +71,13 @@ export class SlotTeam implements CallPlaces {
     }
   }
 
-  /** Resolves when nothing that it has taken is left, and its threads have ended. */
+  /** Resolves when all of its calls and then its threads have ended. */
   async retire(): Promise<void> {
     while (this.#open > 0) await new Promise<void>(resolve => this.#rested.push(resolve))
     await this.close()
   }
 
-  /** What runs or waits is lost. */
+  /** Calls that run or wait are lost. */
   async close(): Promise<void> {
     this.#closing = true
     for (let call = this.#waiting.shift(); call !== undefined; call = this.#waiting.shift())
@@ -99,7 +99,7 @@ export class SlotTeam implements CallPlaces {
     this.#slots.add(slot)
     port1.on('message', (message: FromSlot) => this.#heard(slot, message))
     port1.unref()
-    // The task never ends by itself: of a thread that threw `null` the pool resolves it.
+    // The task never ends by itself. The pool resolves it when a thread has thrown `null`.
     this.#pool.run(task, { transfer: [port2], end: slot.end_of_task }).then(
       () => this.#died(slot, null),
       error => this.#died(slot, error),
@@ -137,7 +137,7 @@ export class SlotTeam implements CallPlaces {
     const { call } = slot
     slot.call = null
     if (call !== null) slot.last = call.request.node.qualified
-    // First of all: a thread that has something to do need not be woken.
+    // Before anything else, so that a thread with a next call need not be woken.
     if (this.#slots.has(slot)) this.#next(slot)
     call?.over(outcome)
     this.#ended()
@@ -149,7 +149,7 @@ export class SlotTeam implements CallPlaces {
     if (call === undefined) this.#idle.push(slot)
   }
 
-  /** False: the call has ended instead, and the slot is free. */
+  /** False when the call has ended instead; the slot is then free. */
   #give(slot: Slot, call: BodyCall): boolean {
     slot.call = call
     if (call.begin(slot)) return true
@@ -158,7 +158,7 @@ export class SlotTeam implements CallPlaces {
     return false
   }
 
-  /** The pool gives a thread up before it has ended, and has begun another: what its call held is free when it has ended. */
+  /** The pool reports a thread before it has ended and starts another one. The call releases what it held when the thread has ended. */
   #died(slot: Slot, error: unknown): void {
     this.#slots.delete(slot)
     const idle = this.#idle.indexOf(slot)
@@ -170,23 +170,23 @@ export class SlotTeam implements CallPlaces {
   }
 
   #gone(slot: Slot, error: unknown): void {
-    // What it said before it ended may lie in the port still.
+    // Messages that it sent before its end may still be in the port.
     for (let left = receiveMessageOnPort(slot.port); left !== undefined; left = receiveMessageOnPort(slot.port))
       this.#heard(slot, left.message)
     slot.port.close()
     freeVolatile(this.#options.artifacts, slot.thread)
-    // Where threads cannot start nobody is to wait for one.
+    // When threads cannot start, a call that waits is refused.
     const call = slot.call ?? (slot.worker === null ? this.#waiting.shift() : undefined)
     slot.call = null
     if (!call) return
-    // It was looked for what the thread had said before it ended: nothing of the call has run, so nothing of it repeats.
+    // The messages of the thread were read above: the call has not begun, so it may be placed again.
     const again = slot.stuck && !slot.begun && !this.#closing ? call.unbegun(slot.last) : 'no'
     if (again === 'no') return this.#lose(call, this.#lossOf(error))
     if (again === 'here') this.take(call)
     this.#ended()
   }
 
-  /** Ends the threads that have not begun their call for so long; called a few times a second. */
+  /** Called a few times a second: ends threads that have not begun their call after `begin_ms`. */
   endStuck(begin_ms: number): void {
     for (const slot of this.#slots) {
       if (slot.unbegunMs < begin_ms) continue

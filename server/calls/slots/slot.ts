@@ -6,28 +6,28 @@ import type { ToCall } from '../../../threads/lane/messages.ts'
 import { TaskEnd } from '../../../threads/pool.ts'
 import type { BodyCall, BodyRequest, CallPlace } from '../body-call.ts'
 
-/** The number under which slots know the node of a request; null: it is not to be kept. Unique in the process. */
+/** The number under which slots keep the node of a request, unique in the process; null when it is not kept. */
 export type NodeKeys = (request: BodyRequest) => number | null
 
-/** A thread that runs one body at a time, from the front's side. */
+/** The front's side of a thread that runs one body at a time. */
 export class Slot implements CallPlace {
   readonly port: MessagePort
   readonly end_of_task = new TaskEnd()
   /** Null until it has loaded its modules. */
   worker: Worker | null = null
-  /** The id of its thread, which a worker that has ended no longer has; 0 until it is ready. */
+  /** The id of its thread; 0 until it is ready. Kept here, since a worker that has ended has none. */
   thread = 0
   call: BodyCall | null = null
   readonly taken = newTaken()
-  /** Its thread has begun the present call. */
+  /** Whether its thread has begun the present call. */
   begun = true
-  /** Its thread was ended because it did not begin the present call. */
+  /** Whether its thread was ended because it did not begin the present call. */
   stuck = false
-  /** The node whose body ran last: what it left behind may keep the thread. */
+  /** The node whose body ran last; what it left running may block the thread. */
   last: string | null = null
   #given_ms = 0
   readonly #keyOf: NodeKeys
-  /** Keys of the nodes that it knows. */
+  /** Keys of the nodes that the thread keeps. */
   readonly #nodes = new Set<number>()
   /** Counts its calls. */
   #number = 0
@@ -37,7 +37,7 @@ export class Slot implements CallPlace {
     this.#keyOf = keyOf
   }
 
-  /** Throws when the lane of a live node is gone: the port that leads to it is closed then. */
+  /** Throws when the lane of a live node is gone, because the port to it is closed. */
   run({ request }: BodyCall): void {
     const { flow, run, inputs, state, port } = request
     const key = this.#keyOf(request)
@@ -51,15 +51,15 @@ export class Slot implements CallPlace {
     this.#nodes.add(key)
   }
 
-  /** A lane tells the body of its node itself. */
+  /** For batch runs only: a lane sends to the body of its node directly. */
   tell(message: ToCall): void {
-    // Its thread may be blocked and receive nothing.
+    // The thread may be blocked and receive no message.
     if (message.type === 'taken') return addTaken(this.taken, message.what, message.count)
     if (this.call?.request.port !== null) return
     this.port.postMessage({ type: 'told', call: this.#number, message } satisfies ToSlot)
   }
 
-  /** For how long its thread has not begun the present call. */
+  /** Milliseconds since the present call was handed over, while its thread has not begun it. */
   get unbegunMs(): number {
     return this.call === null || this.begun || this.worker === null ? 0 : performance.now() - this.#given_ms
   }

@@ -82,7 +82,7 @@ export function openapiOf(all: readonly Route[]): Json {
   }
 }
 
-/** Answered below the routes, before a route is known: to every request that is too long. */
+/** Answered to every request that is too long, before its route is known. */
 const TOO_LONG = 'request_too_long'
 
 /** Any media type is taken and answered. Generators know this one, so it comes first. */
@@ -117,7 +117,7 @@ function operationOf(route: Route, nouns: Nouns): Json {
   }
 }
 
-/** Of any media type, or JSON. A request without a body has none in its description either. */
+/** Whether the route takes a body: JSON, or any media type. */
 const takesBody = ({ body, upload, raw, method }: Route): boolean =>
   body !== null || upload || (raw && method !== 'GET' && method !== 'DELETE')
 
@@ -187,7 +187,7 @@ function answerOf(shape: AnswerShape, nouns: Nouns, name: string): Json {
   return { description: 'Success.', content: { 'application/json': { schema: nouns.write(shape, name) } } }
 }
 
-/** Of an object that is of this operation alone. */
+/** The name of a schema that only this operation uses. */
 const named = (operation: string, what: string): string =>
   operation.replace(/^./, letter => letter.toUpperCase()) + what
 

@@ -1,7 +1,7 @@
 import type { TObject } from 'typebox'
 import type { Route } from '../route.ts'
 
-/** Where the name that comes from method and path would not read. */
+/** Names for operations whose method and path make no readable name. */
 export const OPERATIONS: Readonly<Record<string, string>> = {
   'PUT /flows/{name}': 'saveFlow',
   'GET /flows/{name}/history': 'listFlowCommits',

@@ -61,7 +61,7 @@ const EVERYWHERE: Readonly<Record<string, Told>> = {
   'if-none-match': { description: 'Answer 304 when the artifact has this entity tag.', example: '"0123456789abcdef"' },
 }
 
-/** Where a name means something else: by the path from its first character. The first that fits. */
+/** Parameters whose name means something else below a path. The first that fits counts. */
 const UNDER: readonly (readonly [path: string, name: string, told: Told])[] = [
   ['/messages', 'name', { description: 'Name of a message: `<flow>.<message>`.', example: 'boiler.temperature' }],
   ['/search', 'q', { description: 'Words of a name or a text, or their beginnings.', example: 'boiler temp' }],
@@ -127,7 +127,7 @@ export function toldOf(path: string, name: string, schema: unknown): Json {
   }
 }
 
-/** Times are checked by a parser of our own, which takes more than the format; it is told all the same. */
+/** The format of times. The engine's own parser checks them and takes a little more than the format. */
 export const formatOf = (name: string): Json => {
   const format = EVERYWHERE[name]?.format
   return format === undefined ? {} : { format }

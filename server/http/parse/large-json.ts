@@ -13,9 +13,9 @@ const CLOSE_LIST = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** Runs of items up to here are given to `JSON.parse` at once: about a millisecond for the slowest of them. */
+/** A run of items of up to this many bytes is given to `JSON.parse` at once, which takes a millisecond at most. */
 const RUN_BYTES = 8 * 1024
-/** The scan yields so often. */
+/** The scan yields after this many bytes. */
 const SCAN_BYTES = 64 * 1024
 
 /**
@@ -35,7 +35,7 @@ function* steps(bytes: Uint8Array, most_parts: number): Steps<unknown> {
   return yield* reader.document()
 }
 
-/** Where each container ends that is longer than a run, by where it begins. Nothing is said of whether the brackets match in kind. */
+/** The ends of containers that are longer than a run, by where they begin. Does not check that brackets match in kind. */
 function* scan(bytes: Uint8Array, most_parts: number): Steps<Map<number, number>> {
   const ends = new Map<number, number>()
   const open: number[] = []
@@ -186,7 +186,7 @@ class Reader {
     return end
   }
 
-  /** Behind the comma after an item that ended before `at`; -1 when the container ends. */
+  /** The position behind the comma after an item that ended before `at`; -1 when the container ends. */
   #afterItem(at: number, end: number): number {
     const next = this.#skip(at)
     if (next >= end) return -1
@@ -194,7 +194,7 @@ class Reader {
     return next + 1
   }
 
-  /** The first position from `at` on that is no white space. */
+  /** The first position from `at` on that is not white space. */
   #skip(at: number): number {
     const bytes = this.#bytes
     while (bytes[at] === 0x20 || bytes[at] === 0x0a || bytes[at] === 0x0d || bytes[at] === 0x09) at++

@@ -5,7 +5,7 @@ import { type Checker, createChecker } from '../../../protocol/values/explain.ts
 const INTEGER = /^-?\d{1,16}$/
 const NUMBER = /^-?\d{1,16}(\.\d{1,16})?([eE][+-]?\d{1,3})?$/
 
-/** What a route takes after the `?`: members by name, converted to the type declared, unknown ones refused. A list of texts is a member that may be repeated. */
+/** Reads the query of a route: converts members to their declared types and refuses unknown ones. A list of texts is a member that may be repeated. */
 export class QueryReader {
   readonly #schema: TObject
   readonly #checker: Checker

@@ -6,7 +6,7 @@ import type { List, Page } from '../../../protocol/nouns/list.ts'
 import { existing } from '../route.ts'
 
 /**
- * Ids as people give them: whole, or a part that one thing alone has. Of a run the beginning of its id or of the last group of its
+ * Ids as people give them: whole, or a part that is unique. Of a run the beginning of its id or of the last group of its
  * id (what stands behind the last hyphen): ids begin with the time, so runs of one minute begin alike, and the last group is
  * random. Of a cascade, which ends in its number, the beginning. Of an artifact the beginning of its hex digits.
  */
@@ -41,9 +41,9 @@ interface Cascades {
   ): Promise<List<{ readonly id: string }>>
 }
 
-/** What one more than is shown tells: that there are others. */
+/** One more than is shown, to know that there are others. */
 const MOST = limits.SHORT_ID_CANDIDATES + 1
-/** Cascades that began in one millisecond and are looked at. */
+/** Most cascades of one millisecond that are searched. */
 const CASCADES = limits.LIST_LIMIT
 
 export async function wholeRun(runs: Runs, text: string): Promise<string> {
@@ -60,7 +60,7 @@ export async function wholeDigest(artifacts: Artifacts, text: string): Promise<s
   return oneOf(text, await artifacts.digestsFrom(hex, MOST), 'artifact_not_found')
 }
 
-/** Those that began in the stretch of time that the beginning names. */
+/** Searches the cascades that began in the time span that the beginning of the id stands for. */
 export async function wholeCascade(observe: Cascades, text: string): Promise<string> {
   if (text.length === WHOLE_ID) return text
   assertLong(text, 'cascade_not_found')
@@ -71,7 +71,7 @@ export async function wholeCascade(observe: Cascades, text: string): Promise<str
   const stretch = { flow: null, status: null, since_us, before_us }
   const { items, count } = await observe.cascades({ ...stretch, limit: CASCADES, offset: 0 })
   const found = items.map(({ id }) => id).filter(id => id.startsWith(text))
-  // A page may be shorter than what there is: then two at least begin so, or it would be whole.
+  // The page may have left some out: then at least one other id may begin in the same way.
   if (found.length === 1 && items.length < count) found.push('others of that time')
   return oneOf(text, found.slice(0, MOST), 'cascade_not_found')
 }
