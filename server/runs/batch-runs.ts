@@ -56,9 +56,9 @@ export type RunsPage = Page & RunSelection
 
 export interface CreatedBatchRun<Answer = Run> {
   run: Answer
-  /** The key named a run that was there. */
+  /** The idempotency key named an existing run, which is answered. */
   replayed: boolean
-  /** Its inputs are others than those of the request. */
+  /** The existing run has other inputs than the request. */
   mismatch: boolean
 }
 
@@ -78,29 +78,29 @@ export interface Runs {
   runnable(flow: string): Promise<Runnable>
   /** A page holds at most `limits.LIST_BYTES` of JSON. */
   list(page: RunsPage): Promise<List<RunSummary> & { counts: RunCounts; totals: RunTotals }>
-  /** The same as JSON, of the runs that fit. Made on the reader thread. */
+  /** The runs that fit, as JSON that the reader thread has made. */
   search(search: RunSearch): Promise<JsonText>
-  /** The run whole, as the JSON that is answered: it may be long, so this thread never makes objects of it. */
+  /** The whole run as JSON. It may be long, so this thread never parses it. */
   text(id: string): Promise<JsonText>
-  /** The same as `text`, understood: for who is in this process and knows that it is short. */
+  /** The same as `text`, parsed; for callers in this process that know that it is short. */
   get(id: string): Promise<Run>
-  /** Ids that begin so, or whose last group does, at most so many. */
+  /** At most `most` ids that begin with `text`, or whose last group does. */
   idsFrom(text: string, most: number): Promise<string[]>
   /** Refuses with `run_not_found`. */
   exists(id: string): Promise<void>
-  /** Text of those that are stored; those of a run that executes are in memory. */
+  /** JSON text when the nodes are stored; the list when the run executes and they are in memory. */
   nodesText(id: string): Promise<JsonText | List<RunNode>>
   nodes(id: string): Promise<List<RunNode>>
   cancel(id: string, by: string): Promise<Run>
   cancelShown(id: string, by: string): Promise<RunAnswer>
   retry(id: string, caller: string): Promise<Run>
-  /** Its tags and its note. */
+  /** Changes its tags and its note. */
   change(id: string, change: ChangeRun, by: string): Promise<Run>
   changeShown(id: string, change: ChangeRun, by: string): Promise<RunAnswer>
-  /** With its nodes, metrics and logs, when it has ended and no other run reuses nodes of it. Its events stay. */
+  /** Deletes a run that has ended, with its nodes, metrics and logs, unless another run reuses its nodes. Its events stay. */
   delete(id: string, by: Deleter): Promise<void>
   why(id: string, node: string): Promise<RunNodeWhy>
-  /** Those of `FLOW_MAX_RUNS`. */
+  /** The run places (`FLOW_MAX_RUNS`). */
   places(): RunPlaces
   metricNames(selection: RunSelection): Promise<MetricNames>
   series(request: SeriesRequest): Promise<MetricSeriesList>
@@ -108,7 +108,7 @@ export interface Runs {
   exportRuns(request: ExportRunsRequest): Promise<RunExport>
 }
 
-/** What of a flow a new run is made of. */
+/** The parts of a flow that a new run needs. */
 export interface RunnableFlow {
   readonly name: string
   readonly version: number
@@ -122,24 +122,24 @@ export interface BatchRunsParts {
   readonly coordinator: Coordinator
   /** Throws `flow_not_found`. */
   flow(name: string): RunnableFlow
-  /** Of the repository around the installation, as it stands now; null without one. */
+  /** Of the repository around the installation, read now; null without one. */
   codeDigest(): Promise<{ digest: string; commit: string } | null>
   dtypeOf(flow: string, message: string): Dtype | null
   fits(value: unknown, dtype: Dtype): { text: string } | null
-  /** A volatile artifact is copied to the disk. */
+  /** Copies a volatile artifact to the disk. */
   keepArtifact(digest: string): Kept | Promise<Kept>
   /** See `StageCache.leave`. */
   leaveCache(runs: readonly string[]): () => void
   now_us(): number
   announce(type: EventType, flow: string | null, more: Record<string, unknown>): void
-  /** To those who watch; the store has it already. */
+  /** Sends an event to watchers; the store has it already. */
   tell(event: EngineEvent): void
 }
 
-/** Inputs that a run may have. */
+/** Inputs of a new run, checked and resolved. */
 type Resolved = Pick<NewRun, 'inputs' | 'resolved' | 'inputs_digest'>
 
-/** Batch runs as routes ask for them: everything that a user can get wrong is refused here, before anything is written. */
+/** Batch runs for routes. Mistakes of users are refused here, before anything is written. */
 export class BatchRuns implements Runs {
   readonly #parts: BatchRunsParts
   readonly #references: RunReferences
@@ -193,7 +193,7 @@ export class BatchRuns implements Runs {
     })
   }
 
-  /** A run that has the key is answered whatever has become of the flow's inputs since; without one the refusal stands. */
+  /** Answers the existing run of the key, even when the flow's inputs have changed since. Throws the refusal when there is none. */
   async #repeated(
     { idempotency_key }: CreateRun,
     repeat: Omit<RepeatRun, 'idempotency_key'>,
@@ -219,7 +219,7 @@ export class BatchRuns implements Runs {
     }
   }
 
-  /** As the flow stands now, on the inputs as they were given then. */
+  /** Runs the present version of the flow with the inputs of the old run. */
   async retry(id: string, caller: string): Promise<Run> {
     const before = await this.#existing(id)
     if (isLive(before.status)) throw new ServiceError('run_not_ended', `Run ${id} is ${before.status}.`)
@@ -264,7 +264,7 @@ export class BatchRuns implements Runs {
     return { run: shownRun(created, created_at), replayed: false, mismatch: false }
   }
 
-  /** What is long of it goes from the reader thread to the socket. */
+  /** A long run is streamed from the reader thread to the socket. */
   async #shown(run: AnsweredRun): Promise<RunAnswer> {
     if ('inputs' in run) return shownRun(run, this.#parts.now_us())
     const text = await this.#parts.store.runText(run.id, run.cancel_requested_at)
@@ -311,7 +311,7 @@ export class BatchRuns implements Runs {
     return 'items' in nodes ? nodes : (parsed(nodes) as Promise<List<RunNode>>)
   }
 
-  /** Of a run that is going on those in memory, which are newer. */
+  /** The nodes in memory while the run goes on, since they are newer. */
   async #rows(run: StoredRunHead): Promise<StoredRunNode[]> {
     const rows = this.#parts.coordinator.nodes(run.id) ?? (await this.#parts.store.nodes(run.id))
     return rows.sort((a, b) => a.position - b.position)
@@ -340,7 +340,7 @@ export class BatchRuns implements Runs {
   async changeShown(id: string, change: ChangeRun, by: string): Promise<RunAnswer> {
     const { flow } = await this.#existing(id)
     const { note, ...tags } = change
-    // The note itself is read at the run: it may be long, and was meant for people.
+    // Events do not carry the note, which may be long: it is read at the run.
     const told = { ...tags, ...(note === undefined ? {} : { note: note !== '' }) }
     const event = eventOf('run_changed', flow, this.#parts.now_us(), { run: id, ...told, by })
     const run = await this.#parts.store.change({ id, ...change }, event)
@@ -352,7 +352,7 @@ export class BatchRuns implements Runs {
   async delete(id: string, by: Deleter): Promise<void> {
     const run = await this.#existing(id)
     const event = this.#deletion(run, by)
-    // First, so that no run finds it any more.
+    // First of all, so that no new run reuses it.
     const back = this.#parts.leaveCache([id])
     try {
       const reuser = this.#parts.coordinator.reuser(id)
@@ -364,14 +364,14 @@ export class BatchRuns implements Runs {
     this.#parts.tell(event)
   }
 
-  /** Its `run` stays empty: what names a run that is gone leads nowhere. */
+  /** The audit event of a deletion. Its `run` is null, because the run no longer exists. */
   #deletion({ id, flow, created_by }: StoredRunHead, { name: actor, address }: Deleter): EngineEvent {
     const audit = { action: 'run_deleted', actor, object: `run:${id}`, address, result: 'ok' }
     const ts = formatTime(this.#parts.now_us())
     return { type: 'audit', ts, flow, run: null, ...audit, created_by }
   }
 
-  /** A run that executes is ended also when the disk refuses the mark: it would not outlive a restart, marked or not. */
+  /** When the disk refuses the mark, a run that executes is ended all the same; a restart would end it in any case. */
   async #markCancelled(id: string): Promise<AnsweredRun | null> {
     const now = this.#parts.now_us()
     try {
@@ -420,12 +420,12 @@ export class BatchRuns implements Runs {
     return this.#parts.store.exportRuns(request)
   }
 
-  /** Refuses a flow, a group or a tag that there never was, and metrics that none of the selected runs carries: an empty answer would hide the slip. */
+  /** Refuses an unknown flow, group or tag, and metrics that none of the selected runs has. An empty answer would hide the mistake. */
   async #named({ flow, group, tags, status, since, before }: RunSelection, metrics: readonly string[]): Promise<void> {
     const selection = { flow, group, ...(tags === undefined ? {} : { tags }), status, since, before }
     if (flow !== null) {
       const { count } = await this.#parts.store.list({ ...EVERY_RUN, flow, limit: 1, offset: 0 })
-      // Runs outlive their flow.
+      // A deleted flow still has its runs.
       if (count === 0) this.#parts.flow(flow)
     }
     if (group !== null) await this.#assertNamed('group', group)
@@ -456,7 +456,7 @@ export class BatchRuns implements Runs {
 
   // ---- inputs
 
-  /** Inputs of 1 MiB take some ten milliseconds each to check, to digest and to write. */
+  /** In slices: inputs of 1 MiB take some ten milliseconds to check, as much to digest, and as much to write. */
   async #resolve(flow: RunnableFlow, asked: Readonly<Record<string, unknown>>, seed: number | null): Promise<Resolved> {
     const slice = new Slice()
     const world = (message: string): Dtype | null => {
@@ -480,7 +480,7 @@ export class BatchRuns implements Runs {
     return { inputs: given, resolved, inputs_digest }
   }
 
-  /** A run holds the bytes that its inputs name, so they have to be there: given as a digest, in a value, or by another run. */
+  /** A run keeps the artifacts that its inputs name, so all of them must be stored. */
   async #notStored(resolved: Readonly<Record<string, unknown>>): Promise<ErrorPlace[]> {
     const errors: ErrorPlace[] = []
     for (const [name, value] of Object.entries(resolved)) {

@@ -17,7 +17,7 @@ export interface Code {
 const SOURCES = ['*.ts', '*.mts', '*.js', '*.mjs', '*.json', '*.py']
 /** A file that was written this shortly before it was read may have been written again within one tick of its clock. */
 const RACY_NS = 50_000_000n
-/** Where there was no repository a moment ago nobody looks again: the look costs as much as a short run's own record. */
+/** After no repository was found, the next search waits this long: a search costs as much as the record of a short run. */
 const NONE_MS = 1_000
 
 const run = promisify(execFile)
@@ -28,11 +28,11 @@ interface Known {
 }
 
 /**
- * Reads the digest of a repository again each time it is asked. What has not changed since the last time, by size and times,
- * is not read again; claims that come while one read is under way share the next one.
+ * Reads the digest of a repository on each request. Files whose size and times have not changed since the last time
+ * are not read again. Requests that come during a read share the next one.
  */
 export class CodeDigest {
-  /** Where to look: the repository is the one that holds this folder. */
+  /** The repository is the one that contains this folder. */
   readonly #folder: string
   readonly #onDefect: (error: unknown) => void
   readonly #files = new Map<string, Known>()
@@ -93,7 +93,7 @@ export class CodeDigest {
     for (const path of paths) {
       gone.delete(path)
       const stats = lstatSync(join(root, path), { bigint: true, throwIfNoEntry: false })
-      // A tracked file that was deleted is no content; that it is gone shows in the digest of those that are there.
+      // A tracked file that was deleted has no content; the digest changes because its path is missing.
       if (stats === undefined || !stats.isFile()) continue
       bytes += stats.size
       if (bytes > limits.CODE_DIGEST_BYTES) return null
@@ -117,7 +117,7 @@ export class CodeDigest {
     return digest
   }
 
-  /** Null when git says no, or is not there. */
+  /** The output of git; null when git fails or is not installed. */
   async #git(folder: string, ...words: string[]): Promise<string | null> {
     const options = {
       cwd: folder,
@@ -133,7 +133,7 @@ export class CodeDigest {
   }
 }
 
-/** Looked up without git: most installations that have none are asked at every claim, too. */
+/** Searches without git, since installations without a repository search at every claim, too. */
 function repositoryOf(folder: string): string | null {
   for (let at = resolve(folder); ; at = dirname(at)) {
     if (existsSync(join(at, '.git'))) return at

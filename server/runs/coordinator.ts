@@ -46,22 +46,22 @@ export interface CoordinatorParts {
   readonly max_runs: number
   /** Counts the starts of the engine. */
   readonly epoch: number
-  /** What a run of the flow as of the commit executes. */
+  /** What a run of the flow at this commit executes. */
   runnable(flow: string, commit: string): Promise<{ plan: Plan; document: NormalDocument }>
-  /** Of the repository around the installation, as it stands now; null without one. */
+  /** Of the repository around the installation, read now; null without one. */
   codeDigest(): Promise<{ digest: string; commit: string } | null>
   note(note: Note): void
   announce(type: EventType, flow: string | null, more: Record<string, unknown>): void
-  /** To those who watch now; kept by nobody, or by the store already. */
+  /** Sends an event to watchers; the store does not keep it, or has it already. */
   tell(event: EngineEvent): void
   isWatched(): boolean
   /** Lines of the run were written, or it has ended. */
   logged(run: string): void
-  /** A volatile artifact is copied to the disk. */
+  /** Copies a volatile artifact to the disk. */
   keepArtifact(digest: string): Kept | Promise<Kept>
   /** Secrets that a node is known to use, and the version of each, by name. */
   secretsOf(flow: string, node: NormalNode): [name: string, version: string][]
-  /** For what a run records. */
+  /** Masks secrets in what a run records. */
   readonly masks: Masks
   onDefect(error: unknown): void
 }
@@ -69,7 +69,7 @@ export interface CoordinatorParts {
 interface Queued {
   readonly id: string
   flow: string
-  /** Null of those that are far back in a long line: the claim answers them. */
+  /** Null for runs far back in a long line: the claim answers them. */
   readonly run: StoredRun | null
 }
 
@@ -79,44 +79,44 @@ interface Running extends PlaceHolder {
   readonly execution: RunExecution
   limit: NodeJS.Timeout | null
   flush: NodeJS.Timeout | null
-  /** The write of its progress that is on its way. One at a time, since what is refused is written again with the next. */
+  /** The present write of its progress. Only one at a time, because refused progress is written again with the next. */
   writing: Promise<void> | null
-  /** More came meanwhile. */
+  /** More progress came during the write. */
   again: boolean
-  /** What the store refused. */
+  /** Progress that the store refused. */
   unwritten: RunProgress | null
-  /** The store has been told that no body of it has run: the next start queues it again. */
+  /** The store has recorded that no body of it has run, so the next start queues it again. */
   unbegun: boolean
-  /** The write that takes this back is on its way. */
+  /** The present write that takes this record back. */
   beginning: Promise<void> | null
 }
 
-/** A claim on its way. */
+/** A claim that the store has not answered. */
 interface Claiming {
   readonly queued: Queued
-  /** Its cancellation was asked for meanwhile. */
+  /** Who cancelled it meanwhile; null when nobody did. */
   cancelled_by: string | null
 }
 
-/** An end that the store refused so often, and not for the disk, cannot be written as it is. */
+/** After this many refusals that are not the disk's fault, an end is recorded as a failure instead. */
 const END_FAILURES = 3
 /** Queued runs that are held in memory whole. */
 const RUNS_HELD = 1_000
 const sha256 = (text: string): string => hash('sha256', text, 'hex')
 
 /**
- * Takes queued runs, oldest first, runs at most `max_runs` of them at once, and writes what becomes of them.
+ * Takes queued runs, oldest first, executes at most `max_runs` of them at once, and writes their ends.
  *
  *   queued --claim (synced)--> executing --over--> finish, and the next claim, in one write
  *
- * A claim or an end that the store refuses is repeated until it is taken: meanwhile the run keeps its place, and what came of it stays
- * in memory. Progress that is refused goes with the next.
+ * A claim or an end that the store refuses is repeated until it is taken. Meanwhile the run keeps its place, and its results stay
+ * in memory. Refused progress is written with the next.
  *
- * What is claimed under this engine's epoch is run by this engine, once; the store turns what a dead engine left `running`
+ * A run that is claimed under this engine's epoch is executed once, by this engine. The store turns runs that a dead engine left `running`
  * into failures at the next start.
  *
- * A run that waits for resources alone is set aside (run-places.ts), and others run in its place. As long as no body of it has run, the store
- * knows so: the next start queues it again. That is taken back, synced, before its first body.
+ * A run that only waits for resources is set aside (run-places.ts), and another takes its place. As long as no body of it has run, the store
+ * has this on record, and the next start queues it again. The record is taken back, synced, before its first body.
  */
 export class Coordinator {
   readonly #parts: CoordinatorParts
@@ -140,7 +140,7 @@ export class Coordinator {
     this.#places = new RunPlaces({ count: parts.max_runs, most_aside: RUNS_ASIDE, most_bytes: RUNS_ASIDE_BYTES })
   }
 
-  /** What the engine before left. */
+  /** Takes the queued runs that the engine before left. */
   load(loaded: LoadedRuns): void {
     for (const { id, flow } of loaded.queued) this.#queue.set(id, { id, flow, run: null })
   }
@@ -149,7 +149,7 @@ export class Coordinator {
     this.#claimNext()
   }
 
-  /** Of `FLOW_MAX_RUNS`. */
+  /** The run places (`FLOW_MAX_RUNS`). */
   get places(): RunPlacesShown {
     const { free, aside } = this.#places
     return { count: this.#parts.max_runs, free, set_aside: aside.count, wanting: aside.wanting }
@@ -176,7 +176,7 @@ export class Coordinator {
     for (const { run } of this.#running.values()) if (run.flow === from) run.flow = to
   }
 
-  /** It is durable already. */
+  /** Takes a new run, which is durable already. */
   queued(run: StoredRun): void {
     const { id, flow } = run
     this.#queue.set(id, { id, flow, run: this.#queue.size < RUNS_HELD ? run : null })
@@ -189,7 +189,7 @@ export class Coordinator {
     return running?.execution.records.map(record => record.stored(running.run.attempt)) ?? null
   }
 
-  /** A run that is going on has found a node of this one in the stage cache; it may not be written yet. */
+  /** The id of a running run that reuses a node of this one, perhaps not written yet. */
   reuser(id: string): string | null {
     for (const { run, execution } of this.#running.values())
       if (execution.records.some(({ cached_from, covered }) => cached_from === id || covered?.run === id)) return run.id
@@ -200,7 +200,7 @@ export class Coordinator {
     return this.#running.has(id)
   }
 
-  /** The store has marked it; or refused to, and it executes: then it ends all the same. */
+  /** Ends a run that the store has marked as cancelled, or that executes although the store refused the mark. */
   cancel(run: Pick<StoredRun, 'id'>, by: string): void {
     this.#queue.delete(run.id)
     const claiming = this.#claiming.get(run.id)
@@ -209,7 +209,7 @@ export class Coordinator {
     this.#parts.logged(run.id)
   }
 
-  /** Nothing more is claimed; what runs is told to end and recorded as interrupted by the engine's end. */
+  /** Claims nothing more. Running runs are told to end and are recorded as interrupted by the engine's stop. */
   async close(): Promise<void> {
     this.#closing = true
     this.#writes.close()
@@ -240,7 +240,7 @@ export class Coordinator {
       claim = await this.#claimOf(queued)
       return this.#closing ? null : this.#parts.store.claim(claim)
     })
-    // Given up, or not asked for any more: the run stays queued, for the next start.
+    // Given up, or no longer wanted: the run stays queued for the next start.
     await this.#claimed(queued, claim!, taken?.result ?? null)
   }
 
@@ -354,7 +354,7 @@ export class Coordinator {
     if (!execution.hasBegun && !running.unbegun && !this.#closing) {
       running.unbegun = true
       this.#parts.store.setUnbegun({ id: run.id, epoch: this.#parts.epoch, unbegun: true }).catch(error => {
-        // Then a start fails it as any other.
+        // From here on the next start fails it like any other.
         running.unbegun = false
         if (!isDiskRefusal(error)) this.#parts.onDefect(error)
       })
@@ -368,7 +368,7 @@ export class Coordinator {
     else running.execution.placed()
   }
 
-  /** From here on a start fails it. */
+  /** Records that bodies begin; from here on the next start fails the run. */
   async #begin(running: Running): Promise<void> {
     const { id } = running.run
     const write = { id, epoch: this.#parts.epoch, unbegun: false }
@@ -391,7 +391,7 @@ export class Coordinator {
   #progressed(id: string): void {
     const running = this.#running.get(id)
     if (running === undefined || running.execution.isOver) return
-    // What was refused waits its time.
+    // Refused progress waits until its retry.
     const { unwritten, execution } = running
     const isMuch =
       execution.waitingMetrics >= limits.METRIC_BATCH_POINTS || execution.waitingLines >= limits.RUN_LOG_WRITE / 4
@@ -415,7 +415,7 @@ export class Coordinator {
     })
   }
 
-  /** What the store refused comes first. */
+  /** The progress to write; refused progress comes first. */
   #taken(running: Running, all = false): RunProgress {
     const before = running.unwritten
     running.unwritten = null
@@ -451,7 +451,7 @@ export class Coordinator {
     ending.catch(this.#parts.onDefect)
   }
 
-  /** Nothing of it has run: the next start queues it again. */
+  /** Leaves a run of which no body has run to the next start. */
   async #keep(running: Running): Promise<void> {
     if (running.beginning) await running.beginning
     if (running.writing) await running.writing
@@ -475,11 +475,11 @@ export class Coordinator {
     const taken = await this.#writes.untilTaken(async failures => {
       claim = next === null || this.#closing ? null : await this.#claimOf(next)
       if (failures < END_FAILURES) return this.#parts.store.finish(finish, progress, claim)
-      const message = 'What came of the run could not be written. Look into serve.log.'
+      const message = 'The result of the run could not be written. See serve.log.'
       written = this.#finishOf(run, { code: 'store_failed', message, node: null, stack: null }, null, finished_at, [])
       return this.#parts.store.finish(written, null, claim)
     })
-    // Given up: the next start finds the run interrupted.
+    // Given up: the next start records the run as interrupted.
     if (taken?.result.finished) for (const event of written.events) this.#parts.tell(event)
     this.#parts.logged(run.id)
     if (next !== null) this.#claimed(next, claim!, taken?.result.claimed ?? null).catch(this.#parts.onDefect)
@@ -491,7 +491,7 @@ export class Coordinator {
     this.#told()
   }
 
-  /** The queued run that gets the place of one that has ended, null of one that could not begin. */
+  /** The queued run that gets the place of a run that has ended, or, with null, of one that could not begin. */
   #passedTo(running: Running | null): Queued | null {
     if (this.#closing || this.#queue.size === 0) return null
     const isPassed = running === null ? this.#places.passTaken() : this.#places.pass(running)
@@ -526,12 +526,12 @@ export class Coordinator {
   }
 }
 
-/** `<flow>.<node>.<name>` of each curve that it has points of. */
+/** `<flow>.<node>.<name>` of each curve that has points in the progress. */
 const curvesOf = (run: StoredRun, { metrics }: RunProgress): string[] => [
   ...new Set(metrics.map(point => `${run.flow}.${point.name}`)),
 ]
 
-/** Rows of the same node replace each other in this order; points go on. */
+/** Rows of the same node replace each other in this order; points are appended. */
 const joined = (before: RunProgress, after: RunProgress): RunProgress => ({
   id: after.id,
   nodes: [...before.nodes, ...after.nodes],

@@ -6,12 +6,12 @@ import { type Codec, type CodecRefusal, newEncoded } from '../../protocol/values
 import type { Dtype } from '../../protocol/values/dtype.ts'
 import { type EncodedValue, KIND } from '../../protocol/values/encoded.ts'
 
-/** A long value that is ready: it stands for the value in the outputs of a body, and goes to readers as it is. */
+/** A long value that is encoded already. It replaces the value in the outputs of a body and is given to readers as it is. */
 class LongValue extends Packed {
   readonly dtype: Dtype
-  /** Bodies get copies of it by a message, so all readers share it. */
+  /** Shared by all readers, since bodies get copies of it in messages. */
   readonly decoded: unknown
-  /** Null for what comes from the cache, whose digests are stored. */
+  /** Null for values of the stage cache, whose digests are stored. */
   readonly digest: string | null
 
   constructor(dtype: Dtype, kind: number, bytes: Buffer, decoded: unknown, digest: string | null) {
@@ -22,21 +22,21 @@ class LongValue extends Packed {
   }
 }
 
-/** About the bytes from which a value is long: it takes the front half of a millisecond. */
+/** From about this many bytes a value is long: preparing it takes the front half a millisecond. */
 const LONG = 16 * 1024
-/** What each part of a value counts besides its text. */
+/** Bytes that each part of a value counts besides its text. */
 const PART = 8
 
 /**
- * The codec of a run. A value of 1 MiB takes the front 40 ms to encode, decode and digest, and 4 ms to decode for each reader: for the
- * long values of bodies that is done once, in steps, before the wave takes the outputs that hold them.
+ * The codec of a run. A value of 1 MiB takes the front 40 ms to encode, decode and digest, and 4 ms to decode for each reader. So the
+ * long values of a body are prepared once, in steps, before the wave takes its outputs.
  *
- *   ready (in steps) -> encode: nothing is left to do -> take what the scratch stands for
+ *   ready (in steps) -> encode: only notes the scratch -> take: the long value of the scratch
  */
 export class LongValues implements Codec {
   readonly #codec: Codec
   readonly #sha256: Sha256
-  /** What a scratch stands for. */
+  /** The long value that a scratch stands for. */
   readonly #encoded = new Map<EncodedValue, LongValue>()
 
   constructor(codec: Codec, sha256: Sha256) {
@@ -44,7 +44,7 @@ export class LongValues implements Codec {
     this.#sha256 = sha256
   }
 
-  /** The outputs, with their long values ready. `digested`: also digested. A value that its port refuses is left to the wave, which says so. */
+  /** The outputs with their long values prepared, and digested if `digested`. A value that its port refuses is left to the wave, which reports it. */
   *ready({ outputs: ports }: PlanNode, outputs: object, digested: boolean): Steps<object> {
     const ready: Record<string, unknown> = { ...outputs }
     for (const { port, dtype } of ports) {
@@ -63,14 +63,14 @@ export class LongValues implements Codec {
     return ready
   }
 
-  /** What was encoded into the scratch, when it was ready. Once. */
+  /** Takes the long value that was encoded into the scratch, if there is one. */
   take(encoded: EncodedValue): Pick<LongValue, 'decoded' | 'digest'> | null {
     const found = this.#encoded.get(encoded) ?? null
     if (found !== null) this.#encoded.delete(encoded)
     return found
   }
 
-  /** Of one that is ready only the length is written: also a text is passed to readers as it stands here. */
+  /** For a prepared value only kind and length are written; readers get the value from here. */
   encode(value: unknown, dtype: Dtype, out: EncodedValue): CodecRefusal | null {
     if (!(value instanceof LongValue)) {
       if (this.#encoded.size > 0) this.#encoded.delete(out)
@@ -116,14 +116,14 @@ export function* digestSteps(item: unknown, sha256: Sha256): Steps<string> {
   return sha256(text)
 }
 
-/** Do the outputs of a body hold a long value? They came by a message, so reading them runs nothing. */
+/** Whether the outputs of a body hold a long value. They came in a message, so reading them runs no code of the body. */
 export function holdsLong(outputs: unknown): boolean {
   if (typeof outputs !== 'object' || outputs === null) return false
   for (const value of Object.values(outputs)) if (isLong(value)) return true
   return false
 }
 
-/** Looks at no more of it than makes it long. */
+/** Reads the value only until it is known to be long. */
 export function isLong(value: unknown): boolean {
   if (typeof value === 'string') return value.length >= LONG
   if (typeof value !== 'object' || value === null) return false

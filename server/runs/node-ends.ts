@@ -4,21 +4,21 @@ import type { NodeRecord } from './node-record.ts'
 
 export interface NodeEndsParts {
   readonly records: readonly NodeRecord[]
-  /** The line before the node. */
+  /** The mailbox of the node. */
   mailboxOf(record: NodeRecord): Mailbox
   now_us(): number
-  /** It has another status. */
+  /** The node has changed its status. */
   moved(record: NodeRecord): void
-  /** It has run, and failed or is about to have succeeded. */
+  /** The node has run, and has failed or is about to succeed. */
   settling(record: NodeRecord): void
-  /** It has. */
+  /** The node has its final status. */
   settled(record: NodeRecord): void
 }
 
-/** When the nodes of a run have come to their end: nothing can wake them any more. */
+/** Finds the nodes of a run that have ended: nothing can wake them any more. */
 export class NodeEnds {
   readonly #parts: NodeEndsParts
-  /** Records whose last execution has ended, as far as is known; not settled yet. */
+  /** Records without an open execution that are not settled yet. */
   readonly #ran = new Set<NodeRecord>()
   /** Bitset over positions: records with a final status. */
   readonly #ended: Uint32Array
@@ -39,12 +39,12 @@ export class NodeEnds {
     this.#ended[position >>> 5]! |= 1 << (position & 31)
   }
 
-  /** Nothing of it is open. */
+  /** A node has no open execution. */
   ran(record: NodeRecord): void {
     if (!record.hasEnded) this.#ran.add(record)
   }
 
-  /** Those that have run and that nothing can wake any more get their final status. */
+  /** Gives nodes that have run, and that nothing can wake any more, their final status. */
   settle(): void {
     for (const record of this.#ran) {
       if (!this.#isOver(record)) continue
@@ -53,7 +53,7 @@ export class NodeEnds {
     }
   }
 
-  /** The run is over: so is every node. */
+  /** The run is over: gives every node its final status. */
   settleAll(cancelled: boolean): void {
     const now = this.#parts.now_us()
     for (const record of this.#parts.records) {
@@ -65,7 +65,7 @@ export class NodeEnds {
     }
   }
 
-  /** Nothing is open in it, nothing waits before it, and nothing above it can wake it; what above it was never woken is skipped. */
+  /** Whether no execution is open or waits, and no node above can wake it. Nodes above that were never woken become skipped. */
   #isOver(record: NodeRecord): boolean {
     if (record.hasEnded) return true
     if (record.open > 0) return false
@@ -76,7 +76,7 @@ export class NodeEnds {
       let missing = upstream[word]! & ~this.#ended[word]!
       for (; missing !== 0; missing &= missing - 1) {
         const above = this.#parts.records[word * 32 + 31 - Math.clz32(missing & -missing)]!
-        // A node of a loop can be woken by one that it wakes: the end of the run settles both.
+        // Nodes of a loop can wake each other; the end of the run settles them.
         if (above.node.position >= record.node.position || above.executions > 0 || !this.#isOver(above)) return false
         this.conclude(above, 'skipped')
       }
@@ -88,7 +88,7 @@ export class NodeEnds {
     this.#parts.settling(record)
     if (record.error === null) this.conclude(record, 'succeeded')
     else {
-      // It was refused before it began.
+      // It failed before it began.
       if (record.status === 'pending') this.move(record, 'queued')
       this.conclude(record, 'failed')
     }

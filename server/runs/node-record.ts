@@ -4,14 +4,14 @@ import { isFinalNode, moveNode } from '../../core/runs/status.ts'
 import type { ResourceAmounts, RunError, RunNodeStatus } from '../../protocol/nouns/run.ts'
 import type { CacheOrigin, StoredOutput, StoredRunNode } from '../store/front/runs.ts'
 
-/** What an output port gave so far: the last value, and all of them by digest. */
+/** The values of an output port so far: the last one, and a digest of all of them. */
 export class PortOutput {
   readonly port: string
   readonly message: string
   value: unknown = undefined
   readonly #sha256: Sha256
   #sequence: SequenceDigest | null = null
-  /** Of a node that was found in the cache: what it gave when it ran. */
+  /** For a node that was found in the cache: the output of its original execution. */
   #restored: StoredOutput | null = null
 
   constructor(port: string, message: string, sha256: Sha256) {
@@ -40,7 +40,7 @@ export class PortOutput {
   }
 }
 
-/** One node of a run that is going on, as `RunNode` tells it. Changed in place; written whole when it has moved on. */
+/** A node of a run that executes, in the form of `RunNode`. Changed in place, and written whole after a change. */
 export class NodeRecord {
   readonly node: PlanNode
   readonly outputs: readonly PortOutput[]
@@ -56,21 +56,21 @@ export class NodeRecord {
   started_at: number | null = null
   finished_at: number | null = null
   body_ms = 0
-  /** Points over a bound of the run, or that nobody took in time. */
+  /** Points that were over a bound of the run, or were not taken in time. */
   metrics_dropped = 0
   fingerprint: Fingerprint | null = null
   cached_from: string | null = null
   error: RunError | null = null
-  /** It is a hit as soon as it is woken: what it reads came from nodes whose many emissions are not replayed. */
+  /** Its cache origin when nodes before it are hits with several emissions, which are not replayed: then it is a hit, too. */
   covered: CacheOrigin | null = null
-  /** `ctx.state`: begins empty and ends with the run. */
+  /** `ctx.state`, which begins empty and is dropped at the end of the run. */
   state: Record<string, unknown> = {}
-  /** Executions begun and not ended. */
+  /** Executions that have begun and not ended. */
   open = 0
-  /** Moved on since it was last written. */
+  /** Changed since it was last written. */
   changed = true
 
-  /** `names`: of the messages that its outputs give. */
+  /** `names`: the messages of its outputs. */
   constructor(node: PlanNode, names: readonly string[], expected_s: number | null, sha256: Sha256) {
     this.node = node
     this.expected_s = expected_s

@@ -2,12 +2,12 @@ import { limits } from '../../protocol/limits.ts'
 import type { EngineEvent } from '../../protocol/nouns/event.ts'
 import { RETAINED, type RetainedClass, type RetainedRun, type RetentionStore } from '../store/front/retention.ts'
 
-/** What a class is held to; 0: nothing. */
+/** The bounds of a class; 0 stands for no bound. */
 export interface RetentionRule {
-  /** Since the end of the run. */
+  /** Age since the end of the run. */
   readonly days: number
   readonly bytes: number
-  /** Of runs that have ended. */
+  /** Number of runs that have ended. */
   readonly count: number
 }
 
@@ -16,36 +16,36 @@ export type RetentionRules = Readonly<Record<RetainedClass, RetentionRule>>
 export interface RunRetentionParts {
   readonly rules: RetentionRules
   readonly store: RetentionStore
-  /** The stage cache has nothing of the runs until the returned function is called, and nothing that it had. */
+  /** Takes the runs out of the stage cache, and keeps them out until the returned function is called. */
   leaveCache(ids: readonly string[]): () => void
-  /** The run that executes and reuses nodes of this one; null without one. */
+  /** The running run that reuses nodes of this one; null when there is none. */
   reuser(id: string): string | null
   /** Microseconds since 1970; never ahead of the clock. */
   age_us(): number
-  /** To those who watch; the store has it already. */
+  /** Sends an event to watchers; the store has it already. */
   tell(event: EngineEvent): void
   failed(error: unknown): void
 }
 
 const DAY_US = 86_400_000_000
-/** Runs that one read looks at. */
+/** Runs that one read examines. */
 const PAGE = 256
 
-/** What has to go yet. */
+/** What still has to be removed. */
 interface Excess {
-  /** Runs that ended before are too old; microseconds since 1970. */
+  /** Runs that ended before this time are too old; microseconds since 1970. */
   readonly before: number
   bytes: number
   count: number
 }
 
 /**
- * Holds runs, and the logs and metrics of runs, to ages and budgets: a pass every minute, the oldest first. Runs that have not
- * ended stay, and so do runs whose nodes another run reuses; when that one has gone, a later pass takes them.
+ * Keeps runs, and the logs and metrics of runs, within ages and budgets: a pass every minute, oldest first. Runs that have not
+ * ended stay. Runs whose nodes another run reuses stay as long as that run.
  *
  * A pass goes in small steps. Each is one write of the store, of at most `RETENTION_RUNS` runs and about `RETENTION_BYTES`, and
- * the next begins when it is answered, so that everything else gets its turn in between. At its end one audit event for each class says
- * how many went.
+ * the next begins when it is answered, so that other writes come in between. At the end one audit event for each class tells
+ * how many were removed.
  */
 export class RunRetention {
   readonly #parts: RunRetentionParts
@@ -57,7 +57,7 @@ export class RunRetention {
     this.#parts = parts
   }
 
-  /** What shows as the budget of a class. */
+  /** The budget of a class in bytes, for display. */
   budget(of: RetainedClass): number | null {
     return this.#parts.rules[of].bytes || null
   }
@@ -67,7 +67,7 @@ export class RunRetention {
     this.#timer.unref()
   }
 
-  /** One at a time: whoever asks while one is under way gets that one. */
+  /** One at a time: a call during a pass gets the same promise. */
   pass(): Promise<void> {
     this.#present ??= this.#pass().finally(() => (this.#present = null))
     return this.#present
@@ -104,7 +104,7 @@ export class RunRetention {
       if (excess.before === 0 && excess.bytes <= 0 && excess.count <= 0) break
       const page = await store.page(of, after, PAGE)
       for (const ids of batches(this.#picked(page.runs, excess))) removed += await this.#remove(of, ids)
-      // From here on all were created after the age.
+      // All following runs are younger.
       const isYoung = excess.bytes <= 0 && excess.count <= 0 && (page.runs.at(-1)?.created_at ?? 0) >= excess.before
       after = isYoung ? null : page.next
     }
@@ -126,7 +126,7 @@ export class RunRetention {
     if (of === 'run_logs') return this.#parts.store.remove(of, ids)
     const back = this.#parts.leaveCache(ids)
     try {
-      // Again: one that began meanwhile may have found them.
+      // Checked again, because a run that began meanwhile may reuse them.
       const unused = ids.filter(id => this.#parts.reuser(id) === null)
       return await this.#parts.store.remove(of, unused)
     } finally {

@@ -10,7 +10,7 @@ import type { RunValues } from './run-values.ts'
 import type { StageCache } from './stage-cache.ts'
 
 export interface RunCacheParts {
-  /** Of the run. */
+  /** Id of the run. */
   readonly id: string
   readonly run_plan: RunPlan
   readonly records: readonly NodeRecord[]
@@ -21,29 +21,29 @@ export interface RunCacheParts {
   readonly masks: Masks
   onDefect(error: unknown): void
   isRunning(): boolean
-  /** Executions begun and not ended, before this one. */
+  /** Executions that have begun and not ended, without this one. */
   open(): number
   mailboxOf(record: NodeRecord): Mailbox
-  /** The execution has this result. */
+  /** Gives the execution this result. */
   restore(record: NodeRecord, execution: Execution, origin: CacheOrigin): void
-  /** Nobody has its result. */
+  /** Computes the execution, since no run has its result. */
   compute(record: NodeRecord, execution: Execution): void
-  /** The run has begun to end meanwhile. */
+  /** Ends the record, because the run has begun to end meanwhile. */
   endHere(record: NodeRecord): void
-  /** An execution waits for another run now. */
+  /** An execution began to wait for another run. */
   follows(): void
-  /** Once the run holds a place, or ends. */
+  /** Calls `goOn` when the run holds a place, or ends. */
   whenPlaced(goOn: () => void): void
 }
 
-/** The stage cache as one run asks it: which of its nodes are hits, and what it computes for others. */
+/** The stage cache from the side of one run: which of its nodes are hits, and which keys it computes for others. */
 export class RunCache {
   readonly #parts: RunCacheParts
   /** Keys that this run computes. */
   readonly #led = new Set<string>()
-  /** Records that wait for another run to compute what they would. */
+  /** Records that wait until another run has computed the same key. */
   readonly #followers = new Set<NodeRecord>()
-  /** The last that `hit` has looked up without finding one, and what it found instead. */
+  /** The last record for which `hit` found nothing to give at once, and what it found instead. */
   #missed: NodeRecord | null = null
   #found: ReturnType<StageCache['find']> = null
 
@@ -51,14 +51,14 @@ export class RunCache {
     this.#parts = parts
   }
 
-  /** Before the first execution of a node: what it gave when it ran, as far as memory knows it and it can be given again. */
+  /** Before the first execution of a node: the origin in memory, if its outputs can be given at once. */
   hit(record: NodeRecord): CacheOrigin | null {
     this.#missed = null
     if (!this.#isComplete(record)) return null
     record.fingerprint = this.#fingerprint(record)
     if (record.fingerprint === null) return null
     const found = this.#parts.cache.find(record.fingerprint.key)
-    // One with long values is restored in steps, as if it were computed.
+    // An origin with long values is restored in steps, like an execution.
     const isAtOnce = found !== null && !(found instanceof Promise) && found.emissions <= 1
     if (isAtOnce && !found.outputs.some(({ value }) => isLong(value))) return found
     this.#missed = record
@@ -71,13 +71,13 @@ export class RunCache {
     return this.#followers.size
   }
 
-  /** Right after `hit` has found none: who computes it, or where it comes from. */
+  /** Right after `hit` has answered null: computes the execution, waits for another run that does, or restores it. */
   lead(record: NodeRecord, execution: Execution): void {
     if (this.#missed === record) this.#take(record, execution, record.fingerprint!.key, this.#found)
     else this.#parts.compute(record, execution)
   }
 
-  /** What it read is known in full now. */
+  /** Called when all that the node has read is known. */
   settling(record: NodeRecord): void {
     if (record.error === null) record.fingerprint ??= this.#fingerprint(record)
   }
@@ -95,7 +95,7 @@ export class RunCache {
     if (this.#led.delete(key)) cache.settle(key)
   }
 
-  /** It was handed a secret that its key does not name, or another value of it; or its record is not what it gave. */
+  /** Whether the outputs must not be reused: they hold secrets, which records mask, or the node got secrets or versions that its key does not have. */
   #mayNotServe({ fingerprint, node }: NodeRecord, outputs: readonly StoredOutput[]): boolean {
     const { secretsOf, masks, run_plan } = this.#parts
     if (masks.deep(outputs) !== outputs) return true
@@ -103,20 +103,20 @@ export class RunCache {
     return stage?.secrets(secretsOf(node.position)) !== fingerprint!.parts['secrets']
   }
 
-  /** Those that waited for others wait no more. */
+  /** Takes all records that wait for other runs. */
   takeFollowers(): NodeRecord[] {
     const followers = [...this.#followers]
     this.#followers.clear()
     return followers
   }
 
-  /** The run is over: who waited for it looks again. */
+  /** The run is over: runs that wait for its keys search again. */
   close(): void {
     for (const key of this.#led) this.#parts.cache.settle(key)
     this.#led.clear()
   }
 
-  /** Waits, without holding anything, while another execution computes the same. */
+  /** Waits, without resources or a place, while another execution computes the same key. */
   #find(record: NodeRecord, execution: Execution, key: string): void {
     this.#take(record, execution, key, this.#parts.cache.find(key))
   }
@@ -125,7 +125,7 @@ export class RunCache {
     if (!(found instanceof Promise)) return this.#decide(record, execution, key, found)
     found.then(
       origin => this.#decide(record, execution, key, origin),
-      // The store says so itself; what cannot be looked up is computed.
+      // The store reports its failure; a key that cannot be looked up is computed.
       () => this.#decide(record, execution, key, null),
     )
   }
@@ -149,7 +149,7 @@ export class RunCache {
     this.#parts.follows()
   }
 
-  /** Many emissions are not replayed: this is a hit when all that read them are, down to those that gave one item at most. */
+  /** Several emissions are not replayed. The node is a hit only if all of its readers are, down to those with at most one emission. */
   #restoreMany(record: NodeRecord, execution: Execution, origin: CacheOrigin): void {
     this.#coverBelow(record, origin)
       .then(covered => {
@@ -175,7 +175,7 @@ export class RunCache {
       }
     }
     cover(first, origin)
-    // In wave order, so that what a reader reads is covered before it.
+    // In wave order, so that a node comes after the nodes that it reads from.
     for (const record of records) {
       if (!readers.has(record) || covered.has(record)) continue
       if (record.executions > 0) return null
@@ -190,14 +190,14 @@ export class RunCache {
     return readers.size === [...readers].filter(reader => covered.has(reader)).length ? covered : null
   }
 
-  /** No more items of the message will come. */
+  /** Whether no more items of the message will come. */
   #isKnown(message: number): boolean {
     const { run_plan, records } = this.#parts
     const { producer } = run_plan.plan.messages[message]!
     return producer < 0 || records[producer]!.hasEnded
   }
 
-  /** Everything that the node can read is known: each node above it gave one item at most and has ended, or was a hit. */
+  /** Whether all inputs of the node are final: each node above it has ended with at most one item, or was a hit. */
   #isComplete({ node }: NodeRecord): boolean {
     const { upstream, position } = node
     if (this.#parts.run_plan.in_loop[position]) return false

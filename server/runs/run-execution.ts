@@ -31,7 +31,7 @@ import type { RunPlan } from './run-plan.ts'
 import { RunValues } from './run-values.ts'
 import type { StageCache } from './stage-cache.ts'
 
-/** Where nodes get what they declare. */
+/** Grants the resources that nodes declare. */
 export type Resources = Pick<ResourceDesk, 'claim' | 'release'>
 
 export interface RunExecutionParts {
@@ -48,48 +48,48 @@ export interface RunExecutionParts {
   readonly resources: Resources
   readonly flavorOf: FlavorLookUp
   readonly codec: Codec
-  /** Long work, in its turn behind that of other runs. */
+  /** Does long work in slices, in turn with that of other runs. */
   slices<Result>(steps: Steps<Result>): Promise<Result>
-  /** By output; shared by all runs, since what lies there is read before anybody else writes. */
+  /** A buffer by output, shared by all runs: it is read before another run writes it. */
   scratch(at: number): EncodedValue
   readonly sha256: Sha256
   now_us(): number
   note(note: Note): void
-  /** A volatile artifact is copied to the disk. */
+  /** Copies a volatile artifact to the disk. */
   keepArtifact(digest: string): Kept | Promise<Kept>
   /** Secrets that the node at the position is known to use, and the version of each, by name. */
   secretsOf(position: number): [name: string, version: string][]
-  /** Of secrets in what is recorded. */
+  /** Masks secrets in what is recorded. */
   readonly masks: Masks
   onDefect(error: unknown): void
-  /** A node has another status; for those who watch. */
+  /** A node has changed its status; for watchers. */
   moved(record: NodeRecord): void
-  /** Something is to be written; at most once until `takeProgress`. */
+  /** There is progress to write; called at most once until `takeProgress`. */
   progressed(): void
-  /** Nothing of it executes: it waits for resources or for another run, and its place is free for others. */
+  /** Nothing of the run executes, since it waits for resources or for another run. Its place is free. */
   setAside(): void
-  /** It has something to do and no place; `placed` follows. Once until then. */
+  /** The run needs a place again. Called once until `placed`. */
   wantsPlace(): void
   ended(): void
 }
 
-/** A queue that never has anything: what comes into a run comes at its start. */
+/** An empty queue: a run gets its values at its start. */
 const NO_INGRESS: Ingress = { take: () => false, takeJoined: () => false }
 const TURN_MS = 2
-/** A body of which so many emissions wait to be processed is blocked if it awaits them (`threads/calls/call.ts`). */
+/** A body with this many unprocessed emissions is blocked when it awaits them (`threads/calls/call.ts`). */
 const STILL_EMISSIONS = 64
-/** Of a node that names a device and declares nothing else. */
+/** The amounts of a node that only names a device. */
 const NO_AMOUNTS: ResourceAmounts = { cpus: null, gpus: null, ram_mb: null, flavor: null }
 
 /**
- * A batch run: one cascade of the wave engine on the front thread, every body dispatched, apart from the live table. Its
- * values live here; its record is made of what happened.
+ * A batch run: one cascade of the wave engine on the front thread, without the live message table. Every body is dispatched. Its
+ * values are kept here, and its record is made from its node records.
  *
  *   new --ready, start--> running --nothing is left to run--> over
  *                  running --end--> ending --the last body has ended--> over
  *
- * It begins with a place. When every open execution waits for resources or for another run, or is blocked because the readers of what
- * it emits do, the run is set aside; no body starts and none goes on until it is `placed` again.
+ * It begins with a place. When every open execution waits for resources or for another run, or is blocked because the readers of
+ * its emissions wait, the run is set aside. No body starts or goes on until it is `placed` again.
  */
 export class RunExecution {
   readonly records: readonly NodeRecord[]
@@ -100,14 +100,14 @@ export class RunExecution {
   readonly #flow: FlowRun
   readonly #values: RunValues
   readonly #long: LongValues
-  /** Of executions whose long outputs are prepared: what the body gave after them waits for its turn. */
+  /** Executions whose long outputs are being prepared; later outputs of the same body wait behind them. */
   readonly #preparing = new Map<Execution, Promise<void>>()
   readonly #ends: NodeEnds
   readonly #cache: RunCache
   readonly #metrics = new RunMetrics()
   readonly #log: RunLog
   readonly #calls = new Set<RunCall | Waited>()
-  /** What the run was given, by position in the plan's messages. */
+  /** The values that the run was given, by position in the plan's messages. */
   readonly #given = new Map<number, unknown>()
   #open = 0
   #turning = false
@@ -115,7 +115,7 @@ export class RunExecution {
   #drains: (() => void)[] = []
   #has_place = true
   #wants_place = false
-  /** What goes on with the place, or with the end. */
+  /** Functions to call when the run gets a place, or ends. */
   #placed: (() => void)[] = []
   /** Open executions that wait for resources, and those whose bodies are blocked. */
   #waiting = 0
@@ -194,7 +194,7 @@ export class RunExecution {
     this.#flow = new FlowRun(plan, host, newItem())
   }
 
-  /** Takes what the run is given. Before `start`. */
+  /** Encodes the values that the run was given. Call it before `start`. */
   *ready(): Steps<void> {
     const { run_plan, resolved } = this.#parts
     const given: [name: string, value: unknown][] = [...Object.entries(resolved), ...run_plan.given]
@@ -219,7 +219,7 @@ export class RunExecution {
     this.#wake()
   }
 
-  /** Nothing new starts; bodies are told to stop. `ended` follows when the last of them has. */
+  /** Starts nothing new and tells bodies to stop. `ended` follows when the last body has ended. */
   end(code: ErrorCode, message: string): void {
     if (this.#mode === 'over' || this.#mode === 'ending') return
     this.#mode = 'ending'
@@ -235,7 +235,7 @@ export class RunExecution {
     this.#finishIfEnded()
   }
 
-  /** It holds a place again. */
+  /** The run holds a place again. */
   placed(): void {
     if (this.#mode !== 'running' || this.#has_place) return
     this.#has_place = true
@@ -245,12 +245,12 @@ export class RunExecution {
     this.#rest()
   }
 
-  /** A body of it has been called. */
+  /** Whether a body of it has been called. */
   get hasBegun(): boolean {
     return this.#has_begun
   }
 
-  /** Bytes of what it was given and of what its nodes have made, encoded. */
+  /** Encoded bytes of its inputs and of the outputs of its nodes. */
   get bytes(): number {
     return this.#values.given_bytes + this.#values.bytes
   }
@@ -259,12 +259,12 @@ export class RunExecution {
     return this.#mode === 'over'
   }
 
-  /** The last value of every message that it produced; null when they are too much to be kept in a record. */
+  /** The last value of every message that it produced; null when they are too large for a record. */
   result(): Record<string, unknown> | null {
     return this.#values.bytes > limits.RUN_RESULT_BYTES ? null : this.#parts.masks.deep(this.#values.result())
   }
 
-  /** What was not taken before; of its points as many as one write holds, or all of them. They count as on their way until `written`. */
+  /** The progress since the last call, with as many points as one write holds, or `all`. Until `written` it counts as not written. */
   takeProgress(all: boolean): RunProgress {
     const nodes = this.records.filter(record => record.changed)
     for (const record of nodes) record.changed = false
@@ -328,7 +328,7 @@ export class RunExecution {
     this.#rest()
   }
 
-  /** Bodies that emitted go on once what they emitted is below the bound. */
+  /** Lets bodies go on whose unprocessed emissions have fallen below the bound. */
   #drain(): void {
     if (this.#drains.length === 0 || this.#flow.inner >= limits.FLOW_WAITING_ITEMS) return
     if (!this.#has_place) return this.#wantPlace()
@@ -337,7 +337,7 @@ export class RunExecution {
 
   // ---- its place
 
-  /** Looks whether anything of it executes. */
+  /** Sets the run aside when nothing of it executes. */
   #rest(): void {
     if (this.#mode !== 'running' || this.#turning || !this.#has_place || this.#open === 0) return
     if (this.#waiting + this.#still + this.#cache.following < this.#open) return
@@ -438,7 +438,7 @@ export class RunExecution {
     this.#rest()
   }
 
-  /** Resources are claimed before the place, so that a run which waits for them holds none. */
+  /** Resources are claimed before the place, so that a run that waits for them holds no place. */
   #call(record: NodeRecord, execution: Execution, grant: Grant | null): void {
     this.#whenPlaced(() => {
       if (this.#mode === 'running') return this.#start(record, execution, grant)
@@ -474,7 +474,7 @@ export class RunExecution {
         this.#dropped(record, dropped + this.#metrics.add(record, this.#parts.masks.deep(points), taken))
         this.#parts.progressed()
       },
-      // Also what a body writes that is told to end: it may say why it takes so long.
+      // Lines of a body that was told to end count, too: they may tell why it takes so long.
       lines: (lines, dropped, taken) => {
         this.#log.add(record.node.id, lines, dropped, taken)
         if (this.#mode !== 'running') this.#log.end()
@@ -500,7 +500,7 @@ export class RunExecution {
     this.#calls.add(call)
   }
 
-  /** Goes on at once, or when the long values in the outputs are ready; what one body gives goes on in its order. */
+  /** Passes outputs on at once, or when their long values are prepared, in the order in which the body gave them. */
   #inOrder(execution: Execution, outputs: unknown, digested: boolean, goOn: (ready: unknown) => void): void {
     const before = this.#preparing.get(execution)
     const isLong = this.#mode === 'running' && holdsLong(outputs)
@@ -521,7 +521,7 @@ export class RunExecution {
     this.#preparing.set(execution, done)
   }
 
-  /** Told with the first of them, and with the number when the body has ended. */
+  /** Counts points that were dropped; `#tellDropped` logs their number. */
   #dropped(record: NodeRecord, count: number): void {
     if (count === 0) return
     record.metrics_dropped += count
@@ -541,7 +541,7 @@ export class RunExecution {
     this.#parts.progressed()
   }
 
-  /** `emissions`: of one call; those that are to wait here for room. */
+  /** `emissions`: the unprocessed emissions of one call. */
   #processed(emissions: { waiting: number }, goOn: () => void): void {
     if (++emissions.waiting === STILL_EMISSIONS) this.#still++
     this.#drains.push(() => {
@@ -560,7 +560,7 @@ export class RunExecution {
     this.#ends.ran(record)
   }
 
-  /** The run is ending: nothing of it is published any more. */
+  /** Ends a record of a run that is ending: nothing more is published. */
   #endHere(record: NodeRecord): void {
     this.#close(record)
     this.#finishIfEnded()
@@ -579,14 +579,14 @@ export class RunExecution {
     record.changed = true
   }
 
-  /** Null when they are too large, or no plain values. */
+  /** The inputs for a record; null when they are too large or not plain values. */
   #shown(inputs: unknown): unknown {
     const { codec } = this.#parts
     if (inputs === null || codec.checkPlain(inputs) !== null) return null
     return codec.encodePlain(inputs).length > limits.FAILED_INPUT_BYTES ? null : inputs
   }
 
-  /** What a recorded value names lies on the disk before the node has ended: a volatile artifact is copied. */
+  /** Copies the volatile artifacts that recorded values name to the disk, before the node has ended. */
   #keep(record: NodeRecord, digest: string): void {
     const kept = this.#parts.keepArtifact(digest)
     if (typeof kept === 'string') return this.#kept(record, digest, kept)

@@ -17,30 +17,30 @@ import type { LongValues } from './long-values.ts'
 export interface RunHostParts {
   readonly codec: LongValues
   now_us(): number
-  /** By output; what lies there is read before anybody else writes. */
+  /** A buffer by output: it is read before it is written again. */
   scratch(at: number): EncodedValue
   /** The value that the run was given of another flow's message, by its engine-wide index. */
   given(message: number): unknown
-  /** What the stage cache has in place of the execution that is about to start; null: it is to be dispatched. */
+  /** The cache origin in place of the execution that is about to start; null when it must be dispatched. */
   hit(position: number): CacheOrigin | null
-  /** The node's outputs as they were then. */
+  /** The node's outputs from the original execution. */
   restore(position: number, origin: CacheOrigin): Record<string, unknown> | undefined
   dispatch(execution: Execution): void
   /** The node at the position has failed. */
   failed(position: number, reason: Failure, inputs: unknown): void
-  /** Answers how many items the message has had. */
+  /** Returns how many items the message has had. */
   publish(position: number, value: EncodedValue): number
   wants(): void
 }
 
 /**
- * What a batch run asks of the front thread: every body is dispatched, and nothing goes out of the run. A hit in the stage
- * cache stands for a body that runs at once.
+ * What a batch run needs of the front thread. Every body is dispatched, and no value leaves the run. A hit in the stage
+ * cache counts as a body that runs inline.
  */
 export class RunHost implements Host {
   readonly bounds = flowBounds
   readonly codec: LongValues
-  /** What takes its times from here are intervals within the run: they stay with the clock of its start. */
+  /** The clock of the run's start. Times in the run are intervals, so later changes of the machine's clock do not matter. */
   readonly origin_us: number
   readonly #parts: RunHostParts
   #hit: CacheOrigin | null = null
@@ -140,7 +140,7 @@ export class RunHost implements Host {
     this.#parts.wants()
   }
 
-  // Counted on lanes alone.
+  // Only lanes count executions.
   executed(): void {}
   waitedForInput(): void {}
   begun(): void {}
@@ -149,7 +149,7 @@ export class RunHost implements Host {
   planChanged(): void {}
 }
 
-/** Nothing is to be loaded before a node may start. */
+/** Nothing has to be loaded before a node may start. */
 const nothing = (): undefined => undefined
 
 const impossible = (): RangeError => new RangeError('every body of a run is dispatched')

@@ -5,7 +5,7 @@ import { keptLine, LineBudget } from '../../threads/calls/node-context.ts'
 import type { Note } from '../../threads/lane/messages.ts'
 import type { LogChunk, LogProgress } from '../store/front/run-logs.ts'
 
-/** Of one run. */
+/** The bounds of one run. */
 export interface LogBounds {
   readonly lines: number
   readonly size: number
@@ -14,28 +14,28 @@ export interface LogBounds {
 export interface RunLogParts {
   readonly flow: string
   readonly attempt: number
-  /** A line for those who watch: at most so many of a node in a second as a live node may write. */
+  /** Sends a line to watchers, at most as many of a node in a second as a live node may write. */
   note(note: Note): void
 }
 
 /**
- * The lines of a run that wait to be written, and the bounds on them. What is over a bound of the run is dropped and counted. While
- * much waits, bodies are not told that theirs is taken, and are blocked.
+ * The lines of a run that wait to be written, and their bounds. Lines over a bound of the run are dropped and counted. While
+ * many wait, bodies are not told that their lines are taken, and so are blocked.
  */
 export class RunLog {
   readonly #parts: RunLogParts
   readonly #bounds: LogBounds
   readonly #budgets = new Map<string, LineBudget>()
-  /** Lines and size of all that was kept so far. */
+  /** Number and size of the lines that were kept so far. */
   #lines = 0
   #size = 0
   #dropped = 0
   #toldDropped = 0
   #chunks: LogChunk[] = []
   #waiting = 0
-  /** What was taken out and is not written yet. */
+  /** Size of the lines that were taken and are not written yet. */
   #on_its_way = 0
-  /** Bodies that may send more when there is room. */
+  /** Called when there is room for more lines of a body. */
   #taken: (() => void)[] = []
 
   constructor(parts: RunLogParts, bounds: LogBounds = { lines: limits.RUN_LOG_LINES, size: limits.RUN_LOG_BYTES }) {
@@ -43,7 +43,7 @@ export class RunLog {
     this.#bounds = bounds
   }
 
-  /** Lines of a body. `taken` is called once there is room for more; `dropped`: those that nobody took in time. */
+  /** Adds lines of a body. `taken` is called when there is room for more. `dropped`: lines that were not taken in time. */
   add(node: string, packed: PackedLines, dropped: number, taken: () => void): void {
     this.#dropped += dropped
     this.#keep(node, packed)
@@ -52,7 +52,7 @@ export class RunLog {
     this.#goOn()
   }
 
-  /** One line, of the engine or of a program beside the body. */
+  /** Adds one line of the engine, or of a program that a body started. */
   say(node: string, level: LogLevel, ts: number, text: string): void {
     const packer = new LinePacker()
     packer.add(level, ts, text)
@@ -61,12 +61,12 @@ export class RunLog {
     this.#tell(node, packed)
   }
 
-  /** Size of what waits to be written. */
+  /** Size of the lines that wait to be written. */
   get waiting(): number {
     return this.#waiting
   }
 
-  /** At most what one write may hold, the oldest first; `all`: whatever waits. Null: there is nothing to write. */
+  /** The oldest lines for one write, or all with `all`; null when there are none. */
   take(all: boolean): LogProgress | null {
     if (this.#chunks.length === 0 && this.#dropped === this.#toldDropped) return null
     let count = 0
@@ -84,7 +84,7 @@ export class RunLog {
     this.#goOn()
   }
 
-  /** Nobody is to wait any more. */
+  /** Releases all bodies that wait. */
   end(): void {
     for (const taken of this.#taken.splice(0)) taken()
   }
@@ -110,7 +110,7 @@ export class RunLog {
     this.#waiting += size
   }
 
-  /** What of it is within the bounds of the run. */
+  /** The lines that are within the bounds of the run. */
   #fitting(packed: PackedLines): PackedLines {
     if (this.#size + packed.size > this.#bounds.size) return firstLines(packed, 0)
     const room = this.#bounds.lines - this.#lines

@@ -2,11 +2,11 @@ import { ServiceError } from '../../protocol/errors.ts'
 import type { RunLogPage } from '../../protocol/nouns/run-log.ts'
 import type { LogRequest, LogStore } from '../store/front/run-logs.ts'
 
-/** Logs of batch runs, as routes and sockets ask for them. */
+/** Logs of batch runs, for routes and sockets. */
 export interface RunLogs {
   /** Throws `run_not_found`. */
   page(request: LogRequest): Promise<RunLogPage>
-  /** `listener` hears of each run of which lines were written, or which has ended. */
+  /** Calls `listener` for each run whose lines were written, or that has ended. */
   onWritten(listener: (run: string) => void): void
 }
 

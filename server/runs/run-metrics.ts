@@ -3,32 +3,32 @@ import type { CallMetric } from '../../threads/lane/messages.ts'
 import type { MetricPoint } from '../store/front/runs.ts'
 import type { NodeRecord } from './node-record.ts'
 
-/** Of one run. */
+/** The bounds of one run. */
 export interface MetricBounds {
   readonly names: number
   readonly points: number
 }
 
 /**
- * The points of a run that wait to be written, and the bounds on them. What is over a bound of the run is dropped and counted at
- * its node: a run does not fail of what it measured. While many wait, bodies are not told that theirs are taken, and are blocked.
+ * The points of a run that wait to be written, and their bounds. Points over a bound of the run are dropped and counted at
+ * their node; the run does not fail. While many wait, bodies are not told that their points are taken, and so are blocked.
  */
 export class RunMetrics {
   readonly #bounds: MetricBounds
-  /** The step after the last, by name. */
+  /** The next step of each curve, by name. */
   readonly #steps = new Map<string, number>()
   #points: MetricPoint[] = []
-  /** Points that were taken out and are not written yet. */
+  /** Number of points that were taken and are not written yet. */
   #on_their_way = 0
   #count = 0
-  /** Bodies that may send more when there is room. */
+  /** Called when there is room for more points of a body. */
   #taken: (() => void)[] = []
 
   constructor(bounds: MetricBounds = { names: limits.METRIC_NAMES_PER_RUN, points: limits.METRIC_POINTS_PER_RUN }) {
     this.#bounds = bounds
   }
 
-  /** `taken` is called once there is room for more. Answers how many were dropped. */
+  /** `taken` is called when there is room for more. Returns how many were dropped. */
   add(record: NodeRecord, points: readonly CallMetric[], taken: () => void): number {
     let dropped = 0
     for (const { name, value, step } of points) {
@@ -52,7 +52,7 @@ export class RunMetrics {
     return this.#points.length
   }
 
-  /** At most what one write may hold, the oldest first; `all`: whatever waits. */
+  /** The oldest points for one write, or all with `all`. */
   take(all: boolean): MetricPoint[] {
     const points = this.#points
     const count = all ? points.length : Math.min(points.length, limits.METRIC_POINTS_WRITE)
@@ -66,7 +66,7 @@ export class RunMetrics {
     this.#goOn()
   }
 
-  /** Nobody is to wait any more. */
+  /** Releases all bodies that wait. */
   end(): void {
     for (const taken of this.#taken.splice(0)) taken()
   }

@@ -1,16 +1,16 @@
 export interface RunPlacesParts {
   /** `FLOW_MAX_RUNS`. */
   readonly count: number
-  /** No queued run is begun while so many runs are set aside, or so much of them is in memory. */
+  /** No queued run begins while this many runs are set aside, or this many bytes of them are in memory. */
   readonly most_aside: number
   readonly most_bytes: number
 }
 
 /** A run that has begun: it holds a place, or is set aside and may want one again. */
 export interface PlaceHolder {
-  /** In the order in which runs were begun; the lowest number is the oldest. */
+  /** The order in which runs began; the lowest number is the oldest. */
   readonly age: number
-  /** It holds a place again. */
+  /** The run holds a place again. */
   placed(): void
 }
 
@@ -25,15 +25,15 @@ interface Aside {
  *   queued run --take--> placed --setAside--> aside --want--> waits for a place --a place is free, oldest first--> placed
  *                        placed --leave--> gone <--leave-- aside, waits for a place
  *
- * A run that is set aside waits for resources, or for another run that computes the same. One that wants its place back comes before
- * every queued run, since it is older than they are. Whoever holds a place executes, so a place always becomes free again. The bounds hold
- * queued runs back, never one that is set aside: a place that is kept by a run which waits could be the one that the owner of the card wants.
+ * A run that is set aside waits for resources, or for another run that computes the same key. When it wants a place back it comes before
+ * every queued run, since it is older. A run with a place executes, so a place always becomes free again. The bounds only stop
+ * queued runs, never one that is set aside. If a waiting run kept its place, the owner of the resources might never get one back.
  */
 export class RunPlaces {
   readonly #parts: RunPlacesParts
   readonly #placed = new Set<PlaceHolder>()
   readonly #aside = new Map<PlaceHolder, Aside>()
-  /** Taken for queued runs that are not begun yet. */
+  /** Places that were taken for queued runs that have not begun yet. */
   #taken = 0
   #bytes = 0
   #wanting = 0
@@ -51,7 +51,7 @@ export class RunPlaces {
     return { count: this.#aside.size, wanting: this.#wanting }
   }
 
-  /** A place for the oldest queued run. False: there is none for it now. */
+  /** Takes a place for the oldest queued run. False when none is free. */
   take(): boolean {
     if (this.free <= 0 || !this.#mayBegin()) return false
     this.#taken++
@@ -64,13 +64,13 @@ export class RunPlaces {
     this.#placed.add(holder)
   }
 
-  /** It has not. */
+  /** The queued run of a place that was taken has not begun. */
   giveBack(): void {
     this.#taken--
     this.#next()
   }
 
-  /** Of a run that has ended: its place goes to a queued run. False: it has none, or an older run wants it; `leave` then. */
+  /** Passes the place of a run that has ended to a queued run. False when it has none or an older run wants it; call `leave` then. */
   pass(holder: PlaceHolder): boolean {
     if (!this.#placed.has(holder) || !this.#mayBegin()) return false
     this.#placed.delete(holder)
@@ -78,7 +78,7 @@ export class RunPlaces {
     return true
   }
 
-  /** As `pass`, of a place that was taken for a run that has not begun. False: `giveBack` then. */
+  /** As `pass`, for a place that was taken for a run that has not begun. False: call `giveBack`. */
   passTaken(): boolean {
     return this.#mayBegin()
   }
@@ -89,7 +89,7 @@ export class RunPlaces {
     this.#next()
   }
 
-  /** `bytes`: what of it stays in memory. */
+  /** `bytes`: how much memory the run keeps. */
   setAside(holder: PlaceHolder, bytes: number): void {
     if (!this.#placed.delete(holder)) return
     this.#aside.set(holder, { bytes, wants: false })
@@ -119,7 +119,7 @@ export class RunPlaces {
     if (aside.wants) this.#wanting--
   }
 
-  /** Free places go to those who want theirs back, oldest first. */
+  /** Gives free places to runs that want one back, oldest first. */
   #next(): void {
     while (this.free > 0 && this.#wanting > 0) {
       let oldest: PlaceHolder | null = null

@@ -4,23 +4,23 @@ import { terminalOf } from '../../core/runs/inputs.ts'
 import type { NormalDocument, NormalNode } from '../../protocol/nouns/flow-document.ts'
 import { injectPlan } from '../../threads/nodes/types/inject.ts'
 
-/** What of a plan is the same in all its runs. */
+/** The part of a plan that is the same in all of its runs. */
 export interface RunPlan {
   readonly plan: Plan
-  /** By the position of a node, as the rest that goes by node; null: the stage cache does not know it. */
+  /** By position of the node, like the other lists by node; null when the stage cache does not hold it. */
   readonly fingerprints: readonly (StageFingerprint | null)[]
   readonly nodes: readonly NormalNode[]
-  /** It reads what it has a part in making. */
+  /** Whether the node is part of a loop. */
   readonly in_loop: readonly boolean[]
-  /** Names of the messages that its outputs give, within the flow. */
+  /** Names of the messages of its outputs, within the flow. */
   readonly outputs: readonly (readonly string[])[]
   /** Positions of nodes that read nothing and have a body. */
   readonly sources: readonly number[]
-  /** It publishes by itself when a run begins, and has no body. */
+  /** Whether the node has no body and publishes by itself when a run begins. */
   readonly gives: readonly boolean[]
-  /** Of those nodes: what they give, by message. */
+  /** The values that such nodes publish, by message. */
   readonly given: ReadonlyMap<string, unknown>
-  /** Positions of messages, by the names that inputs of a run go by. */
+  /** Positions of messages, by the names of inputs of a run. */
   readonly messages: ReadonlyMap<string, number>
   /** Messages that no node of the flow reads. */
   readonly terminal: readonly string[]

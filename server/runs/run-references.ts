@@ -5,17 +5,17 @@ import { limits } from '../../protocol/limits.ts'
 import type { RunStore } from '../store/front/runs.ts'
 
 export interface FoundReferences {
-  /** As they were given, with the whole ids of runs: a part of an id may stand for another run one day. */
+  /** The inputs as given, with whole ids of runs, since a short id may stand for another run later. */
   readonly given: Record<string, unknown>
   readonly references: Reference[]
-  /** What the results of other runs hold, by the text of the reference. */
+  /** Values from results of other runs, by the text of the reference. */
   readonly values: Map<string, unknown>
   readonly errors: ErrorPlace[]
 }
 
 const WHOLE_ID = 36
 
-/** What inputs that stand for something of another run stand for. */
+/** Resolves inputs that refer to outputs of other runs. */
 export class RunReferences {
   readonly #store: Pick<RunStore, 'idsFrom' | 'head' | 'output'>
 

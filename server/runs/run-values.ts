@@ -13,25 +13,25 @@ export interface RunValuesParts {
   readonly codec: LongValues
   scratch(at: number): EncodedValue
   readonly sha256: Sha256
-  /** A value of the node names the artifact. */
+  /** A value of the node names this artifact. */
   named(record: NodeRecord, digest: string): void
 }
 
-/** The values of a run: what it was given and what its nodes made, by message; nothing of it is in the live table. */
+/** The values of a run by message: its inputs and the outputs of its nodes. They are not in the live message table. */
 export class RunValues {
-  /** Some node gave more than one item of a message, by running. */
+  /** Whether a node has executed and given more than one item of a message. */
   many = false
   /** Bytes of the last values of all messages, encoded. */
   bytes = 0
 
-  /** The same of what it was given. */
+  /** The same for the values that the run was given. */
   given_bytes = 0
 
   readonly #parts: RunValuesParts
-  /** By position in the plan's messages; null for what no node of the flow makes. */
+  /** By position in the plan's messages; null when no node of the flow makes the message. */
   readonly #outputs: readonly (PortOutput | null)[]
   readonly #sizes: Float64Array
-  /** What was given from outside, by position in the plan's messages. */
+  /** Digests of the values from outside, by position in the plan's messages. */
   readonly #given = new Map<number, string>()
   readonly #read = new Map<number, unknown>()
   readonly #artifacts = new Set<string>()
@@ -47,14 +47,14 @@ export class RunValues {
     this.#sizes = new Float64Array(plan.messages.length)
   }
 
-  /** A value from outside, as readers get it; in steps, since one of 1 MiB takes 10 ms to encode, and as long to digest. */
+  /** Takes a value from outside and answers it as readers get it. In steps: 1 MiB takes 10 ms to encode and 10 ms to digest. */
   *give(position: number, value: unknown): Steps<unknown> {
     const { run_plan, codec, sha256 } = this.#parts
     const message = run_plan.plan.messages[position]!
     const encoded = this.#parts.scratch(0)
     const refusal = codec.encode(value, message.dtype, encoded)
     if (refusal !== null) throw new RangeError(`an input that was checked does not fit: ${refusal.text}`)
-    // The scratch is everybody's: what is in it is taken before the next step.
+    // All runs share the scratch, so it is read before the next step.
     const read = asRead(encoded, value)
     this.given_bytes += encoded.length
     yield
@@ -62,7 +62,7 @@ export class RunValues {
     yield
     this.#given.set(position, digest)
     const output = this.#outputs[position]
-    // What stands in for a source is an input of the run, and no result of it.
+    // A value in place of a source node is an input of the run, not a result.
     if (output && run_plan.gives[message.producer]) {
       output.add(value, digest)
       this.#parts.records[message.producer]!.emissions = 1
@@ -72,7 +72,7 @@ export class RunValues {
     return read
   }
 
-  /** What a node has emitted. Answers how many items the message has had. */
+  /** Takes a value that a node has emitted. Returns how many items the message has had. */
   publish(position: number, encoded: EncodedValue): number {
     const { codec, run_plan, sha256, records } = this.#parts
     const long = codec.take(encoded)
@@ -91,7 +91,7 @@ export class RunValues {
     return count
   }
 
-  /** What was given from outside, as readers get it; by the engine-wide index of the message. */
+  /** A value from outside as readers get it, by the engine-wide index of the message. */
   read(message: number): unknown {
     return this.#read.get(message)
   }
@@ -103,7 +103,7 @@ export class RunValues {
     return result
   }
 
-  /** What the node's inputs have carried so far, or would have by `digests`, which holds for its messages first. */
+  /** The fingerprint of the node's inputs so far. `digests` comes first for the messages that it has. */
   fingerprint(
     record: NodeRecord,
     stage: StageFingerprint,
@@ -117,14 +117,14 @@ export class RunValues {
     return stage.key(code, values, secrets)
   }
 
-  /** A body stored it, or a value names it: the run holds it. */
+  /** Keeps an artifact that a body has stored or a value names for the run. */
   artifact(digest: string): void {
     if (this.#artifacts.has(digest)) return
     this.#artifacts.add(digest)
     this.#fresh_artifacts.push(digest)
   }
 
-  /** Those since the last time. */
+  /** The artifacts since the last call. */
   takeArtifacts(): string[] {
     const fresh = this.#fresh_artifacts
     this.#fresh_artifacts = []

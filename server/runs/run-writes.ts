@@ -2,7 +2,7 @@ import { DISK_FAULTS } from '../../protocol/disk-faults.ts'
 import { type ErrorCode, ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 
-/** What only time, or somebody with a larger disk, can mend. */
+/** Faults of the disk, which the engine can only wait out. */
 const DISK: ReadonlySet<ErrorCode> = new Set(DISK_FAULTS)
 
 export const isDiskRefusal = (error: unknown): boolean => error instanceof ServiceError && DISK.has(error.code)
@@ -14,14 +14,14 @@ export interface RunWritesParts {
 }
 
 /**
- * Writes of runs that nobody asks for a second time: claims and ends. Each is repeated until the store takes it.
+ * Claims and ends of runs. No client repeats these writes, so each is repeated here until the store takes it.
  *
  *   writing --refused--> waiting --after a while--> writing
  *           --taken--> done
  *   waiting --close--> writing once more --refused--> given up
  *
- * A refused write changed nothing, so it can be repeated as it is. The disk is waited for at an even pace; any other refusal is
- * told once and waited for longer each time.
+ * A refused write has changed nothing, so it can be repeated. For the disk the retries come at equal intervals. Any other refusal is
+ * logged once, and the interval grows.
  */
 export class RunWrites {
   readonly #parts: RunWritesParts
@@ -32,7 +32,7 @@ export class RunWrites {
     this.#parts = parts
   }
 
-  /** `write` is told how often it was refused for a reason that is none of the disk. Null when it was given up. */
+  /** `write` is called with the number of refusals that were not the disk's. Null when the write was given up. */
   async untilTaken<Result>(write: (failures: number) => Promise<Result>): Promise<{ result: Result } | null> {
     const { retry_ms = limits.RUN_WRITE_RETRY_MS, onDefect } = this.#parts
     for (let failures = 0; ; ) {
@@ -48,7 +48,7 @@ export class RunWrites {
     }
   }
 
-  /** What waits is tried once more, now. */
+  /** Tries each waiting write once more, now. */
   close(): void {
     this.#closing = true
     for (const goOn of this.#waiting) goOn()

@@ -3,26 +3,26 @@ import type { CacheOrigin, RunStore } from '../store/front/runs.ts'
 
 export interface StageCacheParts {
   store: Pick<RunStore, 'cached' | 'cacheIndex'>
-  /** Are the bytes behind the digest (`sha256:...`) still there? */
+  /** Whether the bytes of the digest (`sha256:...`) are still stored. */
   hasArtifact(digest: string): boolean
 }
 
 interface Entry {
   origin: CacheOrigin
-  /** Digests of those that its values name. */
+  /** Digests of the artifacts that its values name. */
   artifacts: readonly string[]
   bytes: number
 }
 
 /**
- * Which nodes have run before on the same values: the newest origins in memory, the others in the store. Key by key, whoever
- * asks for one that is being computed waits for the run that computes it.
+ * Which nodes have run before on the same values: the newest origins in memory, the others in the store. A run that needs
+ * a key which another run computes waits for that run.
  *
  *   free --lead--> led --settled, or given up--> free
  */
 export class StageCache {
   readonly #parts: StageCacheParts
-  /** In the order of their last use, from when there are so many that some will have to go. */
+  /** Ordered by last use, once there are so many that some will be removed. */
   readonly #entries = new Map<string, Entry>()
   readonly #led = new Map<string, PromiseWithResolvers<void>>()
   /** The keys of each run that has entries. */
@@ -30,7 +30,7 @@ export class StageCache {
   /** Runs that are being removed. */
   readonly #leaving = new Set<string>()
   #bytes = 0
-  /** The store holds no origin that is not in memory: a key that is not found here is a miss. */
+  /** All origins of the store are in memory, so a key that is not found here is a miss. */
   #complete = false
 
   constructor(parts: StageCacheParts) {
@@ -46,7 +46,7 @@ export class StageCache {
     this.#complete = complete
   }
 
-  /** The origin of a key whose artifacts still exist; at once when memory knows. */
+  /** The origin of a key, if its artifacts still exist. Answers at once when the memory decides. */
   find(key: string): CacheOrigin | null | Promise<CacheOrigin | null> {
     const entry = this.#entries.get(key)
     if (entry !== undefined) {
@@ -65,14 +65,14 @@ export class StageCache {
     return this.#isWhole(this.#keep(origin)) ? origin : null
   }
 
-  /** Its run has recorded it, or is about to: it stands in the order of the store's writes before whoever takes it. */
+  /** Adds an origin that its run writes before any run that reuses it writes. */
   add(origin: CacheOrigin): void {
     this.#keep(origin)
   }
 
   /**
-   * The runs are about to be removed: until the returned function is called nobody finds nodes of theirs, neither here nor in the store.
-   * They are forgotten also when they stay.
+   * Called before runs are removed: until the returned function is called, no run finds their nodes, neither here nor in the store.
+   * Their entries are dropped even if the runs stay.
    */
   leave(runs: readonly string[]): () => void {
     for (const run of runs) {
@@ -88,7 +88,7 @@ export class StageCache {
     }
   }
 
-  /** Null: the caller computes the key, and says `settle` when that is over. Else somebody does: look again afterwards. */
+  /** Null: the caller computes the key and calls `settle` afterwards. Otherwise another run computes it: search again when the promise resolves. */
   lead(key: string): Promise<void> | null {
     const led = this.#led.get(key)
     if (led !== undefined) return led.promise
@@ -137,11 +137,11 @@ export class StageCache {
 
 const DIGEST = /^sha256:[0-9a-f]{64}$/
 
-/** Those in an input of a run, where a bare digest is one, too. */
+/** Artifacts that an input of a run names; a bare digest counts, too. */
 export const artifactsNamed = (value: unknown): string[] =>
   typeof value === 'string' && DIGEST.test(value) ? [value] : artifactsIn(value)
 
-/** About the characters of its JSON, without making it: that of a node with large outputs takes some ten milliseconds. */
+/** About the length of its JSON, without making it, which takes some ten milliseconds for large outputs. */
 function bytesIn(value: unknown): number {
   if (typeof value === 'string') return value.length + 2
   if (typeof value !== 'object' || value === null) return 4
