@@ -18,7 +18,7 @@ export const COLUMN = Object.fromEntries(CASCADE_COLUMNS.map((name, position) =>
   readonly [name in CascadeColumn]: number
 }
 
-/** Rows of `WIDTH` doubles, one behind the other; reused. */
+/** Rows of `WIDTH` doubles in one reused array. */
 export class CascadeRows {
   values: Float64Array
   count = 0

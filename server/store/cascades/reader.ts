@@ -28,7 +28,7 @@ interface Candidate {
   epoch: number
   started: number
   seq: number
-  /** Place in `rows`. */
+  /** Index in `rows`. */
   row: number
 }
 
@@ -68,7 +68,7 @@ export class CascadeReader {
 
   get(id: string, now_us: number): Cascade {
     const key = parseCascadeId(id)
-    // One snapshot: a cascade may end, and go from `running` into a chunk, between the looks at the two.
+    // One snapshot: between two reads a cascade may end and move from `running` into a chunk.
     const found = key === null ? null : this.#db.transaction(() => this.#find(key)).deferred()
     if (found === null || key === null) {
       throw new ServiceError('cascade_not_found', `There is no cascade "${id}", or its record was removed by age.`)
@@ -94,12 +94,12 @@ export class CascadeReader {
     return isOf(key, one, 0) ? one : null
   }
 
-  /** Of this engine, or of one before a restart. */
+  /** The id of the parent, of this engine or of one before a restart. */
   #parentOf(epoch: number, ts: number, seq: number): string | null {
     return ts < 2 * EARLIER ? this.#idOf(ts - EARLIER, seq) : cascadeId(epoch, ts, seq)
   }
 
-  /** Null: its record is not kept any more. */
+  /** Null when its record was removed. */
   #idOf(epoch: number, seq: number): string | null {
     for (const { bytes } of this.#bySeq.all(epoch, seq, seq)) {
       const rows = new CascadeRows(1)
@@ -145,7 +145,7 @@ export class CascadeReader {
         const inside = chunk.started_min >= since && chunk.started_max < before
         if (!enough && candidates.length >= want) {
           candidates.sort(newestFirst)
-          // Chunks come by their newest start: what is left begins before everything that is asked for.
+          // Chunks are ordered by their newest start, so all further ones begin before what is requested.
           enough = want === 0 || candidates[want - 1]!.started > chunk.started_max
           candidates.length = Math.min(candidates.length, want)
         }
@@ -191,7 +191,7 @@ export class CascadeReader {
     }
   }
 
-  /** What stepped aside for a rename has a mark before its name; people see the name it had. */
+  /** A deleted flow whose name was taken has a prefix in its stored name; people see its old name. */
   #name(statement: Statement<{ name: string }>, key: string, id: number, names: Map<string, string>): string {
     const known = names.get(key)
     if (known !== undefined) return known

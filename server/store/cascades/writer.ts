@@ -34,7 +34,7 @@ export class CascadeWriter {
   readonly #encoder = new CascadeEncoder()
   readonly #rows = new CascadeRows()
   readonly #running = new Set<number>()
-  /** Of the commit at hand: those that run on. */
+  /** Cascades of the present commit that still run. */
   readonly #still = new Set<number>()
   #small_chunks = 0
   #small_records = 0
@@ -84,7 +84,7 @@ export class CascadeWriter {
     const rows = this.#rows
     rows.clear()
     rows.reserve(pending.count)
-    // First what began to run: its end may stand before it, in the ring of another lane. Most has ended by the same commit.
+    // First the cascades that began: the ring of another lane may have the end before it. Most end in the same commit.
     const still = this.#still
     for (let row = 0; row < pending.count; row++)
       if (pending.get(row, 'status') === STATUS.running) still.add(pending.get(row, 'seq'))
@@ -131,7 +131,7 @@ export class CascadeWriter {
 
   /**
    * A new engine begins: cascades that earlier engines left running are recorded `interrupted`, ended at `last_us`, the last sign of life. Returns how
-   * many. One of which nothing had run is begun again from its items, see waiting/items.ts.
+   * many. A cascade of which nothing had run begins again from its items, see waiting/items.ts.
    */
   interrupt(last_us: number): number {
     for (const { epoch, seq, executions } of this.#allRunning.all())

@@ -1,6 +1,6 @@
 import type { Connection } from '../file/database.ts'
 
-/** Those of the digests that a run records. */
+/** The digests, of those given, that a run records. */
 export function recordedArtifacts(db: Connection, digests: readonly string[]): string[] {
   return db
     .prepare('SELECT DISTINCT digest FROM run_artifacts WHERE digest IN (SELECT value FROM json_each(?))')

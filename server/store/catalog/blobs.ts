@@ -82,7 +82,7 @@ export class Blobs {
   }
 }
 
-/** What both ends share is named by length; the middle is deflated: `u32 prefix, u32 suffix, deflated middle`. */
+/** The common beginning and end by their lengths, then the rest deflated: `u32 prefix, u32 suffix, deflated middle`. */
 export function makeDelta(base: Buffer, bytes: Buffer): Buffer {
   const most = Math.min(base.length, bytes.length)
   let prefix = 0

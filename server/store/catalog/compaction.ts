@@ -13,9 +13,9 @@ interface CommitRow {
 }
 
 /**
- * A pass over the flow store every so many changes: a document that a newer one took the place of becomes a difference to
- * that newer one. Readers get the same bytes as before. A base is plain when it is chosen, and only plain ones are
- * rewritten, so chains end; one that many are read by way of stands alone.
+ * A pass over the flow store after some number of changes: a document that was replaced by a newer one becomes a difference to
+ * the newer one. Readers get the same bytes as before. A base is plain when it is chosen, and only plain documents are
+ * rewritten, so chains end. A document at the end of a long chain is stored on its own.
  */
 export class Compaction {
   readonly #blobs: Blobs
@@ -44,7 +44,7 @@ export class Compaction {
     this.#cursor = Number(row?.value ?? 0)
   }
 
-  /** Is a pass under way, or were there enough changes for one? */
+  /** Whether a pass is under way, or there were enough changes for one. */
   isDue(): boolean {
     if (this.#cursor < this.#until) return true
     const newest = this.#newest.get()!.seq ?? 0
@@ -53,7 +53,7 @@ export class Compaction {
     return true
   }
 
-  /** Some changes; inside a transaction. */
+  /** Rewrites some documents. Call it inside a transaction. */
   step(): void {
     const rows = this.#page.all(this.#cursor, this.#until, STEP)
     for (const row of rows) this.#compact(row)

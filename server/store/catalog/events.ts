@@ -57,7 +57,7 @@ interface EventRow {
   body: string
 }
 
-/** A member of the body; nothing where the body is damaged. */
+/** SQL for a member of the body; NULL when the body is damaged. */
 const told = (member: 'actor' | 'action'): string => `CASE WHEN json_valid(body) THEN body ->> '$.${member}' END`
 
 /** Newest first. */
@@ -86,7 +86,7 @@ export function readEvents(db: Connection, query: EventsRequest): List<EngineEve
     type,
     ts: formatTime(ts),
     flow,
-    // Before there were runs, the body said that there was none.
+    // Events of old releases have a `run` in the body, which was always null.
     ...readable('events', { id }, () => JSON.parse(body) as Record<string, unknown>),
     run,
   }))

@@ -16,7 +16,7 @@ interface FireRow {
   at_least: number
 }
 
-/** What became of the occurrences of inject nodes: rows of runs, at most `limits.FIRES_KEPT` of a node. Inside the caller's transaction. */
+/** Fires of inject nodes: one row for consecutive ones with the same outcome, at most `limits.FIRES_KEPT` of a node. Inside the caller's transaction. */
 export class Fires {
   readonly #put: Statement
   readonly #see: Statement
@@ -52,7 +52,7 @@ export class Fires {
     }
   }
 
-  /** All occurrences up to then are on record, or before the node began. */
+  /** Records up to when all scheduled times of the nodes are known. */
   seen(nodes: readonly (readonly [node: string, schedule: string])[], at: number): void {
     for (const [node, schedule] of nodes) this.#see.run(node, schedule, Math.floor(at))
   }

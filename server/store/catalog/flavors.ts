@@ -3,11 +3,11 @@ import { limits } from '../../../protocol/limits.ts'
 import type { Flavor } from '../../../protocol/nouns/flavor.ts'
 import type { Connection, Statement } from '../file/database.ts'
 
-/** The setting that remembers that this installation had its first flavors: one that was removed does not come back. */
+/** Set once the installation has got its first flavors, so that removed ones do not come back. */
 export const SEEDED = 'flavors_seeded'
 
 const GIB_MB = 1024
-/** What a new installation begins with. Those without cards hold none, so that nobody finds one by accident. */
+/** The flavors of a new installation. Those without cards say 0, so that their nodes see no card. */
 const FIRST: readonly Flavor[] = [
   { name: 'cpu-small', cpus: 1, gpus: 0, ram: 2 * GIB_MB, duration_s: null },
   { name: 'cpu-large', cpus: 8, gpus: 0, ram: 16 * GIB_MB, duration_s: null },
@@ -48,12 +48,12 @@ export class Flavors {
     return flavor
   }
 
-  /** Was there one? */
+  /** True when there was one. */
   delete(name: string): boolean {
     return this.#delete.run(name).changes > 0
   }
 
-  /** Once in the life of an installation, and only if it has none. Inside the start's transaction. */
+  /** Stores the first flavors, once per installation and only if it has none. Inside the start's transaction. */
   seed(): void {
     const { changes } = this.#db.prepare('INSERT OR IGNORE INTO settings (name, value) VALUES (?, ?)').run(SEEDED, '1')
     if (changes > 0 && this.#count.get() === 0) for (const flavor of FIRST) this.#put.run(flavor)

@@ -42,7 +42,7 @@ const commitOf = (row: CommitRow): FlowCommit => ({
 
 const originOf = ({ origin }: CommitRow): FlowOrigin | null => parsed(origin)
 
-/** The commits of a flow, whatever it was called when they were made; those of a deleted flow too. */
+/** The commits of a flow, also those under its earlier names, and those of deleted flows. */
 export class FlowReader {
   readonly #blobs: Blobs
   readonly #flow: Statement<{ id: number }>

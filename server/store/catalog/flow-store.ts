@@ -92,7 +92,7 @@ export class FlowStore {
     }
   }
 
-  /** A blob that is damaged is put aside itself, so that the same document can be saved again. */
+  /** A damaged blob goes to the quarantine, so that the same document can be saved again. */
   #document(digest: string): NormalDocument {
     if (!this.#blobs.has(digest)) throw new RangeError(`its document ${digest} is gone`)
     return readable('blobs', { digest }, () => JSON.parse(this.#blobs.text(digest)) as NormalDocument)
@@ -157,7 +157,7 @@ export class FlowStore {
     const row = this.#live(rename.from)
     const target = this.#find.get(rename.to)
     if (target && target.deleted === 0) throw new ServiceError('flow_exists', `Flow "${rename.to}" exists already.`)
-    // A deleted flow of that name steps aside: its commits stay, under a name that nobody can ask for.
+    // A deleted flow of that name is renamed to one that no request can name, so that its commits stay.
     if (target) this.#setName.run(`~${target.id}.${target.name}`, target.id)
     this.#setName.run(rename.to, row.id)
     const own = rename.rewritten.find(({ name }) => name === rename.from || name === rename.to)
@@ -199,7 +199,7 @@ export class FlowStore {
   }
 
   #write(row: FlowRow, next: NewCommit): FlowWritten {
-    // Strictly increasing, whatever the clock does: lists of commits are in this order.
+    // Strictly increasing even when the clock goes back, because lists of commits are in this order.
     const at = Math.max(this.#clock(), (this.#lastAt.get()!.at ?? 0) + 1)
     const tree = sha256(
       keyText({ name: next.name, document: next.document, enabled: next.enabled, origin: next.origin }),

@@ -69,7 +69,7 @@ export class NodeErrors {
     return this.#dropOld.run(ts).changes
   }
 
-  /** How many were not acknowledged before. */
+  /** Returns how many were not acknowledged before. */
   acknowledge(node: string): number {
     return this.#acknowledge.run(node).changes
   }
@@ -91,7 +91,7 @@ const read = (row: ErrorRow, codec: Codec): NodeError => ({
   acknowledged: row.acknowledged === 1,
 })
 
-/** Newest first, none older than `since_us`. By time, not by arrival: those of two lanes are read one lane after the other. */
+/** Newest first, none older than `since_us`. Ordered by time, since the store reads the lanes one after the other. */
 export function readNodeErrors(db: Connection, codec: Codec, node: string, since_us: number): NodeError[] {
   const rows = db
     .prepare(`SELECT ${COLUMNS} FROM node_errors WHERE node = ? AND ts >= ? ORDER BY ts DESC, id DESC LIMIT ?`)

@@ -43,7 +43,7 @@ export class SignIns {
     return null
   }
 
-  /** Those of one user that are revoked together, in place of all that were before when one of them stands for all. */
+  /** Stores revoked tokens of one user. One that stands for all tokens replaces those before. */
   revoke(revoked: readonly RevokedToken[]): null {
     this.#dropEnded.run(this.#now_ms)
     for (const { user, token } of revoked) if (token === '') this.#dropAll.run(user)
@@ -51,7 +51,7 @@ export class SignIns {
     return null
   }
 
-  /** The user is gone. */
+  /** Removes the data of a user who was deleted. */
   forget(user: string): void {
     for (const statement of this.#forget) statement.run(user)
   }

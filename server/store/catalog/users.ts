@@ -9,7 +9,7 @@ const userOf = (row: UserRow): StoredUser => ({ ...row, disabled: row.disabled =
 
 const COLUMNS = 'name, password_hash, role, display_name, mail, disabled, created_at'
 
-/** Who may sign in. Password hashes pass through; nothing here knows a password. */
+/** The users. Passwords come only as hashes. */
 export class Users {
   readonly #clock: () => number
   readonly #get: Statement<UserRow>
@@ -56,7 +56,7 @@ export class Users {
     return this.get(user.name)!
   }
 
-  /** Was there one? */
+  /** True when there was one. */
   delete(name: string): boolean {
     return this.#delete.run(name).changes > 0
   }

@@ -10,19 +10,19 @@ export interface StoreBounds {
   readonly group_commit_ms: number
   /** Points in a full chunk. */
   readonly chunk_points: number
-  /** Bytes of their payloads, on average over the chunks that are written together. */
+  /** Bytes of the payloads of a chunk, on average over the chunks that are written together. */
   readonly chunk_bytes: number
-  /** From so many points of one message in one commit on, they become a chunk at once and skip the log. */
+  /** This many points of one message in one commit become a chunk at once, without the log. */
   readonly direct_points: number
   /** The same for the bytes of their payloads. */
   readonly direct_bytes: number
   /** The log is turned into chunks when it passes one of these. */
   readonly log_bytes: number
   readonly log_rows: number
-  /** So many small chunks of one message are joined into one. */
+  /** When a message has this many small chunks, they are joined. */
   readonly join_chunks: number
   readonly compact_every_changes: number
-  /** Drained but not committed: from here on a commit does not wait for its time. */
+  /** With this many points read and not committed, a commit begins at once. */
   readonly pending_points: number
   readonly pending_bytes: number
   /** Bytes of the payloads of one answer; the newest point is always in it. */

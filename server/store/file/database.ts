@@ -22,8 +22,8 @@ function expectPragma(db: Connection, name: string, want: unknown): void {
 }
 
 /**
- * The one connection that writes. Every commit is synced (`synchronous=FULL`); checkpoints are made by hand, so that no
- * control write pays for one unasked.
+ * The one connection that writes. Every commit is synced (`synchronous=FULL`). Checkpoints are made by the upkeep, so that no
+ * control write has to wait for one.
  */
 export function openWriter(file: string): Connection {
   const db = new Database(file, { timeout: 5000 })
@@ -53,7 +53,7 @@ function prepare(db: Connection): void {
   expectPragma(db, 'auto_vacuum', 2)
 }
 
-/** Its own snapshot per transaction; it never holds one open across pages, so that checkpoints reach the end of the log. */
+/** Has one snapshot per transaction, and none open between pages, so that checkpoints reach the end of the log. */
 export function openReader(file: string): Connection {
   const db = new Database(file, { readonly: true, fileMustExist: true, timeout: 5000 })
   db.pragma('trusted_schema = OFF')

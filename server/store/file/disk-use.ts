@@ -21,7 +21,7 @@ export class DiskUse {
     this.reload()
   }
 
-  /** Of what is stored and of what this transaction adds. */
+  /** Bytes that are stored, with those that this transaction adds. */
   bytes(name: DiskClassName): number {
     return (this.#bytes.get(name) ?? 0) + (this.#pending.get(name) ?? 0)
   }
@@ -30,7 +30,7 @@ export class DiskUse {
     this.#pending.set(name, (this.#pending.get(name) ?? 0) + bytes)
   }
 
-  /** The last thing in a transaction. */
+  /** Call it last in a transaction. */
   write(): void {
     for (const [name, bytes] of this.#pending) if (bytes !== 0) this.#add.run(name, bytes)
   }

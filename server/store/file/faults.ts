@@ -17,8 +17,8 @@ export const isDamage = (error: unknown): boolean =>
   errorName(error) === UNREADABLE || /^SQLITE_(CORRUPT|NOTADB)/.test(errorName(error))
 
 /**
- * The fault of the disk; null for an error that the disk did not cause. SQLite keeps the name of the system's error to itself (a quota,
- * a read-only file system and a broken device are all SQLITE_IOERR), so the disk is asked again with a write of our own.
+ * The fault of the disk; null for an error that the disk did not cause. SQLite does not tell the system's error (a quota,
+ * a read-only file system and a broken device are all SQLITE_IOERR), so a test file is written to find it.
  */
 export function faultOf(
   error: unknown,
@@ -36,7 +36,7 @@ export function faultOf(
   return { code: 'disk_failed', reason: `The disk failed to read or write engine.db (${name})` }
 }
 
-/** A file as large as a commit, synced and removed. Answers the error when it fails. */
+/** Writes, syncs and removes a file as large as a commit. Returns the error when it fails. */
 function tryToWrite(data_dir: string): unknown {
   const path = join(data_dir, 'disk-trial.tmp')
   try {
@@ -56,7 +56,7 @@ function tryToWrite(data_dir: string): unknown {
     try {
       rmSync(path, { force: true })
     } catch {
-      // On a read-only disk there is none.
+      // On a read-only disk the file was never made.
     }
   }
 }

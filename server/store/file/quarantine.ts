@@ -25,12 +25,12 @@ export const damageText = ({ file, table, row, reason, run_writes }: Damage): st
 const isThere = (part: string): string =>
   `json_valid(${part}) OR (${part} = '' AND EXISTS (SELECT 1 FROM run_documents WHERE run = seq AND part = '${part}'))`
 
-/** What is written in the place of a row. All others are deleted. */
+/** How a damaged row of these tables is repaired. Rows of all other tables are deleted. */
 const PUT_RIGHT: Readonly<Record<string, string>> = {
   // Its commits stay, and can be restored.
   flows: 'UPDATE flows SET deleted = 1',
   latest: 'UPDATE latest SET bins = NULL',
-  // None of its items is trusted: one that is wrong would run twice. `count` stays, so the start says how many are gone.
+  // All items are dropped, since a wrong one might run twice. `count` stays, so that the start reports how many are lost.
   waiting: "UPDATE waiting SET bytes = x'01'",
   runs: `UPDATE runs SET inputs = CASE WHEN ${isThere('inputs')} THEN inputs ELSE '{}' END,
     resolved = CASE WHEN ${isThere('resolved')} THEN resolved ELSE '{}' END,
@@ -47,7 +47,7 @@ const PUT_RIGHT: Readonly<Record<string, string>> = {
         AND d.part = 'outputs:' || node || ':' || json_extract(o.value, '$.port'))) THEN NULL ELSE outputs END`,
 }
 
-/** How a row of a table leads to a flow. */
+/** SQL that finds the flow of a row, by table. */
 const FLOW_OF: Readonly<Record<string, string>> = {
   chunks: "SELECT (SELECT substr(name, 1, instr(name, '.') - 1) FROM messages WHERE id = message) FROM chunks WHERE",
   latest: "SELECT (SELECT substr(name, 1, instr(name, '.') - 1) FROM messages WHERE id = message) FROM latest WHERE",
@@ -58,7 +58,7 @@ const FLOW_OF: Readonly<Record<string, string>> = {
 }
 
 /**
- * One row that cannot be decoded must not make all others unreadable: it goes into a file, and what is left in its place can be
+ * One row that cannot be decoded must not make all others unreadable: it is written to a file, and is deleted or repaired so that the table can be
  * read. The file is synced before the row is changed, so a crash between the two leaves it in both.
  */
 export class Quarantine {
@@ -105,6 +105,6 @@ export class Quarantine {
   }
 }
 
-/** As `JSON.stringify` hands it on. */
+/** A Buffer in the form in which `JSON.stringify` passes it to a replacer. */
 const isBuffer = (value: unknown): value is { data: number[] } =>
   typeof value === 'object' && value !== null && (value as { type?: unknown }).type === 'Buffer'

@@ -27,7 +27,7 @@ export const rowText = (row: RowKey): string =>
     .map(([column, value]) => `${column} = ${value}`)
     .join(', ')
 
-/** To another thread, and to who asked: a problem names the row in its places. */
+/** The problem for another thread or a client; its places name the row. */
 export function refusalOfRow({ message, place: { table, row, reason } }: UnreadableRow): ServiceError {
   const errors = [
     { loc: 'table', msg: table },
@@ -37,7 +37,7 @@ export function refusalOfRow({ message, place: { table, row, reason } }: Unreada
   return new ServiceError('database_damaged', `${message}.`, { errors })
 }
 
-/** The row that a problem is about; null when it is about none. */
+/** The row that a problem names; null when it names none. */
 export function placeOf(error: unknown): UnreadablePlace | null {
   if (!(error instanceof ServiceError) || error.code !== 'database_damaged') return null
   const said = (loc: string): string | undefined => error.errors.find(place => place.loc === loc)?.msg
@@ -46,7 +46,7 @@ export function placeOf(error: unknown): UnreadablePlace | null {
   return { table, row: JSON.parse(row) as RowKey, reason }
 }
 
-/** Errors in here are caused by the row, not by its reader. */
+/** Runs `read`, whose errors are caused by the row. */
 export function readable<Result>(table: string, row: RowKey, read: () => Result): Result {
   try {
     return read()

@@ -6,7 +6,7 @@ import { ServiceError } from '../../../protocol/errors.ts'
 import { WAL_FILE } from '../../../protocol/installation.ts'
 import { databaseFile, PAGE_BYTES } from './database.ts'
 
-/** Where the header of an SQLite file says it, see https://www.sqlite.org/fileformat.html */
+/** Offsets in the header of an SQLite file, see https://www.sqlite.org/fileformat.html */
 const HEADER = { bytes: 100, magic: 'SQLite format 3\0', page_bytes: 16, pages: 28, schema: 60 } as const
 
 /** Checks before SQLite opens the file, for problems that SQLite does not report, or reports only in its own terms. Throws `bad_database`. */

@@ -15,7 +15,7 @@ export class FilesLost extends Error {
 
 const WATCHED = [DATABASE_FILE, WAL_FILE, REDO_FILE, LOCK_FILE]
 
-/** Are the files of the installation still those that were opened? Known by device and inode, from the first look that finds one. */
+/** Checks that the files of the installation are still those that were opened, by device and inode. */
 export class WatchedFiles {
   readonly #data_dir: string
   readonly #known = new Map<string, { dev: number; ino: number }>()
@@ -24,7 +24,7 @@ export class WatchedFiles {
     this.#data_dir = data_dir
   }
 
-  /** Costs some microseconds a file. */
+  /** The fault when a file is gone. Takes some microseconds per file. */
   lost(): DiskFault | null {
     for (const name of WATCHED) {
       const known = this.#known.get(name)

@@ -103,11 +103,11 @@ export class Store implements WatchedThread {
   #events: EngineEvent[] = []
   /** Messages to post in this turn of the event loop, in order: posting costs more than most of the messages. */
   #outbox: StoreRequest[] = []
-  /** It has not answered for so long; 0: it answers. */
+  /** How long the store thread has not answered; 0 while it answers. */
   #silent_ms = 0
-  /** The text of a long write of a run is being made. */
+  /** Resolves when the text of a long write of a run is made; null when none is being made. */
   #making: Promise<void> | null = null
-  /** Readers do not see all that was answered. */
+  /** Whether there are answered writes that readers do not see yet. */
   #unseen = false
 
   private constructor(worker: Worker, options: StoreOptions, bounds: StoreBounds) {
@@ -170,7 +170,7 @@ export class Store implements WatchedThread {
     return this.#closing ? null : this.#call(id => ({ type: 'ping', id }))
   }
 
-  /** No other thread can take its place while it may still write. What waits gets its answer when it answers again; nothing new is accepted. */
+  /** It cannot be replaced while it may still write. Requests that wait are answered when it answers again; new ones are refused. */
   silent(ms: number): 'waits' {
     this.#silent_ms = ms
     return 'waits'
@@ -201,7 +201,7 @@ export class Store implements WatchedThread {
     return this.#control({ type: 'rename_flow', rename })
   }
 
-  /** Its commits stay, and its points until their time is over. */
+  /** Its commits stay, and its points as long as their retention says. */
   deleteFlow(remove: RemoveFlow): Promise<FlowWritten> {
     return this.#control({ type: 'delete_flow', remove })
   }
@@ -252,13 +252,13 @@ export class Store implements WatchedThread {
     tell: () => this.#writeRun({ type: 'tell_removals', at: this.#clock.now_us() }),
   }
 
-  /** With the writes of runs that were answered. */
+  /** A read that sees all answered writes of runs. */
   async #readRuns<Result>(request: ReadRequest): Promise<Result> {
     await this.#seen()
     return this.#reader.call(request)
   }
 
-  /** On a full disk readers see what was committed. */
+  /** Resolves when readers see all answered writes; on a full disk they see the committed ones. */
   #seen(): Promise<unknown> | null {
     return this.#unseen ? this.flush().catch(() => null) : null
   }
@@ -273,7 +273,7 @@ export class Store implements WatchedThread {
     return this.#control({ type: 'put_setting', name, value })
   }
 
-  /** How many errors of the node were not acknowledged before. */
+  /** Returns how many errors of the node were not acknowledged before. */
   acknowledge(node: string): Promise<number> {
     return this.#control({ type: 'acknowledge', node })
   }
@@ -295,7 +295,7 @@ export class Store implements WatchedThread {
     return this.#control({ type: 'durable', dropped })
   }
 
-  /** Kept with the next group commit; nobody waits for it. */
+  /** Stored with the next group commit. */
   event(event: EngineEvent): void {
     this.#events.push(event)
     if (this.#events.length === 1) this.#post({ type: 'events', events: this.#events })
@@ -348,7 +348,7 @@ export class Store implements WatchedThread {
     return this.#readCommitted({ type: 'fires', node, page })
   }
 
-  /** Up to when what injects did is on record. */
+  /** Up to when the fires of inject nodes are on record. */
   firesSeen(): Promise<StoredSeen[]> {
     return this.#readCommitted({ type: 'fires_seen' })
   }
@@ -357,12 +357,12 @@ export class Store implements WatchedThread {
     return this.#reader.call({ type: 'timeseries', query })
   }
 
-  /** Those of the digests that a run records. */
+  /** The digests, of those given, that a run records. */
   async recordedArtifacts(digests: readonly string[]): Promise<Set<string>> {
     return new Set(await this.#readCommitted<string[]>({ type: 'recorded_artifacts', digests }))
   }
 
-  /** What was written a moment ago may be missing for up to a second. */
+  /** Changes of the last second may be missing. */
   search(text: string, limit: number): Promise<SearchResult> {
     return this.#reader.call({ type: 'search', text, limit })
   }
@@ -371,7 +371,7 @@ export class Store implements WatchedThread {
     return this.#reader.call({ type: 'disk' })
   }
 
-  /** Commits what is marked, closes the file, ends both threads. */
+  /** Commits what is marked, closes the file and ends both threads. */
   async close(): Promise<void> {
     await this.#reader.close()
     if (this.#closing) return this.#exited
@@ -404,7 +404,7 @@ export class Store implements WatchedThread {
     this.#damage_followers.push(follower)
   }
 
-  /** In the order of the calls. The text of a long one is made in slices, and those that are called meanwhile wait for it. */
+  /** Sends writes in the order of the calls. The text of a long one is made in slices, and later ones wait for it. */
   #writeRun<Result>(request: UnwrittenRun): Promise<Result> {
     const post = (text: string): Promise<Result> => this.#call(id => ({ type: 'run_write', id, text }))
     if (this.#making === null && !isLongJson(request)) return post(JSON.stringify(finish(writtenRun(request))))
@@ -413,7 +413,7 @@ export class Store implements WatchedThread {
     const done = (): void => {
       if (this.#making === made) this.#making = null
     }
-    // Who asked hears of a failure; those that wait behind it only wait.
+    // The caller gets a failure; writes behind it go on.
     const made: Promise<void> = text.then(done, done)
     this.#making = made
     return answered

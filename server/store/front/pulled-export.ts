@@ -1,14 +1,14 @@
 import type { RunExport } from './runs.ts'
 
 export interface Cursor {
-  /** The next page, which may be empty; null when there is no other. `spare` is given away: memory of a page that is not needed any more. */
+  /** The next page, which may be empty; null after the last one. `spare`: the memory of a page that is no longer needed; it is transferred. */
   page(spare: ArrayBuffer | null): Promise<Uint8Array<ArrayBuffer> | null>
   close(): void
 }
 
 /**
- * The front's side of an export: it asks for a page when the one before was taken, so that one is on its way at most, and gives
- * the memory of that one back: thrown away, pages would pile up until the front collects its garbage.
+ * The front's side of an export. It requests a page when the one before was taken, and passes the memory of
+ * that one back: otherwise pages would pile up until the front's garbage is collected.
  *
  *   open --the last page was taken, a pull failed--> ended
  *   open --close, or a `break` out of the loop--> ended, and the reader forgets its side
@@ -27,7 +27,7 @@ export class PulledExport implements RunExport, AsyncIterator<Uint8Array, undefi
     this.#ready = ready
   }
 
-  /** Pulls the first page. An export that is refused is refused here. */
+  /** Pulls the first page. Throws when the export is refused. */
   async begin(): Promise<void> {
     this.#ready = await this.#pull()
   }

@@ -2,9 +2,9 @@ import { CalledThread } from '../../watch/called-thread.ts'
 import { placeOf, type UnreadablePlace } from '../file/unreadable.ts'
 import type { ReaderStart, ReadRequest } from './requests.ts'
 
-/** Its objects live for one answer or one page; with the default size, an export takes 25 MiB more and is not faster. */
+/** Objects live for one answer or one page. With Node's default, an export takes 25 MiB more and is not faster. */
 const YOUNG_MB = 8
-/** Unreadable rows that one read may meet. */
+/** Most unreadable rows in one read. */
 const MOST_ROWS = 100
 
 /** The front's side of the reader thread. */
@@ -21,7 +21,7 @@ export class Reader extends CalledThread<ReadRequest> {
     this.#putAside = putAside
   }
 
-  /** A row that is in the way is put aside, and the same read is made again. */
+  /** An unreadable row goes to the quarantine, and the read is repeated. */
   override async call<Result>(request: ReadRequest, given: readonly ArrayBuffer[] = []): Promise<Result> {
     for (let rows = 0; ; rows++) {
       try {

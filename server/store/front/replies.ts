@@ -55,7 +55,7 @@ export interface StoredHeld {
 
 /** A value that a `delay` or `trigger` node publishes later. */
 export interface StoredScheduled extends StoredHeld {
-  /** Its number among those of its message. */
+  /** Its number among the scheduled values of its message. */
   entry: number
 }
 
@@ -69,16 +69,16 @@ export interface StoredWaiting {
     depth: number
     /** Bits of GROUP, see core/cascade/queue/queue.ts. */
     group: number
-    /** As the record of its cascade will say it. */
+    /** The parent as the record of its cascade will have it. */
     parent_seq: number
     parent_ts: number
     kind: number
     number: number
     bytes: Uint8Array
   }[]
-  /** The value that each of those messages had before them; `KIND.none`: there was none, or it is no longer kept. */
+  /** The value that each of these messages had before the items; `KIND.none` when there was none or it was removed. */
   standing: { message: string; dtype: string; version: number; kind: number; number: number; bytes: Uint8Array }[]
-  /** Items whose value is kept no more. */
+  /** Number of items whose value was removed. */
   lost: number
 }
 
@@ -91,12 +91,12 @@ export interface Loaded {
   /** `node` is `<flow>.<node>`; `bytes` is what the journal carried. */
   states: { node: string; bytes: Uint8Array }[]
   held: StoredHeld[]
-  /** Of each message in their order. */
+  /** The entries of each message in their order. */
   scheduled: StoredScheduled[]
   waiting: StoredWaiting[]
   /** The newest of each node. */
   node_errors: NodeError[]
-  /** Up to when what injects did is on record. */
+  /** Up to when the fires of inject nodes are on record. */
   fires_seen: StoredSeen[]
   settings: Record<string, string>
   users: number
@@ -107,7 +107,7 @@ export interface Loaded {
   runs: LoadedRuns
 }
 
-/** How the store fares; sent when it changes. */
+/** The health of the store; sent when it changes. */
 export interface StoreHealth {
   /** The disk takes no commits. */
   fault: DiskFault | null
@@ -128,7 +128,7 @@ export type StoreReply =
   | { type: 'log'; text: string }
   | { type: 'damaged'; damage: Damage }
 
-/** The result of a commit; no document where the flow was deleted. */
+/** The result of a commit; without a document when the flow was deleted. */
 export interface StoredCommit {
   origin: FlowOrigin | null
   document: DocumentPieces | null

@@ -31,18 +31,18 @@ export type FlowOrigin = Record<string, unknown>
 
 export interface SaveFlow {
   name: string
-  /** As JSON: kept as it is. */
+  /** JSON text, which is stored as it is. */
   document: string
   enabled: boolean
   author: string
   message: string
   action: 'save' | 'restore'
   origin: FlowOrigin | null
-  /** The version that the caller read; 0 for "there is none". `stale_version` when it is another by now. */
+  /** The version that the caller read; 0 when there was no flow. Refused with `stale_version` when it has changed. */
   base_version: number | null
-  /** `flow_exists` when there is one. */
+  /** Refuse with `flow_exists` when there is such a flow. */
   create?: boolean
-  /** Messages and nodes that end or begin with the save, with their flow: such messages have no value any more, and such nodes no state. */
+  /** Messages and nodes that the save adds or removes, by qualified name: their values and states are dropped. */
   forget?: { readonly messages: readonly string[]; readonly nodes: readonly string[] }
 }
 
@@ -51,7 +51,7 @@ export interface RenameFlow {
   to: string
   /** Documents (as JSON) in which references were rewritten, by their flow's name; the renamed flow's own one under `from` or `to`. */
   rewritten: { name: string; document: string }[]
-  /** What else names it: written with it, or not at all. */
+  /** Other records that name the flow; written in the same transaction. */
   records?: readonly RecordWrite[]
   author: string
 }
@@ -108,18 +108,18 @@ export interface PutUser {
   display_name: string | null
   mail: string | null
   disabled: boolean
-  /** `user_exists` when there is one. */
+  /** Refuse with `user_exists` when there is such a user. */
   create: boolean
 }
 
 /** The kinds of records. A record is JSON text that the service made; the store does not look into it. */
 export type RecordKind = 'client' | 'grant' | 'secret' | 'panel' | 'dashboard' | 'dashboard_version'
 
-/** Those of a kind with `from <= id < to`, by id. */
+/** The records of a kind with `from <= id < to`, by id. */
 export interface RecordRange {
   kind: RecordKind
   from: string
-  /** Null: to the last. */
+  /** Null: up to the last record. */
   to: string | null
   limit: number
   newest_first: boolean
@@ -147,12 +147,12 @@ export interface Registration {
 /** The items that a start has put into the queue of a flow: 0, 1, ... */
 export interface ResumedFlow {
   flow: number
-  /** Indexes. */
+  /** Engine-wide indexes. */
   messages: Int32Array
   versions: Float64Array
   /** `depth << 4 | group`. */
   places: Int32Array
-  /** The cascade that published it, 0: none; see `server/store/cascades/earlier.ts`. */
+  /** The cascade that published each item, 0 for none; see `server/store/cascades/earlier.ts`. */
   parent_seqs: Float64Array
   parent_times: Float64Array
 }
@@ -177,7 +177,7 @@ export type RunWrite =
   | { type: 'set_unbegun'; set: SetUnbegun }
   | { type: 'finish_run'; finish: FinishRun; progress: WrittenProgress | null; then: ClaimRun | null }
   | { type: 'cancel_run'; id: string; at: number }
-  /** A redo log of a release before has no event. */
+  /** Absent in redo logs of older releases. */
   | { type: 'delete_run'; id: string; event?: EngineEvent | null }
   | { type: 'remove_runs'; of: RetainedClass; ids: readonly string[] }
   | { type: 'tell_removals'; at: number }
@@ -201,13 +201,13 @@ export type ControlRequest =
   | { type: 'delete_flavor'; name: string }
   | { type: 'acknowledge'; node: string }
   | { type: 'drop_states'; nodes: string[] }
-  /** A row that the reader thread could not understand. Answers the damage. */
+  /** Put a row that the reader thread could not decode into the quarantine. Answers the damage. */
   | { type: 'put_aside'; place: UnreadablePlace }
   /** Answered when everything that was marked before it is committed. */
   | { type: 'flush' }
   /**
-   * The same, refused with `not_durable` when the store has dropped history since it said so `dropped` times: the values that
-   * are asked about may be among it.
+   * The same, refused with `not_durable` when the store has dropped more history than `dropped`: the values that
+   * the caller waits for may be lost.
    */
   | { type: 'durable'; dropped: number }
 
@@ -219,7 +219,7 @@ export type StoreRequest =
   /** Answered at once: the thread is alive. */
   | { type: 'ping'; id: number }
   | { type: 'register'; registration: Registration }
-  /** Once, before the first thread takes an item. */
+  /** Sent once, before the first thread takes an item. */
   | { type: 'resumed'; flows: ResumedFlow[] }
   | { type: 'events'; events: EngineEvent[] }
   | { type: 'sample'; sample: Sample }
@@ -243,7 +243,7 @@ export interface HistoryRequest {
   since: number | null
   /** Exclusive; null: to now. */
   until: number | null
-  /** Points only: and of those at `until` itself the ones of a lower version. */
+  /** Only for points: includes those at `until` itself whose version is lower. */
   until_version?: number | null
   limit: number
   bucket_s: number | null
@@ -258,12 +258,12 @@ export interface CascadesRequest extends PageQuery {
 
 export interface EventsRequest extends PageQuery {
   flow: string | null
-  /** Absent or null: whatever the run. */
+  /** Absent or null: of any run. */
   run?: string | null
   type: string | null
-  /** Those of type `audit`, too; without it they are left out. */
+  /** Include events of type `audit`. */
   audit?: boolean
-  /** Of events of type `audit`; absent or null: whoever did whatever. */
+  /** For events of type `audit`; absent or null for any. */
   actor?: string | null
   action?: string | null
   since: number | null
@@ -279,7 +279,7 @@ export interface TimeseriesRequest {
 }
 
 export type ReadRequest =
-  /** The JSON text of what another one answers, as UTF-8: a large answer that the front only passes on costs it nothing. */
+  /** Answers another request as JSON text in UTF-8, so that the front can pass a large answer on without parsing it. */
   | { type: 'text'; of: TextRequest }
   | { type: 'history'; query: HistoryRequest }
   | { type: 'cascades'; query: CascadesRequest }

@@ -4,13 +4,13 @@ import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 export const RETAINED = ['runs', 'run_logs', 'run_metrics'] as const
 export type RetainedClass = (typeof RETAINED)[number]
 
-/** A run that has ended, and what of a class it has. Times are microseconds since 1970. */
+/** A run that has ended, with its size in a class. Times are microseconds since 1970. */
 export interface RetainedRun {
   readonly id: string
   readonly created_at: number
   readonly finished_at: number
   readonly bytes: number
-  /** Everything that is removed with it: the cost of its removal. */
+  /** The cost of its removal: the size of all that is removed with it. */
   readonly weight: number
   /** Another run reuses its nodes. */
   readonly reused: boolean
@@ -22,7 +22,7 @@ export interface RetainedPage {
   readonly next: number | null
 }
 
-/** Of a class: the bytes of the runs that have ended, and their number. */
+/** Bytes and number of the runs of a class that have ended. */
 export interface RetainedUse {
   readonly bytes: number
   readonly runs: number
@@ -30,10 +30,10 @@ export interface RetainedUse {
 
 export interface RetentionStore {
   use(of: RetainedClass): Promise<RetainedUse>
-  /** In the order of their creation. */
+  /** Runs in the order of their creation. */
   page(of: RetainedClass, after: number, limit: number): Promise<RetainedPage>
-  /** Those of the runs that have ended, and that no other run reuses. Resolves with how many there were. */
+  /** Removes the given runs, except those that have not ended or are reused. Resolves with the number of removed runs. */
   remove(of: RetainedClass, ids: readonly string[]): Promise<number>
-  /** An audit event for each class of which something was removed since the last call, and is told only now. */
+  /** One audit event for each class of which something was removed since the last call. */
   tell(): Promise<EngineEvent[]>
 }

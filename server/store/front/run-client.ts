@@ -53,9 +53,9 @@ interface Parts {
   now_us(): number
 }
 
-/** Origins that one page of the cache index brings. */
+/** Origins in one page of the cache index. */
 const CACHE_PAGE_ENTRIES = 2000
-/** Runs whose names of metrics one page brings. */
+/** Runs that one page of metric names reads. */
 const NAMES_PAGE_RUNS = 1000
 
 /** Reads see all writes that were answered before them, except reads of the stage cache, whose index on the front is newer than any reader. */
@@ -231,13 +231,13 @@ export class RunClient implements RunStore {
   }
 }
 
-/** A write of a run before its progress is made JSON, which may take long. */
+/** A write of a run whose progress is not JSON yet, since that may take long. */
 export type UnwrittenRun =
   | Exclude<RunWrite, { type: 'finish_run' | 'run_progress' }>
   | { type: 'finish_run'; finish: FinishRun; progress: RunProgress | null; then: ClaimRun | null }
   | { type: 'run_progress'; progress: RunProgress }
 
-/** As it crosses to the store; an output at a step. */
+/** The write in the form for the store, made in steps of one output. */
 export function* writtenRun(request: UnwrittenRun): Steps<RunWrite> {
   if (request.type === 'run_progress') return { ...request, progress: yield* written(request.progress) }
   if (request.type !== 'finish_run') return request

@@ -10,23 +10,23 @@ export interface LogChunk {
   lines: string
 }
 
-/** Of a run, since the last record of it. */
+/** The log of a run since the last write. */
 export interface LogProgress {
   readonly chunks: readonly LogChunk[]
-  /** Lines of the run that were not kept so far. */
+  /** Number of lines of the run that were dropped so far. */
   readonly dropped: number
 }
 
 export interface LogRequest {
   readonly run: string
-  /** Lines behind this one. */
+  /** Only lines after this one. */
   readonly after: number
   readonly limit: number
-  /** About as much text in a page. */
+  /** About the bytes of text in a page. */
   readonly bytes: number
-  /** Null: of every node. */
+  /** Null for lines of all nodes. */
   readonly node: string | null
-  /** At least so bad; null: all. */
+  /** The lowest level; null for all. */
   readonly level: LogLevel | null
 }
 

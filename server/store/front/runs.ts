@@ -30,10 +30,10 @@ export interface StoredRun {
   seed: number | null
   timeout: number | null
   no_cache: boolean
-  /** The one that it was created with comes first. */
+  /** The group that it was created with comes first. */
   groups: string[]
   tags: string[]
-  /** Empty: there is none. */
+  /** Empty when there is none. */
   note: string
   idempotency_key: string | null
   version: number
@@ -59,7 +59,7 @@ export interface StoredRun {
 /** A run without its long values. */
 export type StoredRunHead = Omit<StoredRun, 'inputs' | 'resolved' | 'result'>
 
-/** The store gives it its time, strictly later than that of every run before it. */
+/** The store sets its creation time, strictly later than that of every earlier run. */
 export type NewRun = Pick<
   StoredRun,
   | 'id'
@@ -87,13 +87,13 @@ export type NewRun = Pick<
 /** The answer of a write: a run with long values comes without them, so that the front does not handle them. */
 export type AnsweredRun = StoredRun | StoredRunHead
 
-/** The time that a new run got; or the run of the same flow, caller and key that was there, and nothing was written. */
+/** The creation time of a new run; or the existing run of the same flow, caller and key, when nothing was written. */
 export type CreatedRun = { created_at: number; there: null } | { created_at: null; there: AnsweredRun }
 
-/** A request with a key that may name a run that is there. */
+/** A request whose key may name an existing run. */
 export type RepeatRun = Pick<NewRun, 'flow' | 'created_by' | 'groups' | 'tags'> & { idempotency_key: string }
 
-/** Absent: it stays as it is. `remove_tags` comes last. */
+/** Absent members stay unchanged. `remove_tags` is applied last. */
 export interface ChangedRun {
   id: string
   tags?: readonly string[]
@@ -104,24 +104,24 @@ export interface ChangedRun {
 
 export interface ClaimRun {
   id: string
-  /** Of this engine start: runs of an older one that are `running` at a start were interrupted. */
+  /** Epoch of this engine. At a start, `running` runs of an older epoch were interrupted. */
   epoch: number
   /** Read at the claim. */
   code_digest: string | null
   code_commit: string | null
   started_at: number
-  /** The caller does not have the run: answer it. */
+  /** Answer the run, because the caller does not have it. */
   whole: boolean
-  /** Kept with the write; nothing is kept when the run is queued no more. */
+  /** Stored with the write, unless the run is no longer queued. */
   event: EngineEvent | null
 }
 
-/** Claimed; with the run when it was asked for. */
+/** A claimed run; `run` is set when it was requested. */
 export interface ClaimedRun {
   run: StoredRun | null
 }
 
-/** Of a claimed run: no body of it has run, or one is about to. */
+/** Records for a claimed run that no body of it has run, or that one is about to. */
 export interface SetUnbegun {
   id: string
   epoch: number
@@ -136,11 +136,11 @@ export interface FinishRun {
   terminal: string[]
   error: RunError | null
   finished_at: number
-  /** Kept with the write, in this order; nothing is kept when it was not running. */
+  /** Stored with the write, in this order, unless the run was not running. */
   events: EngineEvent[]
 }
 
-/** The last value of an output port, and the digest of the whole sequence of what it gave; see core/runs/fingerprint.ts. */
+/** The last value of an output port, and the digest of the sequence of all its values; see core/runs/fingerprint.ts. */
 export interface StoredOutput {
   port: string
   message: string
@@ -149,7 +149,7 @@ export interface StoredOutput {
   digest: string
 }
 
-/** One node of a run; written again whole when it has moved on. */
+/** One node of a run; written whole after each change. */
 export interface StoredRunNode {
   node: string
   position: number
@@ -166,7 +166,7 @@ export interface StoredRunNode {
   body_s: number | null
   expected_s: number | null
   cache_key: string | null
-  /** Named digests of what the key is made of. */
+  /** The digests that the key is made of, by name. */
   parts: Record<string, string> | null
   outputs: StoredOutput[] | null
   cached_from: string | null
@@ -186,13 +186,13 @@ export interface RunProgress {
 /** Columns of a node's row, in the order of `WRITTEN_NODE` of ../runs/rows.ts. */
 export type WrittenNode = (string | number | null)[]
 
-/** A long value that stands beside its row, or a piece of one, whose others follow; see ../runs/documents.ts. */
+/** A long value that is stored beside its row, or one of its pieces; see ../runs/documents.ts. */
 export interface RunDocument {
   part: string
   json: string
 }
 
-/** As it crosses to the store. */
+/** Progress in the form for the store. */
 export interface WrittenProgress extends Pick<RunProgress, 'id' | 'artifacts'> {
   nodes: WrittenNode[]
   /** Absent in the redo log of an older engine. */
@@ -201,7 +201,7 @@ export interface WrittenProgress extends Pick<RunProgress, 'id' | 'artifacts'> {
   log?: LogProgress | null
 }
 
-/** A node row that a stage-cache key was found under: it executed, and its artifacts are the reader's to check. */
+/** The node row that executed under a key of the stage cache. The reader must check that its artifacts still exist. */
 export interface CacheOrigin {
   key: string
   /** The run that executed it. */
@@ -215,7 +215,7 @@ export interface CacheOrigin {
 export interface RunSelection {
   flow: string | null
   group: string | null
-  /** The run has all of them. */
+  /** Only runs that have all of these tags. */
   tags?: readonly string[]
   status: RunStatus | null
   /** Inclusive, compared with `created_at`. */
@@ -235,7 +235,7 @@ export interface RunNamesRequest {
   name: string
 }
 
-/** A page of the runs that fit every comparison, in an order other than that of lists, with values of the runs beside. */
+/** A page of the runs that fit every comparison, in a given order, with values of the runs as columns. */
 export interface RunSearch extends RunPage {
   where: readonly Comparison[]
   /** Null: newest first. */
@@ -248,23 +248,23 @@ export interface StoredRunList {
   items: RunSummary[]
   count: number
   next?: number
-  /** Over all runs whatever the selection. */
+  /** Counts all runs, whatever the selection is. */
   counts: RunCounts
   totals: RunTotals
 }
 
 export interface SeriesRequest extends RunSelection {
-  /** One run alone; the rest of the selection is empty then. */
+  /** Only this run; the rest of the selection is empty then. */
   run: string | null
   /** `<flow>.<node>.<name>`; null: every series. */
   name: string | null
   /** Every n-th point of each series, its first among them. */
   stride: number
-  /** Points over all series that come first, and are left out: the newest run's come first. */
+  /** Points to pass over, counted over all series, the newest run first. */
   offset: number
   /** Points of an answer at most. */
   limit: number
-  /** Of its JSON, about; one point is always in it. Absent: whatever the points take. */
+  /** About the bytes of its JSON; it has at least one point. Absent for no bound. */
   bytes?: number
 }
 
@@ -277,7 +277,7 @@ export interface StoredSeries {
 
 export interface StoredSeriesPage {
   items: StoredSeries[]
-  /** The offset of the first point that had no room; null: there is none. */
+  /** The offset of the first point that had no room; null when all had room. */
   next: number | null
 }
 
@@ -310,7 +310,7 @@ export interface ExportRunsRequest extends RunSelection, ExportForm {
 export interface RunExport extends AsyncIterable<Uint8Array> {
   /** The selection has more runs than `EXPORT_RUNS`; the newest are here. */
   readonly truncated: boolean
-  /** For who does not read it to its end, or never begins to. */
+  /** Call it when the export is not read to its end. */
   close(): void
 }
 
@@ -332,14 +332,14 @@ export interface MetricNames {
   before: number | null
 }
 export interface CachePageRequest {
-  /** The last row that was looked at; null: from the newest on. */
+  /** The last row that was read; null to begin with the newest. */
   before: { run: number; node: string } | null
   entries: number
   bytes: number
 }
 export interface CachePage {
   origins: CacheOrigin[]
-  /** About those of the origins. */
+  /** About the bytes of the origins. */
   bytes: number
   before: { run: number; node: string } | null
 }
@@ -363,39 +363,39 @@ export interface LoadedRuns {
 /** The front's side: writes resolve when they are on disk, in the order they were called; reads see the writes that were answered before them. */
 export interface RunStore {
   create(run: NewRun, event: EngineEvent | null): Promise<CreatedRun>
-  /** The run that has the key, which is put into the groups and gets the tags as well; null when there is none. */
+  /** Finds the run of the key and adds the groups and tags to it; null when there is none. */
   repeat(request: RepeatRun): Promise<AnsweredRun | null>
-  /** Null when it is queued no more. */
+  /** Null when the run is no longer queued. */
   claim(claim: ClaimRun): Promise<ClaimedRun | null>
-  /** A run that is unbegun is queued again by the next start. Nothing is written when it is not running under this epoch. */
+  /** The next start queues an unbegun run again. Writes nothing when the run is not running under this epoch. */
   setUnbegun(set: SetUnbegun): Promise<null>
   /** Not finished when it is not running under this epoch. `then` is claimed in the same transaction. */
   finish(finish: FinishRun, progress: RunProgress | null, then: ClaimRun | null): Promise<FinishedRun>
-  /** With all that belongs to it. False when there is none; `run_not_ended`, and `run_in_use` when another run reuses its nodes. */
+  /** Deletes the run and all that belongs to it. False when there is none. Refused with `run_not_ended`, or `run_in_use` when another run reuses its nodes. */
   delete(id: string, event: EngineEvent | null): Promise<boolean>
-  /** A queued run is cancelled at once; a running one is marked. Null when it has ended, or is none. */
+  /** Cancels a queued run at once, and marks a running one. Null when it has ended or does not exist. */
   requestCancel(id: string, at: number): Promise<AnsweredRun | null>
-  /** The run as it is then, and the event is kept with it; null when there is none. `too_many_tags`. */
+  /** Changes the run and stores the event. Answers the changed run; null when there is none. Refused with `too_many_tags`. */
   change(change: ChangedRun, event: EngineEvent): Promise<AnsweredRun | null>
   /** Dropped when the run is not running. */
   progress(progress: RunProgress): Promise<null>
 
   list(page: RunPage): Promise<StoredRunList>
-  /** The same as JSON, with `truncated`. `bad_filter`. */
+  /** The same as JSON, with `truncated`. Refused with `bad_filter`. */
   search(search: RunSearch): Promise<RunExport>
-  /** Whole, with all that stands beside it: it may be long. */
+  /** The whole run with its long values. */
   get(id: string): Promise<StoredRun | null>
   head(id: string): Promise<StoredRunHead | null>
-  /** Ids that begin so, or whose last group does, at most so many. */
+  /** At most `most` ids that begin with `text`, or whose last group does. */
   idsFrom(text: string, most: number): Promise<string[]>
-  /** The name alone if a run has it, or else some of those that there are, for a refusal. */
+  /** Only the name itself if a run has it; otherwise some similar names, for the refusal. */
   namesNear(request: RunNamesRequest): Promise<string[]>
-  /** As it was given. */
+  /** The inputs as they were given. */
   inputs(id: string): Promise<Record<string, unknown>>
   /** One value of its result; undefined when there is none of that name. */
   output(id: string, name: string): Promise<RunOutput>
   nodes(id: string): Promise<StoredRunNode[]>
-  /** `Run` as JSON. Made on the reader thread, which holds a page of it at most. `cancel_requested_at`: of a run whose row has none yet. */
+  /** `Run` as JSON, made on the reader thread a page at a time. `cancel_requested_at` is used when the row has none yet. */
   runText(id: string, cancel_requested_at?: number | null): Promise<JsonText | null>
   /** `{items, count}` of `RunNode`, in their order. */
   nodesText(id: string): Promise<JsonText>

@@ -3,7 +3,7 @@ import { parseSetBacks, SET_BACKS, type SetBack, withSetBack } from '../history/
 import type { Store } from './client.ts'
 import type { Loaded } from './replies.ts'
 
-/** When the machine's clock was set back, kept for those who read the history. */
+/** Records when the machine's clock was set back, for readers of the history. */
 export class SetBacks {
   readonly #store: Pick<Store, 'putSetting'>
   #all: SetBack[]
@@ -18,7 +18,7 @@ export class SetBacks {
     await this.#store.putSetting(SET_BACKS, JSON.stringify(this.#all))
   }
 
-  /** While no engine ran: some value is from a time that has not come. */
+  /** Adds a set-back that happened while no engine ran: a value has a time in the future. */
   async addMissed({ values }: Pick<Loaded, 'values'>, now_us: number): Promise<void> {
     const ahead = values.map(({ ts }) => ts).filter(ts => ts > now_us + limits.CLOCK_JUMP_MS * 1000)
     if (ahead.length === 0) return

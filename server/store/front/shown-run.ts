@@ -2,14 +2,14 @@ import type { Run, RunNode } from '../../../protocol/nouns/run.ts'
 import { formatTime } from '../../../protocol/time.ts'
 import type { StoredRun, StoredRunHead, StoredRunNode } from './runs.ts'
 
-/** What stands in the place of a value that the caller writes by himself. */
+/** A run in which the caller fills in the values. */
 export type ShownRun<Value> = Omit<Run, 'inputs' | 'inputs_resolved' | 'result'> & {
   inputs: Value
   inputs_resolved: Value
   result: Value
 }
 
-/** A stored run as it is answered; `now_us` is what the duration of a running one ends at. */
+/** A stored run as it is answered. The duration of a running run ends at `now_us`. */
 export const shownRun = (run: StoredRun, now_us: number): Run =>
   shownWith(run, { inputs: run.inputs, inputs_resolved: run.resolved, result: run.result }, now_us) as Run
 
