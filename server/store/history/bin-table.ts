@@ -5,7 +5,7 @@ export interface ReadBin {
   /** Microseconds since 1970. */
   start: number
   count: number
-  /** Points that have a number; the figures cover these. */
+  /** Points whose value is a number; the figures cover only these. */
   numbers: number
   sum: number
   min: number
@@ -71,7 +71,7 @@ export class BinTable {
     bin.last = last
   }
 
-  /** The newest ones that one answer holds, newest first, and the start of the first one that it does not; null when it holds all. */
+  /** The newest bins that fit into one answer, newest first, and the start of the first that does not fit; null when all fit. */
   newest(limit: number, answer_bytes: number): { bins: ReadBin[]; beyond: number | null } {
     const all = [...this.#bins.values()].sort((a, b) => b.start - a.start)
     let bytes = 0
@@ -83,7 +83,7 @@ export class BinTable {
     return { bins: all.slice(0, held), beyond: all[held]?.start ?? null }
   }
 
-  /** Where the next bins are beyond what one answer holds; null while there is room. Cheaper than `newest` as long as there is. */
+  /** Up to where bins no longer fit into one answer; null while there is room. Cheaper than `newest` in that case. */
   beyond(limit: number, answer_bytes: number): number | null {
     return this.#bins.size > limit || this.#bytes > answer_bytes ? this.newest(limit, answer_bytes).beyond : null
   }

@@ -2,7 +2,7 @@ import { putVarint, VarintReader } from './varint.ts'
 
 /**
  * A row of the log: the points of one group commit that did not become chunks at once, grouped by series:
- * `varint series, varint length, chunk` (point-chunk.ts), one behind the other.
+ * `varint series, varint length, chunk` (point-chunk.ts), repeated.
  */
 export class LogRow {
   #bytes = Buffer.allocUnsafeSlow(256 * 1024)
@@ -34,7 +34,7 @@ export class LogRow {
   }
 }
 
-/** Calls `visit` with where each group's chunk lies. */
+/** Calls `visit` with the position of each group's chunk. */
 export function eachGroup(row: Buffer, visit: (series: number, at: number, end: number) => void): void {
   const reader = new VarintReader(row)
   while (reader.at < row.length) {

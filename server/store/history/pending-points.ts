@@ -1,7 +1,7 @@
 import { metaOf, type PointBatch, resized } from './point-batch.ts'
 
 /**
- * What was drained since the last commit, in the order it came, as columns. Adding a point costs a handful of stores whatever
+ * The points that were read since the last commit, in order of arrival, as columns. Adding a point takes a few stores, whatever
  * the number of messages; a quiet message costs two words. At the commit one pass sorts the points by message.
  */
 export class PendingPoints {
@@ -105,7 +105,7 @@ export class PendingPoints {
     this.dirtyCount = 0
     this.count = 0
     this.used = 0
-    // Memory for a burst is freed afterwards.
+    // Memory that a burst has needed is freed.
     if (this.#bytes.length > 64 * this.#first_bytes) this.#bytes = Buffer.allocUnsafeSlow(this.#first_bytes)
     if (this.#capacity > 16 * this.#first_capacity) this.#resize(this.#first_capacity, false)
   }

@@ -1,4 +1,4 @@
-/** What `meta` holds of a point: its kind in the low four bits, the bytes of its payload above. */
+/** `meta` of a point: its kind in the low four bits, above them the bytes of its payload. */
 export const metaOf = (kind: number, length: number): number => (length << 4) | kind
 export const kindOf = (meta: number): number => meta & 15
 export const lengthOf = (meta: number): number => meta >>> 4

@@ -138,7 +138,7 @@ export class PointEncoder {
       ) {
         if (++power >= powers) return -1
         factor = POWERS[power]!
-        // A later value needs more digits: the ones before are whole at the higher power too, but must come back exactly.
+        // A later value needs more digits. Check that the ones before still come back exactly with the higher power.
         for (let j = from; j < i; j++) {
           const again = Math.round(number[j]! * factor)
           if (again / factor !== number[j] || again >= SCALED_END || again <= -SCALED_END) return -1

@@ -70,7 +70,7 @@ export class HistoryReader {
     this.#rolledUntil = db.prepare("SELECT value FROM settings WHERE name = 'rolled_until'")
   }
 
-  /** `now_us` decides which bins are closed, and which points lie ahead. */
+  /** `now_us` decides which bins are closed, and which points lie in the future. */
   read(query: HistoryRequest, now_us: number): MessageHistory {
     const snapshot = this.#db.transaction(() => {
       const message = this.#message.get(query.name)
@@ -82,12 +82,12 @@ export class HistoryReader {
     try {
       return snapshot.deferred()
     } finally {
-      // Memory for the payloads of a large answer is freed afterwards.
+      // Memory that a large answer has needed is freed.
       if (this.#batch.bytes.length > KEPT_BATCH_BYTES) this.#batch = new PointBatch()
     }
   }
 
-  /** The newest of the window that one answer holds, oldest first. */
+  /** The newest points of the window that fit into one answer, oldest first. */
   #points(
     message: number,
     dtype: Dtype,
@@ -105,7 +105,7 @@ export class HistoryReader {
     let order = newest(batch, window, by)
     let held = this.#holds(batch, order, query.limit)
     for (const chunk of this.#newestChunks(message, since, until_version > 0 ? by.latest(until) + 1 : until)) {
-      // Chunks come by their newest point: once an answer's worth is newer than all that is left, no further one can matter.
+      // Chunks are ordered by their newest point. Stop when the answer is full of points newer than all that follow.
       if (held < order.length && !by.mayBeNewer(chunk.ts_max, batch.ts[order[held]!]!)) break
       this.#readChunk(chunk, batch)
       order = newest(batch, window, by)
@@ -120,7 +120,7 @@ export class HistoryReader {
     return { items, truncated }
   }
 
-  /** How many of the points, newest first, one answer holds. */
+  /** How many of the points, newest first, fit into one answer. */
   #holds(batch: PointBatch, order: Uint32Array, limit: number): number {
     const most = Math.min(order.length, limit)
     let bytes = 0
@@ -131,7 +131,7 @@ export class HistoryReader {
     return most
   }
 
-  /** Whole closed bins that overlap the window, the newest that one answer holds, oldest first. */
+  /** Whole closed bins that overlap the window: the newest that fit into one answer, oldest first. */
   #bins(
     message: number,
     dtype: Dtype,
@@ -144,11 +144,11 @@ export class HistoryReader {
     const closed = Math.floor(now_us / width) * width
     const until = query.until === null ? closed : Math.min(closed, Math.ceil(query.until / width) * width)
     const bins = new BinTable(width)
-    // A bucket of whole minutes or hours is put together from rollups; only what the clock has not closed yet comes from points.
+    // Buckets of whole minutes or hours are made from rollups; only bins that are still open come from points.
     const rollup_s = width % 3_600_000_000 === 0 ? 3600 : width % 60_000_000 === 0 ? 60 : 0
     const rolled =
       rollup_s === 0 ? start : Math.max(start, Math.floor(this.#rolled() / (rollup_s * 1e6)) * rollup_s * 1e6)
-    // The newer ones first: what they leave no room for need not be read.
+    // Newer bins first, so that older ones without room are not read.
     if (rolled < until) this.#joinPoints(message, rolled, until, query.limit, bins)
     if (bins.beyond(query.limit, this.#answer_bytes) === null && start < rolled)
       this.#joinRollups(message, rollup_s, start, Math.min(until, rolled), query.limit, bins)
@@ -157,7 +157,7 @@ export class HistoryReader {
   }
 
   #joinRollups(message: number, rollup_s: number, start: number, until: number, limit: number, bins: BinTable): void {
-    // Keyset pages, newest first; a page ends between rows, and a bin's rows join whatever page they are on.
+    // Keyset pages, newest first. The rows of a bin may come on two pages; they are joined.
     for (let before = until; before > start; ) {
       const found = this.#rollups.all(message, rollup_s, start, before)
       for (const row of found) {
@@ -165,7 +165,7 @@ export class HistoryReader {
       }
       if (found.length < PAGE) return
       before = found.at(-1)!.start
-      // A bin that has begun beyond the answer: all newer ones are whole.
+      // A bin beyond the answer has begun, so all newer ones are whole.
       if (bins.beyond(limit, this.#answer_bytes) !== null) return
     }
   }
@@ -248,7 +248,7 @@ export class HistoryReader {
 interface Window {
   readonly since: number
   readonly until: number
-  /** Of the point before which the window ends; 0: it ends before the time `until`. */
+  /** Version of the point before which the window ends; 0 when it ends before the time `until`. */
   readonly until_version: number
 }
 

@@ -11,8 +11,8 @@ interface Dropped {
 }
 
 /**
- * Keeps rollups within their share of the history budget: the oldest eighth of the minutes goes, message by message, and
- * hours older than sixty times what minutes are kept. It runs in steps; each is part of the caller's transaction.
+ * Keeps rollups within their share of the history budget: removes the oldest eighth of the minutes, message by message, and
+ * hours that are older than sixty times the age of the oldest minute. It runs in steps; each is part of the caller's transaction.
  */
 export class RollupSweep {
   readonly #disk: DiskUse
@@ -22,7 +22,7 @@ export class RollupSweep {
   readonly #oldest: Statement<{ start: number | null }>
   readonly #weigh: Statement<Dropped>
   readonly #drop: Statement
-  /** The message that the sweep has come to; null: none is under way. */
+  /** The message that the sweep has reached; null when none is under way. */
   #cursor: number | null = null
   #minutes_from = 0
   #hours_from = 0
@@ -32,7 +32,7 @@ export class RollupSweep {
     this.#clock = clock
     this.#budget = budget
     this.#messages = db.prepare('SELECT id FROM messages WHERE id > ? ORDER BY id LIMIT ?')
-    // Through the key, one look a message: the table itself may be a gigabyte.
+    // One index search per message, since the table may be a gigabyte.
     this.#oldest = db.prepare(
       'SELECT min((SELECT start FROM rollups WHERE message = id AND bucket_s = 60 ORDER BY start LIMIT 1)) AS start FROM messages',
     )

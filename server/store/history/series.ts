@@ -3,14 +3,14 @@ import { kindOf, lengthOf, type PointBatch } from './point-batch.ts'
 
 export const MINUTE_US = 60_000_000
 export const HOUR_US = 3_600_000_000
-/** Payloads up to here are kept in memory beside their series, and in rollups; a larger one is `last: null` in a bin whose points are gone. */
+/** Payloads up to this size are kept in memory and in rollups. A larger one becomes `last: null` in a bin whose points were removed. */
 export const KEPT_BYTES = 4096
 /**
- * Most points in one call of `Bin.take`. When the first call is a long one, V8 compiles its loop alone, without what follows it,
- * and from then on leaves that code by a bailout at the end of every call.
+ * Most points in one call of `Bin.take`. When the first call is long, V8 compiles only its loop, without the code that follows it,
+ * and then every call ends with a deoptimization.
  */
 const POINTS_AT_ONCE = 256
-/** A lower version this much later than all before it is a flow that began again, not a record that came late. */
+/** A lower version that is this much later than all before it comes from a flow that began again; it is not a late record. */
 const BEGUN_AGAIN_US = 2_000_000
 
 export interface LastValue {
@@ -18,7 +18,7 @@ export interface LastValue {
   ts: number
   kind: number
   number: number
-  /** Of str and json; null when it is none of them or larger than `KEPT_BYTES`. */
+  /** The payload of a str or json value of at most `KEPT_BYTES`; otherwise null. */
   bytes: Buffer | null
 }
 
@@ -92,14 +92,14 @@ function setLast(last: LastValue, batch: PointBatch, i: number): void {
   last.bytes = hasPayload(kind) && lengthOf(meta) <= KEPT_BYTES ? batch.copyPayload(i) : null
 }
 
-/** The one of the highest version. What a flow's earlier lane wrote may follow what its later one wrote: rings are drained one after the other. */
+/** The point with the highest version. Points of a flow's earlier lane may come after those of its later lane, since rings are read one after the other. */
 function newestOf({ version }: PointBatch, from: number, to: number): number {
   let newest = to - 1
   for (let i = newest - 1; i >= from; i--) if (version[i]! > version[newest]!) newest = i
   return newest
 }
 
-/** Where closed bins go. `replace`: the whole bin is known; else it joins what stands there (a point that came late). */
+/** Takes closed bins. `replace`: the bin is complete; otherwise it is added to the stored one (a late point). */
 export type CloseBin = (series: Series, bucket_s: number, bin: Bin, replace: boolean) => void
 
 export const isNumber = (kind: number): boolean => kind === KIND.float || kind === KIND.int || kind === KIND.bool
@@ -120,7 +120,7 @@ function saveBin({ start, count, sum, min, max, last }: Bin, fields: Float64Arra
   fields[at + 8] = last.bytes === null ? -1 : last.bytes.length
 }
 
-/** `payload` is where the payload of its last value would begin; returns the position behind it. */
+/** `payload` is the position of the payload of its last value; returns the position behind it. */
 function loadBin(bin: Bin, fields: Float64Array, at: number, bytes: Buffer, payload: number): number {
   const [start, count, sum, min, max, ts, kind, number, length] = fields.subarray(
     at,
@@ -134,7 +134,7 @@ function loadBin(bin: Bin, fields: Float64Array, at: number, bytes: Buffer, payl
 
 const NOTHING = Buffer.alloc(0)
 
-/** One message as the store keeps it: who it is, its newest value, and its open bins. */
+/** One message in the store: its identity, its newest value, and its open bins. */
 export class Series {
   readonly id: number
   name: string
@@ -144,11 +144,11 @@ export class Series {
   readonly hour = new Bin()
   /** The row of the log up to which the stored bins are complete. */
   log = 0
-  /** Values in the log up to this row are those of a flow that was deleted. */
+  /** Values in the log up to this row belong to a deleted flow. */
   forgotten = 0
   /** The latest time of a value that was its newest: after the machine's clock was set back, its newest value is an earlier one. */
   #latest_us = 0
-  /** Closed bins went out with this commit: the row must move with them, or a replay of the log would count twice. */
+  /** Closed bins are written with this commit, so the row must be, too; otherwise a replay of the log would count points twice. */
   moved = false
 
   constructor(id: number, name: string, dtype: string) {
@@ -166,7 +166,7 @@ export class Series {
     return version > this.last.version || ts > Math.max(this.last.ts, this.#latest_us) + BEGUN_AGAIN_US
   }
 
-  /** Takes the points `[from, to)` of the batch into the open bins and hands on the bins that they close; `see`: and takes the newest as its value. */
+  /** Adds the points `[from, to)` of the batch to the open bins and passes on the bins that they close. `see`: also takes the newest as the value. */
   fold(batch: PointBatch, from: number, to: number, close: CloseBin, see = true): void {
     const { minute } = this
     for (let at = from; at < to; ) {
@@ -188,7 +188,7 @@ export class Series {
     if (this.last.ts > this.#latest_us) this.#latest_us = this.last.ts
   }
 
-  /** Closes what ended before `now_us`; the clock does it when no point comes. */
+  /** Closes bins that ended before `now_us`, also when no point comes. */
   closeUntil(now_us: number, close: CloseBin): void {
     if (this.minute.count > 0 && this.minute.start + MINUTE_US <= now_us) this.#closeMinute(close)
     if (this.hour.count > 0 && this.hour.start + HOUR_US <= now_us) this.#closeHour(close)
@@ -225,7 +225,7 @@ export class Series {
     close(this, 60, minute, true)
     this.#joinHour(minute, close)
     this.moved = true
-    // An empty bin that begins where this one ended: a point of before is late.
+    // An empty bin that begins where this one ended, so that an earlier point counts as late.
     minute.begin(minute.start + MINUTE_US)
   }
 
@@ -235,7 +235,7 @@ export class Series {
     this.hour.begin(this.hour.start + HOUR_US)
   }
 
-  /** Points of one minute that is closed: they join that minute's row, and its hour wherever that is. Returns the position behind them. */
+  /** Adds late points of a closed minute to its row and to its hour. Returns the position behind them. */
   #late(batch: PointBatch, from: number, to: number, close: CloseBin): number {
     const bin = new Bin()
     bin.begin(Math.floor(batch.ts[from]! / MINUTE_US) * MINUTE_US)
@@ -246,7 +246,7 @@ export class Series {
     return at
   }
 
-  /** A closed minute joins its hour: the open one, or the row of one that is closed already. An hour only ever moves on. */
+  /** Adds a closed minute to its hour: the open one, or the row of a closed one. */
   #joinHour(minute: Bin, close: CloseBin): void {
     const start = Math.floor(minute.start / HOUR_US) * HOUR_US
     const { hour } = this

@@ -4,7 +4,7 @@ import type { Connection, Statement } from '../file/database.ts'
 export interface SetBack {
   readonly to_us: number
   readonly from_us: number
-  /** What it had said since it was ahead begins here; `to_us` when it had been right, so that all of the stretch came twice. */
+  /** The first time that it showed while it was ahead; `to_us` when it had been right, so that the whole stretch came twice. */
   readonly ahead_us: number
 }
 
@@ -12,7 +12,7 @@ export interface SetBack {
 export const SET_BACKS = 'clock_set_back'
 const KEPT = 64
 
-/** None when the row is damaged: points go by time then, and no start or read fails for it. */
+/** Empty when the row is damaged: then points are ordered by time, and no start or read fails. */
 export function parseSetBacks(text: string | undefined): SetBack[] {
   if (text === undefined) return []
   try {
@@ -26,12 +26,12 @@ export function parseSetBacks(text: string | undefined): SetBack[] {
 export const withSetBack = (known: readonly SetBack[], next: SetBack): SetBack[] => [...known, next].slice(-KEPT)
 
 /**
- * The order of a message's points: by time, but where the clock was set back by version, since there times come twice. What lies
- * ahead of the present was said before the clock was set back.
+ * The order of a message's points: by time, except where the clock was set back. There times come twice, so versions decide. Points with
+ * times in the future were made before the clock was set back.
  */
 export class PointOrder {
   readonly #all: readonly SetBack[]
-  /** Stretches of which times were said twice by now; apart from each other, in order. */
+  /** Stretches of time that came twice; they do not overlap and are in order. */
   readonly #twice: { to_us: number; from_us: number }[] = []
   readonly #now_us: number
 
@@ -47,7 +47,7 @@ export class PointOrder {
     }
   }
 
-  /** Points of one place go by version, others by their places. Never later than `ts`. */
+  /** The place of a time in the order, never later than `ts`. Points of the same place are ordered by version. */
   place(ts: number): number {
     if (this.#all.length === 0) return ts
     const stretch = this.#stretch(ts)
@@ -57,7 +57,7 @@ export class PointOrder {
     return ahead === undefined ? ts : this.place(ts - (ahead.from_us - ahead.to_us))
   }
 
-  /** May a point of a time up to `ts_max` be newer than one of the time `ts`? */
+  /** Whether a point with a time up to `ts_max` may be newer than one with the time `ts`. */
   mayBeNewer(ts_max: number, ts: number): boolean {
     return this.place(ts) <= ts_max
   }
@@ -76,7 +76,7 @@ export class PointOrder {
   }
 }
 
-/** Reads what the front has put. */
+/** Reads the set-backs that the front has stored. */
 export class SetBackReader {
   readonly #setting: Statement<{ value: string }>
 

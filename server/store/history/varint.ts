@@ -7,7 +7,7 @@ export function putVarint(bytes: Uint8Array, at: number, value: number): number 
     bytes[at] = value
     return at + 1
   }
-  // Integer instructions as long as the value fits one; divisions only for what is left.
+  // Integer operations as soon as the value fits 32 bits; divisions only above that.
   while (value >= 0x4000_0000) {
     bytes[at++] = (value % 128) | 0x80
     value = Math.floor(value / 128)

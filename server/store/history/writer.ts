@@ -11,7 +11,7 @@ import { PointDecoder, PointEncoder } from './point-chunk.ts'
 import { RollupWriter } from './rollup-writer.ts'
 import { hasPayload, KEPT_BYTES, type LastValue, type Series } from './series.ts'
 
-/** Points that the sorting batch keeps room for between commits. */
+/** Points for which the sorting batch keeps memory between commits. */
 const MOST_KEPT = 1 << 20
 
 /**
@@ -52,7 +52,7 @@ export class HistoryWriter {
   readonly #dropChunk: Statement
   readonly #oldest: Statement<{ id: number; message: number; length: number }>
   readonly #chunk: Statement<{ bytes: Buffer }>
-  /** Of chunks that were old enough to go and hold what waits: first and last version. A chunk never changes. */
+  /** First and last version of old chunks that hold waiting values. A chunk never changes. */
   readonly #kept = new Map<number, readonly [first: number, last: number]>()
   readonly #putLatest: Statement
   readonly #moveBins: Statement
@@ -97,7 +97,7 @@ export class HistoryWriter {
     this.#forgetOne = forget('name = @name')
   }
 
-  /** Everything in memory again from what is stored: series, their newest values, their open bins. */
+  /** Loads series with their newest values and open bins from the file. */
   load(): void {
     this.#registry.reload()
     this.#smalls.clear()
@@ -123,7 +123,7 @@ export class HistoryWriter {
       if (!series) return
       this.#decoded.clear()
       this.#decoder.decode(bytes, at, end, this.#decoded)
-      // Bins that close here closed before the kill too, and their rows went out with the row that moved the series past them.
+      // Bins that close here had closed before the engine died, and their rows were written with the row of the series.
       if (id > series.log) series.fold(this.#decoded, 0, this.#decoded.count, () => {}, id > series.forgotten)
     })
   }
@@ -159,22 +159,22 @@ export class HistoryWriter {
     this.#disk.add('history', log.length)
   }
 
-  /** The messages of a deleted flow have no value any more; points and open bins stay. `write` came before in this transaction. */
+  /** Drops the values of the messages of a deleted flow; points and open bins stay. Call `write` before it in the same transaction. */
   forget(flow: string): void {
     this.#forget.run({ flow, log: this.#next_log - 1 })
   }
 
-  /** The same, of single messages with their flows. */
+  /** The same for single messages, by qualified name. */
   forgetMessages(names: readonly string[]): void {
     for (const name of names) this.#forgetOne.run({ name, log: this.#next_log - 1 })
   }
 
-  /** These points will not be stored: their messages' newest values are to be read from shared memory once there is room again. */
+  /** Called for points that are not stored: the newest values of their messages are read from shared memory when there is room again. */
   remember(pending: PendingPoints): void {
     for (let i = 0; i < pending.dirtyCount; i++) this.#unstored.add(pending.dirty[i]!)
   }
 
-  /** There is room again: the newest values of messages whose points were dropped, as `read` finds them in shared memory. */
+  /** When there is room again: takes the newest values of messages whose points were dropped from shared memory. */
   restate(read: (index: number) => LastValue | null): void {
     for (const index of this.#unstored) {
       const value = read(index)
@@ -193,7 +193,7 @@ export class HistoryWriter {
     return this.#log_bytes >= this.#bounds.log_bytes || this.#log_rows >= this.#bounds.log_rows
   }
 
-  /** The log becomes chunks. */
+  /** Turns the log into chunks. */
   seal(): void {
     const rows = this.#logRows.all()
     const newest = rows.at(-1)?.id
@@ -229,7 +229,7 @@ export class HistoryWriter {
   /** Closes the bins that ended before `now_us`, of at most `most` messages. True when none is left: readers may rely on rollups up to then. */
   closeBins(now_us: number, most: number): boolean {
     let count = 0
-    // From here on a bin that ended before is closed with the commit that brings its points.
+    // From here on, a bin that ended before this time is closed in the commit of its points.
     this.#rolled_until = now_us
     for (const series of this.#registry.all()) {
       if (!series.hasBinBefore(now_us)) continue
@@ -242,8 +242,8 @@ export class HistoryWriter {
   }
 
   /**
-   * Drops the oldest chunks, at most `most` and until `bytes` are free; false when none can go. A chunk with a value that waits stays,
-   * since only the history holds it; how much waits is bounded by the queues.
+   * Drops the oldest chunks, at most `most` and until `bytes` are free; false when none can be dropped. A chunk with a waiting value stays,
+   * since only the history has it; the queues bound how many wait.
    */
   dropOldest(most: number, bytes: number, wanted: WantedVersions): boolean {
     let freed = 0
@@ -285,7 +285,7 @@ export class HistoryWriter {
     return [first, last]
   }
 
-  /** Enough to be chunks at once. */
+  /** Whether the points are enough to be a chunk at once. */
   #isDirect(batch: PointBatch, from: number, to: number): boolean {
     const { direct_points, direct_bytes } = this.#bounds
     if (to - from >= direct_points) return true
@@ -322,7 +322,7 @@ export class HistoryWriter {
     this.#disk.add('history', length + ROW_BYTES)
   }
 
-  /** Small chunks of a quiet message are joined now and then; each message begins to count elsewhere, so that not all do it in one commit. */
+  /** Small chunks of a quiet message are joined from time to time. Messages begin to count at different numbers, so that not all are joined in one commit. */
   #countSmall(series: Series): void {
     const { join_chunks } = this.#bounds
     const count = (this.#smalls.get(series.id) ?? series.id % join_chunks) + 1
@@ -339,7 +339,7 @@ export class HistoryWriter {
     this.#writeChunks(series, batch, 0, batch.count, false)
   }
 
-  /** The row of `latest`, with a payload too large for memory taken from the batch that brought it. */
+  /** Writes the row of `latest`. A payload that is too large for memory is taken from the batch. */
   #store(series: Series, batch: PointBatch | null, from: number, to: number, log: number): void {
     const { last } = series
     let bytes = last.bytes
@@ -362,7 +362,7 @@ function payloadBytes(batch: PointBatch, from: number, to: number): number {
   return bytes
 }
 
-/** The payload of a version, when it is one that memory does not keep. */
+/** The payload of a version that memory does not keep. */
 function findPayload(batch: PointBatch, from: number, to: number, version: number): Buffer | null {
   for (let i = to - 1; i >= from; i--) {
     const meta = batch.meta[i]!

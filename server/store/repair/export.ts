@@ -21,7 +21,7 @@ import { type Finding, openStopped } from './verify.ts'
 
 export interface Exported {
   readonly out_dir: string
-  /** Lines, by file. */
+  /** Number of lines by file. */
   readonly files: Readonly<Record<string, number>>
   readonly unreadable: number
 }
@@ -73,7 +73,7 @@ class Export {
     return { out_dir: this.#out_dir, files: this.#lines, unreadable: this.#unreadable }
   }
 
-  /** Documents that `svc flows put` takes, and every commit with its own. */
+  /** Writes documents that `svc flows put` takes, and every commit with its document. */
   #flows(): Map<number, string> {
     const names = new Map<number, string>()
     mkdirSync(join(this.#out_dir, 'flows'), { mode: 0o700 })
@@ -88,7 +88,7 @@ class Export {
         updated_at: formatTime(told.updated_at),
       }
       this.#append('flows.jsonl', [{ ...line, document }])
-      // The grammar of names has no character that a path gives a meaning to.
+      // A valid name has no character with a meaning in paths.
       if (document !== null && isName(row.name))
         this.#write(join('flows', `${row.name}.json`), JSON.stringify(document, null, 2))
     })
@@ -106,7 +106,7 @@ class Export {
     )
   }
 
-  /** A file a message, named by the number of the message; `messages.jsonl` says which is which. */
+  /** One file per message, named by its number; `messages.jsonl` has the names. */
   #history(): void {
     mkdirSync(join(this.#out_dir, 'history'), { mode: 0o700 })
     const dtypes = new Map<number, string>()
@@ -187,7 +187,7 @@ class Export {
     this.#each('flavors', row => this.#append('flavors.jsonl', [row]))
   }
 
-  /** Every row that can be read is given to `take`; what cannot goes into the list. */
+  /** Passes every readable row to `take`; the others are added to the list of unreadable rows. */
   #each(table: string, take: (row: Row) => void): void {
     const columns = this.#tables[table]
     if (columns === undefined) return this.#cannot({ table, row: null, reason: 'there is no such table' })

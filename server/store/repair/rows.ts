@@ -1,7 +1,7 @@
 import type { Connection } from '../file/database.ts'
 import type { RowKey } from '../file/unreadable.ts'
 
-/** What names a row, by table: the columns of its primary key. */
+/** The columns of the primary key, by table. */
 export type Tables = Readonly<Record<string, readonly string[]>>
 
 export function tablesOf(db: Connection): Tables {
@@ -17,7 +17,7 @@ export function tablesOf(db: Connection): Tables {
   return Object.fromEntries(names.map(name => [name, key(name)]))
 }
 
-/** What SQLite cannot read of a table. `row`: the last one before it, null at the beginning of the table. */
+/** Rows that SQLite cannot read. `row`: the last readable one before them; null at the beginning of the table. */
 export interface UnreadableRows {
   readonly table: string
   readonly row: RowKey | null
@@ -28,8 +28,8 @@ export const keyOf = (columns: readonly string[], row: Readonly<Record<string, u
   Object.fromEntries(columns.map(column => [column, row[column] as string | number]))
 
 /**
- * Visits every row that SQLite can read, from the first on; when it meets a damaged page, from the last one back, until it meets the
- * same or another. What lies between two damaged pages is not found. Answers what could not be read; null when all was.
+ * Visits every row that SQLite can read, from the first on. At a damaged page it continues from the last row backwards, until it meets the
+ * same page or another one. Rows between two damaged pages are not found. Returns what could not be read; null when all was.
  */
 export function eachRow<Row extends Record<string, unknown>>(
   db: Connection,
@@ -41,7 +41,7 @@ export function eachRow<Row extends Record<string, unknown>>(
   const walk = (order: 'ASC' | 'DESC', until: RowKey | null): string | null => {
     try {
       const by = columns.map(column => `${column} ${order}`).join(', ')
-      // NOT INDEXED: a damaged index shall not hide rows that stand.
+      // NOT INDEXED, since a damaged index could hide rows.
       for (const row of db.prepare(`SELECT * FROM ${table} NOT INDEXED ORDER BY ${by}`).iterate() as Iterable<Row>) {
         const key = keyOf(columns, row)
         if (until !== null && columns.every(column => key[column] === until[column])) return null

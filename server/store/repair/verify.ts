@@ -15,7 +15,7 @@ import { eachRow, keyOf, tablesOf } from './rows.ts'
 
 export interface Finding {
   readonly file: string
-  /** Null: the finding is about the file. */
+  /** Null when the finding is about the file. */
   readonly table: string | null
   readonly row: string | null
   readonly reason: string
@@ -26,7 +26,7 @@ export interface Verification {
   readonly schema: number
   /** Rows that were read, by table. */
   readonly rows: Readonly<Record<string, number>>
-  /** Rows that earlier starts have put aside. */
+  /** Rows that earlier starts have put into the quarantine. */
   readonly quarantined: number
   /** At most `FINDINGS`; `found` counts all. */
   readonly findings: readonly Finding[]
@@ -43,7 +43,7 @@ export function openStopped(data_dir: string): Connection {
   assertUsable(data_dir)
   try {
     const db = openReader(databaseFile(data_dir))
-    // The first thing that is read of a file; without it there is nothing to look for.
+    // Without the list of tables nothing else can be read.
     tablesOf(db)
     return db
   } catch (error) {
@@ -51,7 +51,7 @@ export function openStopped(data_dir: string): Connection {
   }
 }
 
-/** Reads everything, changes nothing. */
+/** Reads all tables and changes nothing. */
 export function verify(data_dir: string): Verification {
   const db = openStopped(data_dir)
   const findings: Finding[] = []

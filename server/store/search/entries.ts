@@ -27,19 +27,19 @@ export function* flowEntries(flow: string, { nodes, inputs }: NormalDocument): I
   for (const [message, dtype] of messages) yield { kind: 'message', name: `${flow}.${message}`, flow, text: dtype }
 }
 
-/** A record of the service: of a secret nothing but the name. */
+/** The entry of a record; for a secret only its name. */
 export function recordEntry(kind: 'dashboard' | 'panel' | 'secret', id: string, body: string): Entry | null {
   const record = JSON.parse(body) as Record<string, unknown>
   const { name } = record
   const shown = typeof name === 'string' ? name : id
   if (kind === 'secret') return { kind, name: shown, flow: null, text: '' }
   if (kind === 'panel') return { kind, name: shown, flow: null, text: kept(stringsIn(record['dashboards']).join('\n')) }
-  // One that was deleted keeps its versions.
+  // The record of a deleted dashboard keeps its versions.
   if (record['document'] === null) return null
   return { kind, name: shown, flow: null, text: kept(stringsIn(record['document']).join('\n')) }
 }
 
-/** Names of members as well: of settings they are what one looks for. */
+/** All texts in a value, with the names of members, since people search for names of settings. */
 function stringsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value]
   if (typeof value === 'number') return [String(value)]
@@ -48,10 +48,10 @@ function stringsIn(value: unknown): string[] {
   return Object.entries(value).flatMap(([key, member]) => [key, ...stringsIn(member)])
 }
 
-/** What stands around a match in a snippet. */
+/** Marks around a match in a snippet. */
 export const MARK_FROM = '\u0002'
 export const MARK_TO = '\u0003'
 
-/** Marks of snippets are taken out: in a text they would stand for something else. */
+/** Removes the marks of snippets from a text. */
 export const kept = (text: string): string =>
   text.slice(0, limits.SEARCH_TEXT_CHARACTERS).replaceAll(MARK_FROM, ' ').replaceAll(MARK_TO, ' ')

@@ -6,12 +6,12 @@ import type { Connection } from '../file/database.ts'
 
 export const searchFile = (data_dir: string): string => join(data_dir, SEARCH_FILE)
 
-/** Changes when the index is made anew in another way. */
+/** Raise it when the content of the index changes, so that the index is made again. */
 const VERSION = 1
 
 /**
- * The index has a file of its own, which nobody misses: what is in it comes from the database and is made again when the file is gone,
- * damaged or of another release. So it is not synced, not backed up and not repaired.
+ * The index has a file of its own. All of it comes from the database, and it is made again when the file is gone,
+ * damaged or from another release. So it is not synced, not backed up and not repaired.
  */
 export function openIndex(data_dir: string): { db: Connection; isNew: boolean } {
   try {
@@ -42,7 +42,7 @@ CREATE VIRTUAL TABLE words USING fts5(
 PRAGMA user_version = ${VERSION};
 `
 
-/** It has its name when its tables are there: a reader may look at any time. */
+/** The file gets its name when its tables exist, since a reader may open it at any time. */
 function make(data_dir: string): void {
   const file = searchFile(data_dir)
   const made = `${file}.new`
@@ -63,7 +63,7 @@ function open(data_dir: string): Connection {
     db.pragma('synchronous = OFF')
     db.pragma('trusted_schema = OFF')
     db.pragma('cell_size_check = ON')
-    // Reads the schema: a file that is none throws here.
+    // Reads the schema; throws when the file is not a database.
     db.prepare('SELECT count(*) FROM sqlite_schema').get()
     return db
   } catch (error) {
@@ -77,7 +77,7 @@ export function removeIndex(data_dir: string): void {
   for (const name of [file, `${file}-wal`, `${file}-shm`]) rmSync(name, { force: true })
 }
 
-/** Which file it is; 0: there is none. */
+/** The inode of the file; 0 when there is none. */
 export const inodeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.ino ?? 0
 export const indexInode = (data_dir: string): number => inodeOf(searchFile(data_dir))
 

@@ -15,7 +15,7 @@ export interface SearchIndexParts {
   log(text: string): void
 }
 
-/** A thing of the database that has entries: a flow by the number of its row, which a rename keeps. */
+/** An object of the database that has entries. A flow is named by the number of its row, which a rename keeps. */
 interface Owner {
   readonly kind: string
   readonly id: string
@@ -29,15 +29,15 @@ interface EntryRow extends Entry {
   readonly id: number
 }
 
-/** One round of it between two commits. */
+/** Time of one round between two commits. */
 const STEP_MS = 10
-/** Changes that were read are removed from the database together. */
+/** Changes are removed from the database when this many were read. */
 const READ_CHANGES = 512
 const TRY_AGAIN_US = 5_000_000
 
 /**
- * Keeps the index of the search, on the store thread: what triggers have noted as changed is read into the index in short rounds between
- * commits, each a transaction of the index. It remembers up to which change it has come. A file that is gone, damaged, of another release or
+ * Keeps the search index up to date, on the store thread. Triggers note the changed objects; they are read into the index in short rounds between
+ * commits, each one transaction of the index. The index stores up to which change it was read. A file that is gone, damaged, from another release or
  * ahead of the database is made again.
  *
  *   opening -> making all (a new file) -> following --damage, or the file is gone--> opening
@@ -48,7 +48,7 @@ export class SearchIndex {
   readonly #last: Statement<{ seq: number | null }>
   #index: Writer | null = null
   #inode = 0
-  /** What is being read in, an entry at a time. */
+  /** The present work, one entry at a time. */
   #work: Generator<void> | null = null
   #down_until_us = 0
   #unread = 0
@@ -59,7 +59,7 @@ export class SearchIndex {
     this.#last = parts.db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'search_changes'")
   }
 
-  /** One round; true when there is more to do at once. It never throws: the search is no reason to stop a store. */
+  /** One round; true when there is more to do. It never throws, so that a fault of the search does not stop the store. */
   step(): boolean {
     const now = this.#parts.steady_us()
     if (now < this.#down_until_us) return false
@@ -78,12 +78,12 @@ export class SearchIndex {
     }
   }
 
-  /** How many changes may be removed from the database; null: too few to be worth a commit. */
+  /** Up to which change the database may remove them; null when they are too few for a commit. */
   get readUpTo(): number | null {
     return this.#unread >= READ_CHANGES ? (this.#index?.cursor ?? null) : null
   }
 
-  /** Inside a transaction of the database. */
+  /** Removes read changes. Call it inside a transaction of the database. */
   removeRead(): void {
     this.#parts.db.prepare('DELETE FROM search_changes WHERE seq <= ?').run(this.readUpTo ?? 0)
     this.#unread = 0
@@ -117,7 +117,7 @@ export class SearchIndex {
     return !done
   }
 
-  /** Another installation may lie where ours was: nothing is made there. */
+  /** Whether the folder still belongs to this installation; nothing is made in the folder of another one. */
   #isOurs(): boolean {
     try {
       this.#parts.files.assertThere()
@@ -134,7 +134,7 @@ export class SearchIndex {
     if (!this.#isOurs()) return null
     let opened = openIndex(data_dir)
     const last = this.#last.get()?.seq ?? 0
-    // A database of before: the index tells of things that it does not have.
+    // The database is older than the index, for example restored from a backup.
     if (!opened.isNew && new Writer(opened.db).cursor > last) {
       opened.db.close()
       removeIndex(data_dir)
@@ -147,7 +147,7 @@ export class SearchIndex {
     return index
   }
 
-  /** Everything that there is; changes since then follow. */
+  /** Reads everything; later changes follow. */
   *#all(index: Writer, cursor: number): Generator<void> {
     const { db } = this.#parts
     index.setState('cursor', cursor)
@@ -166,7 +166,7 @@ export class SearchIndex {
     }
   }
 
-  /** Entries that are as they were stay untouched. */
+  /** Unchanged entries are not written. */
   *#update(index: Writer, owner: Owner): Generator<void> {
     const key = `${owner.kind} ${owner.id}`
     const old = new Map(index.of(key).map(row => [`${row.kind} ${row.name}`, row]))
@@ -185,7 +185,7 @@ export class SearchIndex {
     }
   }
 
-  /** None of a thing that is not as it should be: others are not to wait for it. */
+  /** The entries of an object; none when it is damaged, so that the others are read. */
   #readable(owner: Owner): Iterable<Entry> {
     try {
       return [...this.#entries(owner)]
@@ -227,7 +227,7 @@ export class SearchIndex {
     }
   }
 
-  /** Without a tag or a note there is only its id, which is looked up in the database. */
+  /** A run without tags and note has no entry, because ids are looked up in the database. */
   #run(seq: number): Entry[] {
     const { db } = this.#parts
     const row = db

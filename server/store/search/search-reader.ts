@@ -14,15 +14,15 @@ interface Row {
 const SNIPPET_WORDS = 16
 const NOTHING: SearchResult = { found: [], more: false, complete: false }
 
-/** An id of a run or a digest of an artifact, or its beginning. */
+/** An id of a run or a digest of an artifact, or the beginning of one. */
 const ID = /^[0-9a-f][0-9a-f-]{3,35}$/
 const DIGEST = /^(?:sha256:)?([0-9a-f]{4,64})$/
 
-/** Looks things up in the index, and ids and digests in the database itself. On the reader thread. */
+/** Searches the index, and the database for ids and digests. On the reader thread. */
 export class SearchReader {
   readonly #db: Connection
   readonly #data_dir: string
-  /** Of the database that this thread reads: another installation may lie in its place later. */
+  /** Inode of the database that this thread reads; another installation may be put in its place later. */
   readonly #database: number
   #index: Connection | null = null
   #inode = 0
@@ -51,8 +51,8 @@ export class SearchReader {
       return { found: rows.slice(0, limit).map(foundOf), more: rows.length > limit, complete }
     } catch (error) {
       this.#close()
-      // The store thread misses it at its next look, and makes it again. What else goes wrong is a file that is just being replaced, or a
-      // disk of which the store thread tells.
+      // Remove the damaged file: the store thread notices that it is gone and makes it again. Other errors come from a file that is being replaced, or from a
+      // disk fault that the store thread reports.
       if (isDamage(error) && inodeOf(databaseFile(this.#data_dir)) === this.#database) removeIndex(this.#data_dir)
       return NOTHING
     }
@@ -82,7 +82,7 @@ export class SearchReader {
     return found.slice(0, limit)
   }
 
-  /** Null while there is none. Another file lies there when it was made again. */
+  /** The index; null while there is none. Opened again when the file was made again. */
   #opened(): Connection | null {
     const inode = indexInode(this.#data_dir)
     if (this.#index !== null && inode === this.#inode) return this.#index
@@ -103,7 +103,7 @@ export class SearchReader {
   }
 }
 
-/** A word of a name counts ten times as much as one of a text; the thing of exactly that name comes first. */
+/** A match in a name counts ten times as much as one in a text; an exact name comes first. */
 const SELECT = `
 SELECT e.kind, e.name, e.flow, snippet(words, -1, char(2), char(3), '…', ${SNIPPET_WORDS}) AS snippet
 FROM words JOIN entries e ON e.id = words.rowid
@@ -113,7 +113,7 @@ LIMIT @most`
 const RUNS = `SELECT r.id, f.name AS flow FROM runs r LEFT JOIN flows f ON f.id = r.flow WHERE r.id >= ? AND r.id < ? LIMIT ?`
 const ARTIFACTS = 'SELECT DISTINCT digest FROM run_artifacts WHERE digest >= ? AND digest < ? LIMIT ?'
 
-/** Each word quoted, so that nothing of a text is a word of the query language; all of them are wanted, and each may go on. */
+/** A query for all words of the text, each as a prefix. Words are quoted, so that none is an operator of the query language. */
 export function matchOf(text: string): string | null {
   const words = text
     .normalize('NFC')

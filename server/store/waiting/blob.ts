@@ -4,7 +4,7 @@ import type { WaitingItem, WaitingItems, WaitingRun } from './items.ts'
 
 /**
  * The items of one flow in their order: `u8 format 2`, then runs of `varint message, version, depth << 4 | child << 3 | group, length`,
- * and of children their parent, as zigzag differences to that of the child before: number and time. The items of a run have
+ * and for children number and time of the parent, as zigzag differences to those of the child before. The items of a run have
  * versions one after the other and one parent, so a backlog of one message is a few bytes. Format 1 had no parents.
  */
 const FORMAT = 2

@@ -6,7 +6,7 @@ import { decodeWaiting } from './blob.ts'
 import type { WaitingItem } from './items.ts'
 import { WantedValues } from './values.ts'
 
-/** As many as a queue and the groups in it may hold. */
+/** The most items that a queue with its groups may hold. */
 export const MOST_WAITING = limits.FLOW_WAITING_ITEMS * (limits.FLOW_WAITING_HARD_FACTOR + 2)
 
 interface WaitingRow {
@@ -16,8 +16,8 @@ interface WaitingRow {
 }
 
 /**
- * The error in a row of `waiting` that SQLite can read; null without one. A queue has the versions of a message in their order, but for
- * those of a rerun, and for messages that began again at 1 after their flow was deleted.
+ * The error in a row of `waiting` that SQLite can read; null when it is valid. A queue has the versions of a message in order, except
+ * for reruns, and for messages that began again at 1 after their flow was deleted.
  */
 export function faultOfRow({ count, bytes }: WaitingRow, began_again: ReadonlySet<number>): string | null {
   let items: WaitingItem[]
@@ -51,7 +51,7 @@ export function withoutValues(db: Connection): { flow: number; count: number; me
     try {
       items = decodeWaiting(bytes, MOST_WAITING)
     } catch {
-      // The row itself is a finding.
+      // The damaged row is reported as a finding of its own.
     }
     for (const { message, version } of items) wanted.want(message, version)
     flows.push({ flow, items })
@@ -59,7 +59,7 @@ export function withoutValues(db: Connection): { flow: number; count: number; me
   try {
     wanted.read(db)
   } catch (error) {
-    // What is in a row of the history that cannot be read may be what is looked for.
+    // The value may be in a row of the history that cannot be read.
     if (error instanceof UnreadableRow) return []
     throw error
   }

@@ -3,18 +3,18 @@ import type { RecordView } from '../../../core/memory/journal/view.ts'
 import type { ResumedFlow } from '../front/requests.ts'
 import { WaitingItems } from './items.ts'
 
-/** Any start of a cascade: its number says which it is. */
+/** Stands for any start time of a cascade of this engine: its number is unique. */
 const OF_THIS_ENGINE = Number.MAX_SAFE_INTEGER
 
 /**
- * What waits in every flow, as of the last cut that was drained. Items enter as their records come, in whatever ring; what a
- * cut says of their consumption is applied when the whole cut was seen, since a ring that comes later may hold the publish.
+ * The waiting items of every flow, as of the last cut that was read. Items are added as their records come, from any ring. What a
+ * cut tells about their consumption is applied when the whole cut was read, since the publish may be in a later ring.
  */
 export class WaitingFlows {
   /** Flow indexes whose items changed since the last commit. */
   readonly changed: number[] = []
   readonly #flows: (WaitingItems | undefined)[] = []
-  /** Of the cut at hand: flow, first item, items. */
+  /** Of the present cut: flow, first item, number of items. */
   readonly #fresh: number[] = []
   /** Flow, root message, root version. */
   readonly #begun: number[] = []
@@ -60,7 +60,7 @@ export class WaitingFlows {
     this.#fresh.push(flow, item, items)
   }
 
-  /** Of any cascade: its record says whether something of it has run. */
+  /** A record of a cascade, which tells whether something of it has run. */
   cascade(record: RecordView): void {
     const { subject: flow } = record
     const items = this.#flows[flow]
@@ -78,7 +78,7 @@ export class WaitingFlows {
     } else if (((item - items.taken_to) | 0) > 0) items.taken_to = item
   }
 
-  /** The whole cut was seen. */
+  /** The whole cut was read. */
   settle(): void {
     for (let at = 0; at < this.#fresh.length; at += 3) {
       const flow = this.#fresh[at]!
@@ -104,7 +104,7 @@ export class WaitingFlows {
     this.#taken.length = 0
   }
 
-  /** A commit has written what changed: a flow without items has no row. */
+  /** Called when a commit has written the changes. A flow without items has no row. */
   written(): void {
     for (const flow of this.changed) {
       const items = this.of(flow)

@@ -1,22 +1,22 @@
 /** The stored part of an item until it is consumed; its value is in the history. */
 export interface WaitingItem {
-  /** Index or row of its message, whichever the holder counts by. */
+  /** Index or row of its message, as the holder needs it. */
   message: number
   version: number
   depth: number
   /** Bits of GROUP, see core/cascade/queue/queue.ts. */
   group: number
-  /** The cascade that published it, 0: none; and its start, or, of an earlier engine, `EARLIER` and that engine's epoch. */
+  /** The cascade that published it, 0 for none, and its start; for an earlier engine `EARLIER` and that engine's epoch. */
   parent_seq: number
   parent_ts: number
 }
 
-/** So many items of one message whose versions follow one another and that are alike in all else. */
+/** Items of one message with consecutive versions and otherwise equal members. */
 export interface WaitingRun extends WaitingItem {
   length: number
 }
 
-/** Items of a cascade that has begun and run no body yet. */
+/** Items of a cascade that has begun and has run no body yet. */
 interface FreshItems {
   /** Number of the first one. */
   readonly item: number
@@ -24,13 +24,13 @@ interface FreshItems {
 }
 
 const FIRST_CAPACITY = 16
-/** Memory of a flow that had a backlog once is given back when it is empty. */
+/** A flow without items keeps at most this much memory of an earlier backlog. */
 const KEPT_CAPACITY = 1024
-/** Doubles of an item, side by side: a flow of many has one cache line for each record that it gets. */
+/** Doubles of an item, stored together, so that a record touches one cache line. */
 const WIDE = 4
 const AT = { key: 0, version: 1, parent_seq: 2, parent_ts: 3 } as const
 const NOTHING = -1
-/** Key of an item: depth << 4 | group times this, and its message. */
+/** The key of an item is `(depth << 4 | group) * PLACE + message`. */
 const PLACE = 2 ** 32
 
 const emptyItems = (capacity: number): Float64Array => new Float64Array(capacity * WIDE).fill(NOTHING)
@@ -42,11 +42,11 @@ const emptyItems = (capacity: number): Float64Array => new Float64Array(capacity
  *   fresh: taken, nothing of it has run | taken, consumed: gone | [first .. end): waiting, with holes where a record is not marked yet
  */
 export class WaitingItems {
-  /** Since the last commit. */
+  /** Changed since the last commit. */
   isChanged = false
-  /** A row of the flow may be stored: of a start nobody knows. */
+  /** Whether the flow may have a stored row; unknown, so true, at a start. */
   hasRow = true
-  /** What the cut at hand says of them: consumed before this number, if `isTaken`; a cascade of them has run nothing yet. */
+  /** From the present cut: items before this number are consumed, if `isTaken`. */
   taken_to = 0
   isTaken = false
   isFresh = false
@@ -78,7 +78,7 @@ export class WaitingItems {
     parent_ts = 0,
   ): void {
     const ahead = (item - this.#first) | 0
-    // A recovery repeats the record of a publish that it finishes; its item may have run since.
+    // A recovery repeats the record of the publish that it finishes; the item may have run already.
     if (ahead < 0) return
     if (ahead > this.#mask) this.#resize(2 ** (32 - Math.clz32(ahead)))
     const at = (item & this.#mask) * WIDE
@@ -91,7 +91,7 @@ export class WaitingItems {
     if (((item - this.#end) | 0) >= 0) this.#end = (item + 1) | 0
   }
 
-  /** A cascade was begun with these items and has run nothing. Before `taken`, which would drop them. */
+  /** A cascade has begun with these items and has run nothing. Call it before `taken`, which would drop them. */
   fresh(item: number, items: number): void {
     if (this.#fresh.some(one => one.item === item)) return
     const kept: WaitingItem[] = []
@@ -123,7 +123,7 @@ export class WaitingItems {
     if (this.#count === 0 && this.#mask >= KEPT_CAPACITY) this.#resize(FIRST_CAPACITY)
   }
 
-  /** In the order in which a restart queues them: those that had begun come first. */
+  /** In the order in which a restart queues them: items of cascades that had begun come first. */
   *[Symbol.iterator](): Iterable<WaitingItem> & Iterator<WaitingItem> {
     const fresh = [...this.#fresh].sort((a, b) => (a.item - b.item) | 0)
     for (const { items } of fresh) yield* items
@@ -133,7 +133,7 @@ export class WaitingItems {
     }
   }
 
-  /** The same, as runs. The run is only good during the call. A backlog is written with every commit: nothing is allocated for an item. */
+  /** The same as runs of items. A run is valid only during the call. Nothing is allocated per item, since a backlog is written with every commit. */
   eachRun(visit: (run: WaitingRun) => void): void {
     const fresh = [...this.#fresh].sort((a, b) => (a.item - b.item) | 0)
     for (const { items } of fresh) for (const item of items) visit({ ...item, length: 1 })
@@ -186,7 +186,7 @@ export class WaitingItems {
   }
 }
 
-/** Is the item at `at` the next one of a run that begins at `run` and has so many? */
+/** Whether the item at `at` continues the run that begins at `run` and has `length` items. */
 const goesOn = (items: Float64Array, run: number, length: number, at: number): boolean =>
   items[at + AT.version] === items[run + AT.version]! + length &&
   items[at] === items[run] &&

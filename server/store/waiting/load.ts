@@ -7,8 +7,8 @@ import { MOST_WAITING } from './check.ts'
 import { type FoundValue, WantedValues } from './values.ts'
 
 /**
- * What each flow had not consumed when the engine ended, with the values; and the values that stood when the first of those
- * came, which the latest ones are ahead of. Inside the start's transaction; the history is loaded.
+ * The items that each flow had not consumed when the engine ended, with their values, and the values that messages had before the first
+ * of these items. Inside the start's transaction, after the history was loaded.
  */
 export function readWaiting(db: Connection, registry: Registry): StoredWaiting[] {
   db.prepare('DELETE FROM waiting WHERE flow NOT IN (SELECT id FROM flows WHERE deleted = 0)').run()

@@ -14,7 +14,7 @@ export interface FoundValue {
   bytes: Buffer
 }
 
-/** What is looked for of one message: these versions; and for each set the newest version that is not in it. */
+/** What is searched for one message: these versions, and for each set the newest version that is not in it. */
 interface Wanted {
   readonly versions: Set<number>
   readonly found: Map<number, FoundValue>
@@ -24,8 +24,8 @@ interface Wanted {
 const NOTHING = Buffer.alloc(0)
 
 /**
- * Values of the history by their versions, in one pass over the log and, newest first, over the chunks of the messages that
- * have wants left. A message that began again has a version twice: the newer one counts.
+ * Finds values of the history by their versions, in one pass over the log and, newest first, over the chunks of messages that
+ * still miss some. A message that began again has a version twice; the newer one counts.
  */
 export class WantedValues {
   readonly #messages = new Map<number, Wanted>()
@@ -47,7 +47,7 @@ export class WantedValues {
     return this.#messages.get(message)?.before.get(versions) ?? null
   }
 
-  /** Inside a transaction. */
+  /** Reads the values. Call it inside a transaction. */
   read(db: Connection): void {
     if (this.#messages.size === 0) return
     const decoder = new PointDecoder()
@@ -100,7 +100,7 @@ function take({ versions, found, before }: Wanted, batch: PointBatch): void {
   }
 }
 
-/** What is left is older than `ts_max`: nothing of it can be what is looked for. */
+/** Whether nothing older than `ts_max` can be wanted. */
 function isServed({ versions, found, before }: Wanted, ts_max: number): boolean {
   if (found.size < versions.size) return false
   for (const one of found.values()) if (one.ts < ts_max) return false

@@ -1,12 +1,12 @@
 import type { WaitingFlows } from './flows.ts'
 
 /**
- * Which versions of a message a restart would read from the history: those of items that wait, and the one before the first of
- * them, which a join may read. For one step of upkeep: asked of each message once, when a chunk of it is the oldest.
+ * The versions of a message that a restart would read from the history: those of waiting items, and the one before the first of
+ * them, which a join may read. Made for one step of upkeep, which needs a message when its chunk is the oldest.
  */
 export class WantedVersions {
   readonly #waiting: WaitingFlows
-  /** From a message as the items name it to its row. */
+  /** The row of a message that an item names. */
   readonly #row: (message: number) => number
   /** By row, ascending. */
   readonly #versions = new Map<number, Float64Array>()
@@ -17,13 +17,13 @@ export class WantedVersions {
     this.#row = row
   }
 
-  /** Does anything wait whose value is of this message? */
+  /** Whether values of this message wait. */
   has(message: number): boolean {
     this.#read()
     return this.#versions.has(message)
   }
 
-  /** Is one of them between these two versions, both included? */
+  /** Whether a wanted version lies between these two, both included. */
   within(message: number, first: number, last: number): boolean {
     this.#read()
     const versions = this.#versions.get(message)

@@ -157,7 +157,7 @@ export class ControlWrites {
     }
   }
 
-  /** Series keep their rows, so history, values and held values follow by themselves. What an earlier flow of that name left steps aside. */
+  /** Series keep their rows, so history, values and held values follow by themselves. Rows that an earlier flow of that name left are renamed. */
   #renameLive(from: string, to: string, after: AfterCommit[]): void {
     const leftover = { from: to }
     this.#dropHeld.run(leftover)
@@ -185,7 +185,7 @@ export class ControlWrites {
     })
   }
 
-  /** The points stay until their time is over; the flow begins without values when it is saved again. */
+  /** Points stay as long as their retention says. The flow begins without values when it is saved again. */
   #removeLive(name: string, after: AfterCommit[]): void {
     const gone = { from: name }
     this.#parts.history.forget(name)

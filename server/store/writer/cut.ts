@@ -5,13 +5,13 @@ import type { JournalVisitor } from '../../../core/memory/journal/view.ts'
 const LOOKS = 1000
 
 /**
- * The rings of the journal, read up to one cut: the marks of all of them as they stood at one moment. A flow goes from lane to
- * lane, so what its next lane wrote is never read before what its last lane wrote; a commit that takes a whole cut or none
- * of it leaves no hole in the versions when the engine is killed behind it.
+ * The rings of the journal, read up to one cut: the marks of all of them at one moment. A flow moves from lane to
+ * lane, and the records of its next lane are never read before those of its last lane. A commit of a whole cut
+ * leaves no hole in the versions when the engine is killed after it.
  */
 export class Cut {
   readonly #readers: readonly JournalReader[]
-  /** Where each ring is read to. */
+  /** Up to where each ring is read. */
   readonly #marks: Int32Array
 
   constructor(readers: readonly JournalReader[]) {
@@ -19,7 +19,7 @@ export class Cut {
     this.#marks = Int32Array.from(readers, reader => reader.marked())
   }
 
-  /** Visits everything up to a new cut; answers the bytes. */
+  /** Visits all records up to a new cut. Returns their bytes. */
   drain(visitor: JournalVisitor): number {
     this.#take()
     let bytes = 0
@@ -28,14 +28,14 @@ export class Cut {
   }
 
   /**
-   * Takes what is not marked yet out of the way of writers that need room; they mark after `limits.UNIT_BYTES`. After
+   * Copies records that are not marked yet out of rings whose writers need room; writers mark after `limits.UNIT_BYTES`. Call it after
    * `drain`, so that only what no mark covers is copied.
    */
   relieve(): void {
     for (const reader of this.#readers) if (reader.isCramped) reader.stage()
   }
 
-  /** Two successive reads of all marks that agree. */
+  /** Reads all marks until two successive reads agree. */
   #take(): void {
     const marks = this.#marks
     for (let looks = 0, same = false; !same && looks < LOOKS; looks++) {

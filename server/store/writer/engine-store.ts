@@ -41,9 +41,9 @@ export interface EngineStoreOptions {
   messages: number
   /** Microseconds since 1970. */
   clock: () => number
-  /** Never ahead of `clock`, and never jumps forward: what is old by it may be removed. `clock` when absent. */
+  /** The age clock: data that is old by it may be removed. `clock` when absent. */
   age_us?: () => number
-  /** Never jumps. `clock` when absent. */
+  /** The steady clock. `clock` when absent. */
   steady_us?: () => number
   readPort: () => void
   onHealth: (health: StoreHealth) => void
@@ -52,7 +52,7 @@ export interface EngineStoreOptions {
   log: (text: string) => void
 }
 
-/** The writing side of the file, put together. It knows no thread, ring or port. */
+/** All writers of the file together, without threads, rings or ports. */
 export class EngineStore {
   readonly db: Connection
   readonly registry: Registry
@@ -169,7 +169,7 @@ export class EngineStore {
           flavors.seed()
           counts.write()
           const now_us = clock()
-          // What an engine that was killed had removed, and not told.
+          // Audit events for runs that a killed engine had removed.
           removals.tell(now_us)
           errors.dropOlderThan(age_us() - limits.NODE_ERROR_KEPT_MS * 1000)
           loaded = readLoaded(db, parts_of_load, { engine_epoch, interrupted, interrupted_runs, now_us })
@@ -192,7 +192,7 @@ export class EngineStore {
       try {
         return load()
       } catch (error) {
-        // The same row twice: it cannot be put right.
+        // The same row again: the quarantine could not repair it.
         if (!(error instanceof UnreadableRow) || error.message === before) throw error
         before = error.message
         this.transaction.run(() => putAside(error.place))
@@ -200,17 +200,17 @@ export class EngineStore {
     }
   }
 
-  /** The file alone holds everything afterwards; on a full disk both logs stay beside it, and the next start reads all three. */
+  /** Afterwards the file has everything. On a full disk both logs stay beside it, and the next start reads all three. */
   close(): void {
     this.upkeep.close()
     this.redo.close()
     try {
-      // The mark of a log that has ended: only then is a log that is gone no loss.
+      // Record that the redo log has ended; then a missing log is no loss.
       this.transaction.run(() => {})
       this.redo.remove()
       this.db.pragma('wal_checkpoint(TRUNCATE)')
     } catch {
-      // What is committed stays committed.
+      // Everything is committed already.
     }
     this.db.close()
   }

@@ -26,11 +26,11 @@ import type { StoreTransaction } from './transaction.ts'
 export interface Waiting {
   id: number
   request: ControlRequest
-  /** Of a run write: itself as JSON, which the redo log takes. It writes nothing when it is refused. */
+  /** For a run write: its JSON, for the redo log. A refused write writes nothing. */
   text?: string
 }
 
-/** The engine's own threads write events of theirs into their journals, too. */
+/** Threads of the engine write their events into their journals, too. */
 type KeptNote = Note | { type: 'event'; event: EngineEvent; ts: number }
 
 interface Parts {
@@ -54,14 +54,14 @@ interface Parts {
 }
 
 /**
- * One transaction for everything that waits: the records of the journals, then the control writes in order of arrival.
- * A refused control write takes nothing along (its own savepoint); a failed transaction is undone whole. Then the history is
- * tried without the control writes, and dropped and counted if that fails, too; and they are tried again one by one, so that each
+ * One transaction for everything that waits: records of the journals, then control writes in order of arrival.
+ * A refused control write undoes only itself (it has a savepoint). A failed transaction is undone as a whole. Then the history is
+ * committed without the control writes, and dropped and counted if that fails, too. The control writes are tried again one by one, so that each
  * gets its own answer.
  *
  *   well --the disk refuses a commit--> down --a probe goes through--> well
  *
- * Where only run writes wait, they are answered when the redo log has them, and their transaction stays open until the next commit.
+ * When only run writes wait, they are answered when the redo log has them, and their transaction stays open until the next commit.
  */
 export class GroupCommit {
   readonly #parts: Parts
@@ -72,7 +72,7 @@ export class GroupCommit {
   readonly #release: Statement
   readonly #rollbackTo: Statement
   #fault: DiskFault | null = null
-  /** Memory and file differ: reading the file again failed, too. */
+  /** Memory and file differ, because reading the file again has failed. */
   #stale = false
   #dropped = 0
   #failure: string | null = null
@@ -85,12 +85,12 @@ export class GroupCommit {
     this.#rollbackTo = parts.db.prepare('ROLLBACK TO control')
   }
 
-  /** The disk takes no commits: history is dropped, and each control write is tried by itself. */
+  /** Whether the disk takes no commits: then history is dropped, and each control write is tried on its own. */
   get isDown(): boolean {
     return this.#fault !== null
   }
 
-  /** Returns when the redo log has them, or a commit. Null: there is something else among them, nothing was done. */
+  /** Returns when the redo log, or a commit, has the writes. Null when not all are run writes; nothing was done then. */
   keep(waiting: readonly Waiting[]): Answer[] | null {
     if (this.isDown || waiting.some(({ text }) => text === undefined)) return null
     const { transaction } = this.#parts
@@ -107,7 +107,7 @@ export class GroupCommit {
     }
   }
 
-  /** Returns when it is on disk, and what was kept before it. Empties the intake. */
+  /** Commits. Returns when everything is on disk, also writes of the redo log. Empties the intake. */
   run(intake: Intake, waiting: readonly Waiting[]): Answer[] {
     if (this.isDown) {
       this.#drop(intake)
@@ -123,7 +123,7 @@ export class GroupCommit {
       })
     } catch (error) {
       this.#failed(error)
-      // A write that breaks, on a disk that does not: what the journals brought is committed without the writes.
+      // A write failed although the disk works: commit the records of the journals without the writes.
       if (waiting.length > 0 && !this.isDown) this.run(intake, [])
       else this.#drop(intake)
       return waiting.map(one => this.#alone(one))
@@ -138,7 +138,7 @@ export class GroupCommit {
     return answers
   }
 
-  /** A step of upkeep in a transaction of its own. A failure is noted, never thrown. */
+  /** Runs a step of upkeep in a transaction of its own. A failure is recorded, not thrown. */
   upkeep(step: () => void): boolean {
     try {
       this.#parts.transaction.run(step)
@@ -149,12 +149,12 @@ export class GroupCommit {
     }
   }
 
-  /** While the disk takes nothing: does it take a commit again? */
+  /** While the disk is down: tests whether it takes a commit again. */
   probe(): void {
     const { db, files } = this.#parts
     try {
       files.assertThere()
-      // What the log of the database holds may free the room that a commit needs.
+      // Writing the database's log back may free the room that a commit needs.
       db.pragma('wal_checkpoint(PASSIVE)')
       this.#parts.transaction.run(() => {
         db.prepare("INSERT OR REPLACE INTO settings (name, value) VALUES ('probe', hex(zeroblob(131072)))").run()
@@ -164,7 +164,7 @@ export class GroupCommit {
       })
       if (this.#stale) this.#reload()
     } catch (error) {
-      // What is wrong may be another thing by now.
+      // The fault may have changed.
       const fault = faultOf(error, this.#parts.data_dir)
       if (fault === null || fault.code === this.#fault?.code) return
       this.#fault = fault
@@ -175,7 +175,7 @@ export class GroupCommit {
     this.#report()
   }
 
-  /** Are the files still there? Commits ask themselves; this is for who writes nothing. */
+  /** Checks that the files still exist, for times without commits. */
   look(): void {
     const fault = this.isDown ? null : this.#parts.files.lost()
     if (fault === null) return
@@ -183,7 +183,7 @@ export class GroupCommit {
     this.#report()
   }
 
-  /** What SQLite's log could not be written back for. It grows meanwhile, so a disk that is at fault takes no commits, either. */
+  /** SQLite's log could not be written back. It keeps growing, so after a disk fault commits stop, too. */
   notWrittenBack(error: unknown): void {
     const fault = faultOf(error, this.#parts.data_dir)
     if (fault === null || this.isDown) return
@@ -238,7 +238,7 @@ export class GroupCommit {
       case 'fires_seen':
         fires.seen(note.nodes, note.ts)
         return
-      // The front makes events and issues of these, and the events come here from there.
+      // The front makes events and issues of these notes, and sends the events to the store.
       case 'gauge':
       case 'report':
       case 'promoted':
@@ -273,7 +273,7 @@ export class GroupCommit {
     }
   }
 
-  /** What was dropped since the asker last heard of it may be what he asks about. */
+  /** Refuses when history was dropped since the caller last knew, because his values may be among it. */
   #assertDurable(request: ControlRequest): void {
     if (request.type !== 'durable' || request.dropped === this.#dropped) return
     const why = this.#fault?.reason ?? 'A commit of the store has failed'
@@ -310,7 +310,7 @@ export class GroupCommit {
     this.#report()
   }
 
-  /** The next time it is not in the way. */
+  /** Puts an unreadable row into the quarantine. */
   #putAside(place: UnreadablePlace): void {
     try {
       this.#parts.transaction.run(() => this.#parts.putAside(place))
@@ -325,7 +325,7 @@ export class GroupCommit {
     this.#stale = false
   }
 
-  /** While the disk is down its trial is not made again for each write. */
+  /** While the disk is down, the test write is not repeated for each write. */
   #faultOf(error: unknown): DiskFault | null {
     return isSqlite(error) && this.#fault !== null ? this.#fault : faultOf(error, this.#parts.data_dir)
   }
@@ -341,7 +341,7 @@ export class GroupCommit {
     this.#report()
   }
 
-  /** Records of indexes that nobody registered: a defect of the engine, so it is said, and counted. */
+  /** Logs and counts records of indexes that are not registered: a defect of the engine. */
   #countUnknown(intake: Intake): void {
     if (intake.unknown === 0) return
     this.#parts.log(`${intake.unknown} records of unknown messages or nodes were dropped`)
@@ -350,7 +350,7 @@ export class GroupCommit {
     this.#report()
   }
 
-  /** A failure is over with the first commit that goes through. */
+  /** A failure is over after the first successful commit. */
   #recovered(): void {
     if (this.#failure === null) return
     this.#failure = null

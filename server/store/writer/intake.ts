@@ -8,7 +8,7 @@ import { WaitingFlows } from '../waiting/flows.ts'
 import type { Registry } from './registry.ts'
 import { ScheduledChanges } from './scheduled.ts'
 
-/** A node's whole state, as its lane encoded it; empty: it has none any more. */
+/** A node's whole state as its lane encoded it; empty when the state was removed. */
 export interface StateChange {
   /** Goes up with each write of the node's state, whichever thread makes it (core/memory/states.ts). */
   version: number
@@ -17,7 +17,7 @@ export interface StateChange {
   bytes: Buffer
 }
 
-/** A held (rate-limited) value that changed since the last commit; `due_ms` 0: it is held no more. */
+/** A held (rate-limited) value that changed since the last commit; `due_ms` is 0 when it is no longer held. */
 export interface HeldChange {
   due_ms: number
   ts: number
@@ -27,21 +27,21 @@ export interface HeldChange {
 }
 
 /**
- * The records drained from the journals since the last commit. It visits the records (`JournalVisitor`), copies what it keeps,
- * and allocates nothing per value. Records whose index nobody registered are counted, after the port was read once more.
+ * The records that were read from the journals since the last commit. It visits the records (`JournalVisitor`), copies what it keeps,
+ * and allocates nothing per value. When an index is not registered, the port is read once more; if it is still unknown, the record is counted.
  */
 export class Intake implements JournalVisitor {
   readonly points: PendingPoints
   readonly cascades = new CascadeRows()
-  /** By node index; only the newest of each node. */
+  /** The newest state of each node, by node index. */
   readonly states = new Map<number, StateChange>()
-  /** Of each node's newest state, committed or not: a lane may be late with the state of a node that began again since. */
+  /** Version and time of each node's newest state, committed or not: a lane may write an old state of a node that began again since. */
   readonly #newest_states = new Map<number, { version: number; ts: number }>()
   readonly holds = new Map<number, HeldChange>()
   readonly scheduled = new ScheduledChanges()
   readonly notes: Buffer[] = []
   readonly waiting = new WaitingFlows()
-  /** False until the start has said what it queued again: before that nothing is drained. */
+  /** False until the start has told what it queued again; nothing is read before that. */
   isReady = false
   unknown = 0
   #note_bytes = 0
@@ -49,7 +49,7 @@ export class Intake implements JournalVisitor {
   readonly #known: Uint8Array
   readonly #readPort: () => void
 
-  /** `readPort` takes what waits at the thread's port: registrations come that way. */
+  /** `readPort` takes waiting messages of the thread's port, which bring registrations. */
   constructor(registry: Registry, messages: number, readPort: () => void) {
     this.#registry = registry
     this.points = new PendingPoints(messages)
@@ -69,7 +69,7 @@ export class Intake implements JournalVisitor {
     )
   }
 
-  /** Bytes of payloads and notes that wait here. */
+  /** Bytes of the payloads and notes since the last commit. */
   bytes(): number {
     return this.points.used + this.#note_bytes
   }
@@ -173,13 +173,13 @@ export class Intake implements JournalVisitor {
     this.holds.set(message, { due_ms, ts: Math.floor(ts), kind, number, bytes })
   }
 
-  /** What the start has queued again: from here on records may speak of those items. */
+  /** The items that the start has queued again; later records may refer to them. */
   resumed(flows: readonly ResumedFlow[]): void {
     for (const flow of flows) this.waiting.resumed(flow)
     this.isReady = true
   }
 
-  /** Values and records go; states, held and scheduled values and what waits stay, since only their newest counts and a later commit can carry it. */
+  /** Drops values and records. States, held and scheduled values and waiting items stay: only the newest of each counts, and a later commit can write it. */
   drop(): void {
     this.points.clear()
     this.cascades.clear()
@@ -205,8 +205,8 @@ export class Intake implements JournalVisitor {
 const payloadOf = ({ bytes, start, length }: RecordView): Buffer => Buffer.from(bytes.subarray(start, start + length))
 
 /**
- * A flow goes from lane to lane, and rings are drained one after the other: the later state wins, not the later ring. Two have
- * one version when a lane died with its state in the journal and not yet in the node's row; the next lane began after that.
+ * A flow moves from lane to lane, and rings are read one after the other, so the later state wins, not the later ring. Two states have
+ * the same version when a lane died after it wrote the journal and before it wrote the node's row; then the later time wins.
  */
 function isOlderState(version: number, ts: number, known: Omit<StateChange, 'bytes'> | undefined): boolean {
   if (known === undefined || version > known.version) return false
@@ -214,8 +214,8 @@ function isOlderState(version: number, ts: number, known: Omit<StateChange, 'byt
 }
 
 /**
- * Lanes hold values and the timer lets them go, each in a ring of its own and by a clock of its own. A value is let go when
- * it is due, so one that is due later than that was held afterwards.
+ * Lanes hold values and the timer releases them, each with its own ring and clock. A value is released when
+ * it is due, so a value that is due later was held afterwards.
  */
 function isOlder(due_ms: number, ts: number, known: HeldChange | undefined): boolean {
   if (known === undefined) return false

@@ -62,7 +62,7 @@ export class LiveState {
     else this.#putHeld.run(message, due_ms, ts, kind, number, bytes)
   }
 
-  /** Most flows have consumed everything when a commit comes, and had when the last one came: they have no row. */
+  /** Writes the waiting items of a flow. Most flows have none at this commit and had none at the last, so they have no row. */
   #wait(flow: number, items: WaitingItems): void {
     const { count } = items
     if (count === 0 && !items.hasRow) return

@@ -24,10 +24,10 @@ import { readScheduled } from './scheduled.ts'
 import { REDO_MARK } from './transaction.ts'
 
 const EPOCH = 'engine_epoch'
-/** Settings of the store's own. */
+/** Settings that only the store uses. */
 const OWN: ReadonlySet<string> = new Set([EPOCH, SEEDED, REDO_MARK, LONG_ROWS_SEEN])
 
-/** Of the newest start that there was; 0 before the first. */
+/** The epoch of the newest start; 0 before the first. */
 export const lastEpoch = (db: Connection): number => Number(setting(db, EPOCH) ?? 0)
 
 /** Counts this start. Inside the start's transaction. */
@@ -36,21 +36,21 @@ export function countStart(db: Connection, epoch: number): void {
 }
 
 export interface RedoneWrites {
-  /** Writes that the previous engine had answered and not committed, oldest first. */
+  /** Writes that the engine before had answered and not committed, oldest first. */
   readonly writes: readonly RunWrite[]
-  /** The newest start that the redo log or the database knows of. */
+  /** The newest epoch in the redo log or the database. */
   readonly epoch: number
   readonly damage: Damage | null
 }
 
-/** `wasKilled`: SQLite's log of the engine before was there, so it did not end in order. */
+/** `wasKilled`: SQLite's log was there, so the engine before did not end cleanly. */
 export function readNotCommitted(db: Connection, redo: RedoContent, wasKilled: boolean): RedoneWrites {
   const last = lastEpoch(db)
   const mark = (setting(db, REDO_MARK) ?? '0:0').split(':')
   const held = Number(mark[0]) === last ? Number(mark[1]) : 0
   if (redo.epoch < last) {
-    // Of a start that wrote records there is a file, unless it ended in order. There may be none of its records in it: the first of a
-    // new round takes the place of the first of the round before, and a kill can tear it.
+    // A start that wrote records leaves a file, unless it ended cleanly. The file may have none of its records: the first record of a
+    // new round overwrites the first of the round before, and a kill can leave it incomplete.
     const isGone = !redo.exists && wasKilled && held > 0 && mark.length === 2
     const reason = 'it is missing: run writes of the last 50 ms of the engine before may be gone'
     return { writes: [], epoch: last, damage: isGone ? redoDamage(reason, 0) : null }
@@ -67,7 +67,7 @@ export function readNotCommitted(db: Connection, redo: RedoContent, wasKilled: b
   }
 }
 
-/** Makes them once more. Answers how many could not be: what they refer to is gone. Inside the caller's transaction. */
+/** Applies the writes again. Returns how many failed because what they refer to is gone. Inside the caller's transaction. */
 export function writeAgain(db: Connection, writes: readonly RunWrite[], apply: (write: RunWrite) => void): number {
   let refused = 0
   for (const write of writes) {

@@ -9,9 +9,9 @@ export const redoFile = (data_dir: string): string => join(data_dir, REDO_FILE)
 /** Length of a record's payload, CRC-32 of what follows it, format, epoch of the engine start, sequence number: 32 bits each, little-endian. */
 const HEADER_BYTES = 20
 const CHECKED_FROM = 8
-/** Counts the changes of what requests look like (`RunWrite`). */
+/** Version of the format of requests (`RunWrite`). */
 const FORMAT = 3
-/** In a mark: nothing is written behind it, and the file may be gone. */
+/** Ends a mark after which nothing was written, so that the file may be gone. */
 const ENDED = ':ended'
 const FORMAT_BYTES = Buffer.from(Uint32Array.of(FORMAT).buffer)
 
@@ -23,12 +23,12 @@ export interface RedoRecord {
 
 /**
  * Requests that are answered before the transaction that they are part of is committed: a synced record here costs a sixth of a
- * commit of the few dozen pages that they change. A fixed length of the disk, written from its start again after each commit:
+ * commit of the few dozen pages that they change. A file of fixed length, which is written from its start again after each commit:
  *
- *   commit (which names the newest record that it holds) --> records, each synced before its requests are answered --> commit
+ *   commit (with the number of the newest record in it) --> records, each synced before its requests are answered --> commit
  *
- * What a start finds after the record that the database names was answered and not committed. The file is made with the first
- * record, in whole, so that no record ever changes its length, and removed at a clean end.
+ * Records after the one that the database names were answered and not committed; a start applies them. The file is made with the first
+ * record, in its full length, so that no record changes its length, and removed at a clean end.
  */
 export class RedoLog {
   readonly #data_dir: string
@@ -37,7 +37,7 @@ export class RedoLog {
   readonly #log: (text: string) => void
   #file: number | null = null
   #at = 0
-  /** Of the newest record of this start; 0 before the first. */
+  /** Number of the newest record of this start; 0 before the first. */
   #seq = 0
   /** After a failed sync the content on disk is unknown, so no record is written after one. */
   #ended = false
@@ -50,12 +50,12 @@ export class RedoLog {
     this.#log = log
   }
 
-  /** Names the newest record, for the database; also one that may have been written and was not synced. */
+  /** The mark for the database: names the newest record, also one whose sync has failed. */
   get mark(): string {
     return `${this.#epoch}:${this.#seq}${this.#ended && this.#seq > 0 ? ENDED : ''}`
   }
 
-  /** True when they are on the disk; false when they have no room before the next commit, or the disk failed. */
+  /** Writes a record. True when it is on the disk; false when there is no room before the next commit, or the disk failed. */
   append(requests: readonly string[]): boolean {
     if (this.#ended) return false
     const payload = this.#payload(requests)
@@ -79,12 +79,12 @@ export class RedoLog {
     return true
   }
 
-  /** The database holds what was written. */
+  /** Called when the database has all records. */
   committed(): void {
     this.#at = 0
   }
 
-  /** After a clean end nothing is left to be done again. The database holds the mark of a log that has ended. */
+  /** Removes the file at a clean end, when the database has the mark of a log that has ended. */
   remove(): void {
     this.close()
     rmSync(redoFile(this.#data_dir), { force: true })
@@ -96,12 +96,12 @@ export class RedoLog {
     this.#ended = true
   }
 
-  /** Its bytes, written behind the header; 0 when there is no room for them. */
+  /** Writes the payload behind the header and returns its bytes; 0 when there is no room. */
   #payload(requests: readonly string[]): number {
     const room = this.#scratch.length - this.#at
     let at = HEADER_BYTES
     for (const request of requests) {
-      // A comma or bracket before each and a bracket at the end.
+      // A comma or bracket before each request, and a bracket at the end.
       const most = at + 2 + request.length * 3
       if (most > room && at + 2 + Buffer.byteLength(request) > room) return 0
       at += this.#scratch.write(at === HEADER_BYTES ? '[' : ',', at)
@@ -110,12 +110,12 @@ export class RedoLog {
     return at + this.#scratch.write(']', at) - HEADER_BYTES
   }
 
-  /** Its directory entry is synced, too, or a crash could take the file with all its records. */
+  /** Makes the file. Its directory entry is synced, too, since a crash could otherwise remove it with all records. */
   #made(): number {
     const file = openSync(redoFile(this.#data_dir), 'w')
     // From here on `close` closes it.
     this.#file = file
-    // Zeros, not a hole: a record must not have to find room.
+    // Write zeros, so that later records need no new disk space.
     writeWhole(file, Buffer.alloc(this.#scratch.length), 0)
     fsyncSync(file)
     const directory = openSync(this.#data_dir, 'r')
@@ -125,18 +125,18 @@ export class RedoLog {
   }
 }
 
-/** A disk that fills up in the middle takes a part, and says nothing. */
+/** Writes all bytes: a disk that becomes full takes a part without an error. */
 function writeWhole(file: number, bytes: Buffer, at: number): void {
   const written = writeSync(file, bytes, 0, bytes.length, at)
   if (written < bytes.length) throw new RangeError(`${written} of ${bytes.length} bytes were written`)
 }
 
-/** What a file of records holds of the newest engine start in it: 0 without any. */
+/** The records of the newest engine start in the file; epoch 0 without any. */
 export interface RedoContent {
-  /** There is a file. */
+  /** Whether there is a file. */
   readonly exists: boolean
   readonly epoch: number
-  /** By sequence number. Those behind a damaged record are among them, and older ones that later records did not cover. */
+  /** By sequence number, with those behind a damaged record and older ones that were not overwritten. */
   readonly records: readonly RedoRecord[]
 }
 
@@ -176,7 +176,7 @@ export function readRedo(data_dir: string): RedoContent {
   }
 }
 
-/** Where the record ends that begins here; 0 when none does, or it is damaged. */
+/** The end of the record that begins here; 0 when there is none or it is damaged. */
 function endOfRecord(bytes: Buffer, at: number): number {
   const length = bytes.readUInt32LE(at)
   const end = at + HEADER_BYTES + length
@@ -184,7 +184,7 @@ function endOfRecord(bytes: Buffer, at: number): number {
   return bytes.readUInt32LE(at + 4) === crc32(bytes.subarray(at + CHECKED_FROM, end)) ? end : 0
 }
 
-/** Where the next record may begin: its format is the one number of its header that is known. */
+/** Where the next record may begin, found by its format, the only known number of its header. */
 function nextRecord(bytes: Buffer, from: number): number {
   const at = bytes.indexOf(FORMAT_BYTES, from + CHECKED_FROM)
   return at < 0 ? bytes.length : at - CHECKED_FROM
@@ -199,14 +199,14 @@ function contentOf(file: string): Buffer | null {
   }
 }
 
-/** What the database does not hold. */
+/** Records that are not in the database. */
 export interface NotCommitted {
   readonly records: readonly RedoRecord[]
-  /** Records that were synced before others that are here, so their requests were answered. */
+  /** Number of missing records that were synced before others that exist, so their requests were answered. */
   readonly missing: number
 }
 
-/** `held`: the newest record that the database holds. */
+/** `held`: the newest record in the database. */
 export function notCommitted(records: readonly RedoRecord[], held: number): NotCommitted {
   const rest = records.filter(record => record.seq > held)
   const newest = rest.at(-1)?.seq ?? held

@@ -57,12 +57,12 @@ export class Registry {
     for (const [index, qualified] of nodes) this.#nodes[index] = qualified
   }
 
-  /** Are there registered messages without a row? */
+  /** Whether there are registered messages without a row. */
   hasFresh(): boolean {
     return this.#fresh.length > 0
   }
 
-  /** A registered message can be read before it has a point. Inside a transaction; `settled` when that stands. */
+  /** Makes rows for registered messages, so that they can be read before they have a point. Inside a transaction; call `settled` after its commit. */
   settle(): void {
     for (const index of this.#fresh) this.series(index)
   }
@@ -113,7 +113,7 @@ export class Registry {
     return this.#byId.values()
   }
 
-  /** Everything that is stored, less large payloads; the open bins and newest values still lack what the log holds. */
+  /** Loads what is stored, without large payloads. Open bins and newest values do not have the points of the log yet. */
   reload(): void {
     this.#byName.clear()
     this.#byId.clear()

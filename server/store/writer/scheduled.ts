@@ -17,16 +17,16 @@ interface Schedule {
   first: number
   /** Rows before this number are deleted. */
   deleted: number
-  /** The highest number of a row that was put in. Before the first one there may be any that a start found. */
+  /** The highest number of a row that was written. Before the first write there may be rows that a start found. */
   written: number
   /** Scheduled since the last commit. */
   readonly fresh: Map<number, Entry>
 }
 
 /**
- * What the journals said about scheduled values since the last commit. One that is scheduled and published between two commits
- * costs no row. Lanes schedule and the timer publishes, each in a ring of its own, so a release may be read first: the number
- * before which all are gone only goes up.
+ * Changes of scheduled values from the journals since the last commit. A value that is scheduled and published between two commits
+ * needs no row. Lanes schedule and the timer publishes, each with its own ring, so a release may be read first. That is safe, since the number
+ * up to which entries are gone only goes up.
  */
 export class ScheduledChanges {
   readonly #by_message = new Map<number, Schedule>()
@@ -66,7 +66,7 @@ export class ScheduledChanges {
   #release(schedule: Schedule, first: number): void {
     if (first <= schedule.first) return
     schedule.first = first
-    // In the order of their numbers, but for what a lane that died had written twice.
+    // In the order of their numbers, except for entries that a dead lane had written twice.
     for (const number of schedule.fresh.keys()) {
       if (number >= first) break
       schedule.fresh.delete(number)
@@ -79,13 +79,13 @@ export class ScheduledChanges {
     for (const schedule of this.#changed) {
       const { first, deleted, written, fresh } = schedule
       const message = row(this.#messages.get(schedule)!)
-      // What is numbered before `deleted` has no row any more.
+      // Entries before `deleted` have no row any more.
       if (first > deleted && written >= deleted) statements.drop(message, first)
       for (const [number, entry] of fresh) if (number >= first) statements.put(message, number, entry)
     }
   }
 
-  /** It is committed. */
+  /** Called when the changes are committed. */
   written(): void {
     for (const schedule of this.#changed) {
       for (const number of schedule.fresh.keys())

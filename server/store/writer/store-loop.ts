@@ -11,14 +11,14 @@ import { Cut } from './cut.ts'
 import type { EngineStore } from './engine-store.ts'
 import type { Waiting } from './group-commit.ts'
 
-/** While something waits to be committed the thread looks after the rings this often, without being woken for each mark. */
+/** While something waits to be committed, the thread reads the rings at this interval instead of being woken for each mark. */
 const LOOK_MS = 5
 const IDLE_MS = 1000
 const PROBE_MS = 500
 
 /**
- * The store thread's round: take requests, drain the rings up to their marks, commit when it is time, keep the file in
- * shape, sleep. It commits at once when a control write waits or much was drained, else so that each commit has ended
+ * The store thread's round: take requests, read the rings up to their marks, commit when it is time, maintain the
+ * file, sleep. It commits at once when a control write waits or many records were read; otherwise so that each commit has ended
  * `group_commit_ms` after the one before began. Run writes go into the redo log while no commit is due.
  */
 export class StoreLoop {
@@ -59,7 +59,7 @@ export class StoreLoop {
     this.#now_ms = options.now_ms
   }
 
-  /** Something came in at the port. */
+  /** A message has come to the port. */
   poke(): void {
     this.#poked = true
     this.#wakeUp?.()
@@ -76,12 +76,12 @@ export class StoreLoop {
     this.poke()
   }
 
-  /** Until `close`: then what is marked is committed and the file closed. */
+  /** Runs until `close`; then it commits what is marked and closes the file. */
   async run(): Promise<void> {
     while (!this.#closing) {
       this.#poked = false
       this.#readPort()
-      // Requests that come in the middle of the drain wait for the next one: what was marked before them may lie in a ring already passed.
+      // Requests that come during the drain wait for the next one, since records marked before them may be in a ring that was read already.
       const waiting = this.#waiting.splice(0)
       const drained = this.#drain()
       if (!this.#keep(waiting) && (waiting.length > 0 || this.#left_ms() <= 0)) this.#commit(waiting)
@@ -97,7 +97,7 @@ export class StoreLoop {
     this.#store.close()
   }
 
-  /** Bytes drained: a whole cut, never committed in parts. */
+  /** Reads a whole cut, which is never committed in parts. Returns its bytes. */
   #drain(): number {
     const { intake } = this.#store
     if (!intake.isReady) return 0
@@ -123,8 +123,8 @@ export class StoreLoop {
   }
 
   /**
-   * The next commit shall have ended `group_commit_ms` after the last one began, so that what was published in between is on disk then;
-   * and as long after its transaction was opened.
+   * Time until the next commit begins. It should have ended `group_commit_ms` after the last one began, which bounds how long values wait;
+   * and the same time after its transaction was opened.
    */
   #left_ms(): number {
     const { isOpen, opened_ms } = this.#store.transaction
@@ -132,7 +132,7 @@ export class StoreLoop {
     return since + Math.max(0, this.#bounds.group_commit_ms - this.#took_ms) - this.#now_ms()
   }
 
-  /** False: they want a commit, or there are none. */
+  /** Writes run writes to the redo log. False when there are none, or they need a commit. */
   #keep(waiting: readonly Waiting[]): boolean {
     if (waiting.length === 0 || (this.#hasWork() && this.#left_ms() <= 0)) return false
     const answers = this.#store.commit.keep(waiting)
@@ -179,7 +179,7 @@ export class StoreLoop {
     await this.#sleeper.sleepAsync(ticket, this.#store.commit.isDown ? PROBE_MS : IDLE_MS)
   }
 
-  /** Deaf to the rings, not to the port. */
+  /** Waits without reading the rings; a message at the port ends the wait. */
   #pause(ms: number): Promise<void> {
     if (this.#poked) return Promise.resolve()
     return new Promise<void>(resolve => {

@@ -20,7 +20,7 @@ const threads = new ThreadTable(memory)
 const owner = threads.enter(SLOT.store, THREAD_KIND.store)
 const clock = new Clock(memory, threadClock)
 
-/** Requests that came while the store was being opened, and those taken in the middle of a drain, go the same way. */
+/** Takes requests that came while the store was being opened, or that come during a drain. */
 const readPort = (): void => {
   for (let got = receiveMessageOnPort(port); got; got = receiveMessageOnPort(port))
     takeAll(got.message as StoreRequest[])

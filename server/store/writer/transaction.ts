@@ -10,14 +10,14 @@ interface Parts {
   db: Connection
   controls: ControlWrites
   redo: RedoLog
-  /** Both write what they count at the end of a transaction. */
+  /** Both write their counters at the end of a transaction. */
   disk: DiskUse
   counts: RunCounts
-  /** Nothing is answered that is written where nobody finds it again. */
+  /** Checked before writes are answered: data in removed files would be lost. */
   files: WatchedFiles
 }
 
-/** In `settings`: the newest record of the redo log that is committed. */
+/** The setting with the newest committed record of the redo log. */
 export const REDO_MARK = 'redo_mark'
 
 /**
@@ -26,7 +26,7 @@ export const REDO_MARK = 'redo_mark'
  *   closed --open--> open --keep, as often as there is room in the redo log--> open --commit--> closed
  *                                                                                   --undo--> closed
  *
- * What was kept is answered, so when its transaction is undone it is done again at the beginning of the next one.
+ * Kept writes are answered. So when their transaction is undone, they are applied again at the beginning of the next one.
  */
 export class StoreTransaction {
   readonly #parts: Parts
@@ -36,7 +36,7 @@ export class StoreTransaction {
   readonly #mark: Statement
   #kept: ControlRequest[] = []
   #marked: string
-  /** Counts in memory are those of a transaction that was undone. */
+  /** Counters in memory include a transaction that was undone. */
   #stale = false
   /** By `performance.now()`. */
   #opened_ms = 0
@@ -53,12 +53,12 @@ export class StoreTransaction {
     )
   }
 
-  /** It holds what was answered and is not committed. */
+  /** Whether it holds answered writes that are not committed. */
   get isOpen(): boolean {
     return this.#parts.db.inTransaction
   }
 
-  /** Everything that was answered is committed. */
+  /** Whether all answered writes are committed. */
   get isWhole(): boolean {
     return this.#kept.length === 0
   }
@@ -75,7 +75,7 @@ export class StoreTransaction {
     for (const request of this.#kept) this.#parts.controls.apply(request, [])
   }
 
-  /** True: they may be answered now. False: they want a commit. */
+  /** True when the writes may be answered now; false when they need a commit. */
   keep(written: readonly { request: ControlRequest; text: string }[]): boolean {
     if (!this.#parts.redo.append(written.map(({ text }) => text))) return false
     this.#parts.files.assertThere()
@@ -106,18 +106,18 @@ export class StoreTransaction {
     try {
       this.#reload()
     } catch {
-      // A disk that failed cannot be read, either: what comes next begins with it, and says so.
+      // A failed disk cannot be read, either. The next operation reads again and reports the error.
     }
   }
 
-  /** What is counted, again from what is stored. */
+  /** Loads the counters from the file again. */
   #reload(): void {
     this.#parts.disk.reload()
     this.#parts.counts.reload()
     this.#stale = false
   }
 
-  /** `body` and what is open already, committed. */
+  /** Runs `body` and commits it with what is open already. */
   run(body: () => void): void {
     try {
       this.open()

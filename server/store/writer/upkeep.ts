@@ -42,7 +42,7 @@ const DROP_ROWS = 64
 const CLOSE_BINS = 2000
 /** A bin is closed by the clock a little after its end, so that points on their way still find it open. */
 const CLOSE_AFTER_US = 1_000_000
-/** Files that are gone are noticed after so long when nothing is committed. */
+/** Interval of the check for missing files while nothing is committed. */
 const LOOK_EVERY_US = 1_000_000
 const MINUTE_US = 60_000_000
 const COARSEN_EVERY_US = 600_000_000
@@ -77,8 +77,8 @@ export class Upkeep {
     this.#long_rows = new LongRows(parts.db)
     this.#run_bytes = new RunBytes(parts.db, parts.disk)
     this.#search = new SearchIndex(parts)
-    // When SQLite starts its log over it cuts the file back to this, below the length at which we write it back: so the length says
-    // how much there is to write back, and most of the file need not be extended again.
+    // When SQLite restarts its log it truncates the file to this size, below the length at which it is written back. So the length tells
+    // how much there is to write back, and most of the file can be used again.
     parts.db.pragma(`journal_size_limit = ${Math.floor((parts.bounds.wal_bytes * 3) / 8)}`)
     this.#page_bytes = parts.db.pragma('page_size', { simple: true }) as number
   }
@@ -119,17 +119,17 @@ export class Upkeep {
     if (walBytes(data_dir) < bytes) return
     try {
       const [result] = db.pragma('wal_checkpoint(PASSIVE)') as [{ busy: number; log: number; checkpointed: number }]
-      // A reader held it up and it grows past its bound: wait for readers, then start the log over.
+      // A reader has delayed it and the log is over its bound: wait for readers, then restart the log.
       if (result.checkpointed < result.log && result.log * this.#page_bytes > this.#parts.bounds.wal_bytes) {
         db.pragma('wal_checkpoint(RESTART)')
       }
     } catch (error) {
-      // Busy: the next round tries again.
+      // It is busy, or the disk failed; the next round tries again.
       this.#parts.commit.notWrittenBack(error)
     }
   }
 
-  /** Bins that ended are written though no later point came. True while some are left. */
+  /** Writes bins that have ended without a later point. True while some are left. */
   #closeBins(): boolean {
     const { clock, commit, history } = this.#parts
     const until = Math.floor((clock() - CLOSE_AFTER_US) / MINUTE_US) * MINUTE_US
@@ -153,7 +153,7 @@ export class Upkeep {
       })
       if (went && found && disk.bytes(name) > budget) more = true
     }
-    // Before the front has said what it queued again nobody knows which values still wait.
+    // Until the front has told what it queued again, it is unknown which values still wait.
     if (intake.isReady) {
       over('history', bounds.history_bytes - disk.bytes('rollups'), bytes => {
         const wanted = new WantedVersions(intake.waiting, message => registry.series(message).id)
@@ -165,7 +165,7 @@ export class Upkeep {
     return more
   }
 
-  /** Those that ended since the last look together; more at once when there are many. */
+  /** Counts the size of runs that have ended since the last time, more at once when there are many. */
   #countRuns(): boolean {
     const { steady_us, commit } = this.#parts
     const now = steady_us()
@@ -197,7 +197,7 @@ export class Upkeep {
     try {
       db.pragma(`incremental_vacuum(${VACUUM_PAGES})`)
     } catch {
-      // It only gives back; what holds it up now (a full disk) is reported by commits.
+      // It only frees pages; a fault such as a full disk is reported by commits.
     }
   }
 }
