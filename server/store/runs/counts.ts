@@ -3,8 +3,8 @@ import type { Connection, Statement } from '../file/database.ts'
 import { ALL_FLOWS } from './rows.ts'
 
 /**
- * How many runs each flow has in each status. Held by the writer and written with the transaction that moves them, each row once,
- * however many moves there were.
+ * How many runs each flow has in each status. The writer holds the counts and writes them in the transaction that changes them, each row
+ * once, however many changes there were.
  */
 export class RunCounts {
   readonly #all: Statement<{ flow: number; status: RunStatus; count: number }>
@@ -21,12 +21,12 @@ export class RunCounts {
     this.reload()
   }
 
-  /** Of a flow by its row, or of all. */
+  /** The count of a flow, by its row, or of all flows. */
   of(status: RunStatus, flow = ALL_FLOWS): number {
     return this.#counts.get(flow)?.get(status) ?? 0
   }
 
-  /** `from` null: it is new. */
+  /** `from` is null for a new run. */
   move(flow: number, from: RunStatus | null, to: RunStatus): void {
     for (const which of [flow, ALL_FLOWS]) {
       if (from !== null) this.#add(which, from, -1)
@@ -34,19 +34,19 @@ export class RunCounts {
     }
   }
 
-  /** It is deleted. */
+  /** A run was deleted. */
   remove(flow: number, from: RunStatus): void {
     for (const which of [flow, ALL_FLOWS]) this.#add(which, from, -1)
   }
 
-  /** At the end of a transaction. */
+  /** Call it at the end of a transaction. */
   write(): void {
     for (const [flow, statuses] of this.#moved)
       for (const status of statuses) this.#put.run(flow, status, this.of(status, flow))
     this.#moved.clear()
   }
 
-  /** As they are stored: the transaction was undone. */
+  /** Loads the stored counts, after a transaction was undone. */
   reload(): void {
     this.#moved.clear()
     this.#counts.clear()

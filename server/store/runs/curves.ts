@@ -4,11 +4,11 @@ import { decodeChunk, type MetricColumns } from './metric-chunk.ts'
 import { shownName } from './rows.ts'
 import type { SelectedRun } from './selection.ts'
 
-/** A curve as one run sees it, and where its points lie: with the run itself, or with the one whose node it reuses. */
+/** A curve of a run, and where its points are stored: with the run itself, or with the run whose node it reuses. */
 export interface Curve {
   /** `<flow>.<node>.<name>`, of the run that reads it. */
   name: string
-  /** Row numbers of the run and the name that it was recorded under. */
+  /** Row numbers of the run that recorded it and of its name there. */
   run: number
   id: number
   chunks: number
@@ -28,9 +28,9 @@ interface CachedRow {
 }
 
 /**
- * The one place that knows how a run comes by its curves: what its nodes recorded, and for each cached node what the node with
- * that cache key recorded in the run that executed it, under the names of the run that reads. It reads what stands there
- * now, in the caller's snapshot if there is one.
+ * The only place that finds the curves of a run: those that its nodes recorded, and for each cached node those that the node with
+ * the same cache key recorded in the run that executed it, renamed to the node of this run. It reads the database
+ * in the caller's snapshot, if there is one.
  */
 export class RunCurves {
   readonly #flowName: Statement<string>
@@ -60,7 +60,7 @@ export class RunCurves {
     this.#chunk = db.prepare('SELECT count, bytes FROM metric_chunks WHERE run = ? AND name = ? AND chunk = ?')
   }
 
-  /** Sorted by name; `only` that one, if there is one. */
+  /** The curves of a run, sorted by name; with `only` just the one of that name. */
   of(run: SelectedRun, only: string | null = null): Curve[] {
     const prefix = `${this.flowName(run.flow)}.`
     if (only !== null && !only.startsWith(prefix)) return []
@@ -70,7 +70,7 @@ export class RunCurves {
       .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
   }
 
-  /** Those of its cached nodes alone. */
+  /** Only the curves of its cached nodes. */
   reused({ seq, flow }: SelectedRun): Curve[] {
     const cached = this.#cached.all(seq)
     if (cached.length === 0) return []
@@ -79,7 +79,7 @@ export class RunCurves {
     return cached.flatMap(({ node, cache_key, cached_from }) => {
       let origin = origins.get(cached_from)
       if (!origin) origins.set(cached_from, (origin = this.#originOf(cached_from)))
-      // Most nodes record nothing, and then nobody needs to know which one it was.
+      // Most nodes record nothing; then the original node need not be found.
       if (origin.byNode.size === 0) return []
       const recorded = (cache_key === null ? undefined : this.#originNode.get(origin.run, cache_key, node)) ?? node
       const heads = origin.byNode.get(recorded) ?? []
@@ -91,12 +91,12 @@ export class RunCurves {
     return shownName(this.#flowName.get(flow) ?? '')
   }
 
-  /** How many there are of every `stride`th point. */
+  /** Number of points with the given stride. */
   points(curve: Curve, stride: number): number {
     return Math.ceil((this.#points.get(curve.run, curve.id) ?? 0) / stride)
   }
 
-  /** Its points in the order in which they were recorded, every `stride`th and of those without the first `skip`: in each chunk from `first` on. */
+  /** The chunks of its points in order of recording. In each, the points from `first` on in steps of `stride` count; the first `skip` of all are left out. */
   *chunks(curve: Curve, stride: number, skip = 0): Iterable<MetricColumns & { first: number }> {
     let before = 0
     let left = skip
@@ -129,10 +129,10 @@ const curveOf = (run: number, name: string, { id, chunks, last_value }: HeadRow)
   last_value,
 })
 
-/** Of the JSON of a series without its points. */
+/** About the bytes of the JSON of a series without its points. */
 const SERIES_BYTES = 64
 
-/** Takes points of curves into one page of series, from an offset on, while there is room. */
+/** Collects points of curves for one page of series, from an offset on, while there is room. */
 export class SeriesPage {
   readonly #offset: number
   readonly #items: StoredSeries[] = []
@@ -140,7 +140,7 @@ export class SeriesPage {
   #left: number
   #left_bytes: number
   #taken = 0
-  /** Of the curve that begins: its first points, which an earlier page has. */
+  /** Points of the present curve that an earlier page has. */
   skipped = 0
   #run = ''
   #name = ''

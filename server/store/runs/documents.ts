@@ -4,7 +4,7 @@ import type { RunDocument } from '../front/runs.ts'
 
 /**
  * Long values of runs, beside their rows: JSON in pieces of UTF-8, so that a reader holds one piece and never a value. A column of
- * `runs` whose value stands here is `ELSEWHERE`; an output of a node says so by `document` (`StoredOutput`).
+ * `runs` whose value is stored here has `ELSEWHERE`; an output of a node has `document` (`RowOutput`).
  */
 export const ELSEWHERE = ''
 
@@ -12,7 +12,7 @@ export type RunPart = 'inputs' | 'resolved' | 'result'
 /** Node ids and ports have no colon. */
 export const outputPart = (node: string, port: string): string => `outputs:${node}:${port}`
 
-/** Would it make its row long? */
+/** Whether the text is too long for a row. */
 export const isLong = (json: string): boolean => json.length > limits.RUN_DOCUMENT_CHARACTERS
 
 /** Inside the caller's transaction. */
@@ -25,7 +25,7 @@ export class DocumentWriter {
     this.#drop = db.prepare('DELETE FROM run_documents WHERE run = ? AND part = ?')
   }
 
-  /** In the place of what was there. */
+  /** Writes a value, in place of an earlier one. */
   write(run: number, part: string, json: string): void {
     this.#drop.run(run, part)
     const bytes = Buffer.from(json)
@@ -44,7 +44,7 @@ export class DocumentWriter {
   }
 }
 
-/** Prepares nothing before it is asked: a file of an older release has no documents, and none of its rows leads to one. */
+/** Prepares its statements at the first use, since a file of an older release has no such table. */
 export class DocumentReader {
   readonly #db: Connection
   #one: Statement<Buffer> | null = null
@@ -54,7 +54,7 @@ export class DocumentReader {
     this.#db = db
   }
 
-  /** One after the other, each read when it is asked for: between two the caller may let others read. */
+  /** The pieces in order, each read when it is requested, so that other reads may come in between. */
   *pieces(run: number, part: string): Generator<Buffer, void, undefined> {
     this.#one ??= this.#prepared('AND piece = ?')
     for (let piece = 0; ; piece++) {

@@ -9,7 +9,7 @@ export type Leaves = Map<string, unknown>
 interface Path {
   keys: readonly string[]
   runs: number
-  /** Of the first value; those of all others were the same as long as it does not vary. */
+  /** The text of the first value; all others are equal as long as the path does not vary. */
   text: string
   varies: boolean
 }
@@ -66,7 +66,7 @@ export class ExportColumns {
   }
 }
 
-/** Of a result. Its texts, and what it says of artifacts, are read at the run. */
+/** Whether a leaf of a result is exported: numbers and lists are; texts and artifacts are read at the run. */
 export const isShown = (value: unknown): boolean => typeof value === 'number' || Array.isArray(value)
 
 /** The id of a path: the JSON of its keys, which is unambiguous whatever the keys contain. */
@@ -88,7 +88,7 @@ export function leavesOf(value: unknown): Leaves {
   return leaves
 }
 
-/** Dotted, and where two paths would be written the same, with a backslash before the dots inside keys. */
+/** Names paths with dots. If two paths would get the same name, dots inside keys get a backslash. */
 function named(root: string, paths: [id: string, keys: readonly string[]][]): { id: string; name: string }[] {
   const taken = Map.groupBy(paths, ([, keys]) => keys.join('.'))
   return paths

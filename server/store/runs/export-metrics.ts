@@ -4,7 +4,7 @@ import type { ExportPage } from './export-page.ts'
 import { exportText } from './export-text.ts'
 import type { SelectedRun } from './selection.ts'
 
-/** Runs that are looked at before an empty page says that it goes on. */
+/** Runs that are read before an empty page lets other reads in. */
 const LOOK_RUNS = 200
 /** Rows that are encoded together. */
 const PIECE_ROWS = 256

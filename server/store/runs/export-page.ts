@@ -1,9 +1,9 @@
-/** Room past a full page for the piece of text that fills it, so that most pages fit where another one was. */
+/** A page gets this much more memory than its size, for its last piece of text, so that most pages fit into the memory of another one. */
 const ROOM = 1.25
 
 /**
- * The page that an export writes at present, as UTF-8. Its bytes are written where all pages are, and leave as a copy: text
- * that is encoded piece by piece dies young, while a page's worth of it would make the heap of the thread grow.
+ * The present page of an export, as UTF-8. All pages are written into one buffer and leave it as a copy. Short texts that are
+ * encoded one by one are collected early, while a whole page of text would make the heap of the thread grow.
  */
 export class ExportPage {
   readonly #bytes: number
@@ -16,7 +16,7 @@ export class ExportPage {
     this.#buffer = Buffer.allocUnsafeSlow(bytes)
   }
 
-  /** Forgets what was not taken; the next page leaves in `spare`, if it fits: memory that came back from a page before. */
+  /** Begins a page. `spare`: memory of an earlier page, which is used again if the page fits. */
   begin(spare: ArrayBuffer | null): void {
     this.#length = 0
     this.#spare = spare
@@ -29,7 +29,7 @@ export class ExportPage {
     this.#length += this.#buffer.write(text, this.#length)
   }
 
-  /** UTF-8 already. */
+  /** Adds text that is UTF-8 already. */
   addBytes(bytes: Uint8Array): void {
     const room = this.#length + bytes.length
     if (room > this.#buffer.length) this.#grow(room)
@@ -41,17 +41,17 @@ export class ExportPage {
     return this.#length >= this.#bytes
   }
 
-  /** What was added since `begin`, in memory that nobody else has. */
+  /** The text since `begin`, in memory of its own. */
   take(): Uint8Array<ArrayBuffer> {
     const spare = this.#spare
     const fits = spare !== null && spare.byteLength >= this.#length
-    // What is not full is the last one, or short: nobody needs its memory for another.
+    // A page that is not full is the last one or short, so its memory is not used again.
     const room = this.isFull ? Math.ceil(ROOM * this.#bytes) : 0
     const memory = fits ? spare : new ArrayBuffer(Math.max(this.#length, room))
     const taken = new Uint8Array(memory, 0, this.#length)
     taken.set(this.#buffer.subarray(0, this.#length))
     this.begin(null)
-    // Memory for a row of a very large list is freed afterwards.
+    // Memory that a very large row has needed is freed.
     if (this.#buffer.length > 4 * this.#bytes) this.#buffer = Buffer.allocUnsafeSlow(this.#bytes)
     return taken
   }

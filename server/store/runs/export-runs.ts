@@ -12,7 +12,7 @@ import type { ExportPage } from './export-page.ts'
 import { exportText } from './export-text.ts'
 import type { SelectedRun } from './selection.ts'
 
-/** Columns that are there when they are asked for, between the fixed ones and the inputs. */
+/** Columns that are exported on request, between the fixed ones and the inputs. */
 const OPTIONAL: Readonly<Record<ExportRunColumn, (row: Row) => unknown>> = {
   seed: row => row.seed,
   group: row => row.grouped,
@@ -48,9 +48,9 @@ interface Row {
 }
 
 /**
- * The pages of a runs export: a row per run. The runs are read twice, first for the columns; a run that had not ended then
- * is written as it was then, so that what it has ended with does not miss a column. Between two pages it holds nothing of
- * the database. What is read for one is bounded, too.
+ * The pages of a runs export: a row per run. The runs are read twice, first to find the columns. A run that had not ended then
+ * is written as it was then, so that its result needs no further column. Between two pages it holds nothing of
+ * the database. The rows that are read for one page are bounded, too.
  */
 export function* runPages(
   db: Connection,
@@ -117,11 +117,11 @@ export function* runPages(
   yield page.take()
 }
 
-/** What a row costs beside its JSON, as if it were characters. */
+/** The cost of a row besides its JSON, in characters. */
 const ROW_CHARACTERS = 256
 
 const parsedResult = ({ result }: Row): unknown => (result === null ? null : JSON.parse(result))
 
-/** Seconds, of a run that has ended: equal selections give equal texts. */
+/** Seconds; only for a run that has ended, so that equal selections give equal texts. */
 const duration = ({ started_at, finished_at }: Row): number | null =>
   started_at === null || finished_at === null ? null : (finished_at - started_at) / 1e6

@@ -1,14 +1,14 @@
 import type { ExportForm } from '../front/runs.ts'
 
 /**
- * Rows of an export as text. csv: RFC 4180's quoting, lines end in LF, nothing for what is absent or null, "" for the empty
+ * Rows of an export as text. csv: quoting of RFC 4180, lines end in LF, an empty cell for absent and null, "" for the empty
  * text, JSON for lists. jsonl: an object a line, its keys in the order of the columns.
  */
 export interface ExportText {
-  /** What comes before the first row. */
+  /** The text before the first row. */
   readonly head: string
   row(cells: readonly unknown[]): string
-  /** The same for many rows that differ in two numbers at their end: what stands before, between and after these. */
+  /** For many rows that differ only in two numbers at their end: the text before, between and after these numbers. */
   numbersAfter(cells: readonly unknown[]): { before: string; between: string; after: string }
 }
 
@@ -47,8 +47,8 @@ class Csv implements ExportText {
 const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
 /**
- * What spreadsheets take for one by its first character (OWASP, CSV Injection), the full-width forms and those behind white space
- * among them, unless it is a plain number.
+ * Whether a spreadsheet would read the text as a formula, by its first character (OWASP, CSV Injection). Full-width forms and leading white
+ * space count, too. Plain numbers are not formulas.
  */
 const isFormula = (text: string): boolean =>
   /^(\s*[=+\-@＝＋－＠]|[\t\r\n])/.test(text) && !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)

@@ -23,20 +23,20 @@ interface Bounds {
   export_page_bytes: number
 }
 
-/** KiB of pages that the connection of exports keeps: what it reads, it reads once. */
+/** KiB of pages that the connection of exports caches; it reads each page once. */
 const CACHE_KIB = 1024
 
 /**
- * The exports and the long answers that somebody reads at present. What one holds is the row numbers of its runs and the page it is at. They have a
- * connection of their own, so that millions of points do not push out what lists look at.
+ * The exports and long answers that are being read. Each holds the row numbers of its runs and its present page. They have a
+ * connection of their own, so that millions of points do not displace the cached pages of lists.
  */
 export class Exports {
   readonly #openFile: () => Connection
   readonly #most_runs: number
-  /** Of whichever writes at present: none has anything in it between two of its pages. */
+  /** The page of the export that writes at present. Exports keep nothing in it between two pages. */
   readonly #page: ExportPage
   readonly #open = new Map<number, Iterator<Uint8Array<ArrayBuffer>>>()
-  /** Since the first export. */
+  /** Made at the first export. */
   #reading: Reading | null = null
   #next = 1
 
@@ -78,7 +78,7 @@ export class Exports {
     return this.#begun(nodesText({ seq, id, flow: shownName(flow) }, names, rowOf, documents, this.#page))
   }
 
-  /** Its next page, which may be empty; null, once, when there is no other. In memory of its own (`spare` if it fits), to be handed on whole. */
+  /** The next page, which may be empty; null, once, after the last. In memory of its own (`spare` if it fits), to be transferred. */
   page(cursor: number, spare: ArrayBuffer | null): Uint8Array<ArrayBuffer> | null {
     const pages = this.#open.get(cursor)
     if (!pages) throw new ServiceError('store_failed', 'The export was ended together with the reader thread.')
@@ -115,7 +115,7 @@ export class Exports {
     return { cursor, truncated }
   }
 
-  /** Most texts have one page. */
+  /** Makes the first page; most texts have only one. */
   #begun(pages: TextPages): OpenedText {
     this.#page.begin(null)
     const { value, done } = pages.next()

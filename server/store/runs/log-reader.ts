@@ -18,9 +18,9 @@ interface ChunkRow {
   bytes: Buffer
 }
 
-/** What a line takes of an answer beside its text. */
+/** Bytes of a line in an answer besides its text. */
 const LINE_BYTES = 128
-/** Chunks that one read looks at where a filter leaves out most lines. */
+/** Most chunks in one read, for filters that leave out most lines. */
 const CHUNKS_READ = 64
 
 /** Pages of a run's log. Each is one snapshot. */
@@ -34,7 +34,7 @@ export class LogReader {
     this.#head = db.prepare(
       'SELECT r.seq, r.status, l.dropped FROM runs r LEFT JOIN run_logs l ON l.run = r.seq WHERE r.id = ?',
     )
-    // The chunk that holds the line begins at it or before.
+    // The chunk with the line begins at the line or before it.
     this.#chunks = db.prepare(
       `SELECT first, count, bytes FROM run_log_chunks WHERE run = @run AND first >= coalesce(
          (SELECT max(first) FROM run_log_chunks WHERE run = @run AND first <= @from), 0)
@@ -78,7 +78,7 @@ export class LogReader {
   }
 }
 
-/** Throws a RangeError when its bytes are not what its row says. */
+/** Throws a RangeError when the bytes do not match the row. */
 export function linesOf(bytes: Buffer, count: number) {
   const lines = [...linesOfChunk(bytes.toString('utf8'))]
   if (lines.length !== count) throw new RangeError(`it holds ${lines.length} lines, and its row says ${count}`)

@@ -6,17 +6,17 @@ import type { RunDocument, StoredOutput } from '../front/runs.ts'
 import { DocumentWriter, ELSEWHERE, isLong, type RunPart } from './documents.ts'
 import { columnOf, writtenOutputs } from './rows.ts'
 
-/** In `settings`: the last row of `runs` that was looked at. */
+/** The setting with the last row of `runs` that was examined. */
 export const LONG_ROWS_SEEN = 'long_rows_seen'
 
-/** Rows that one step looks at, and the bytes after which it ends. */
+/** Rows that one step examines, and the bytes after which it ends. */
 const ROWS = 256
 const STEP_BYTES = 4 * 1024 * 1024
 const PARTS: readonly RunPart[] = ['inputs', 'resolved', 'result']
 
 /**
- * Moves long values that a release of before wrote into rows of runs out of them, step by step while the engine runs: readers understand
- * both forms. Each start goes on where the last one ended.
+ * Moves long values, which older releases wrote into rows of runs, out of the rows, step by step while the engine runs. Readers understand
+ * both forms. Each start continues where the last one ended.
  */
 export class LongRows {
   readonly #documents: DocumentWriter
@@ -31,7 +31,7 @@ export class LongRows {
 
   constructor(db: Connection) {
     this.#documents = new DocumentWriter(db)
-    // Lengths stand in the head of a record: what is long is not read for them.
+    // SQLite has lengths in the head of a record, so long values are not read for them.
     this.#next = db.prepare(
       `SELECT seq, octet_length(inputs) + octet_length(resolved) + coalesce(octet_length(result), 0) AS bytes FROM runs
        WHERE seq > ? ORDER BY seq LIMIT ${ROWS}`,
@@ -55,7 +55,7 @@ export class LongRows {
     return !this.#isDone
   }
 
-  /** In the caller's transaction. True while rows are left. */
+  /** Call it inside a transaction. True while rows are left. */
   step(): boolean {
     const rows = this.#next.all(this.#seen)
     let seen = this.#seen
@@ -97,7 +97,7 @@ export class LongRows {
     for (const { node, outputs } of this.#nodes.all(seq, limits.RUN_DOCUMENT_CHARACTERS)) {
       const documents: RunDocument[] = []
       const stored = readable('run_nodes', { run: seq, node }, () => JSON.parse(outputs) as StoredOutput[])
-      // What has no value here was moved before.
+      // Outputs without a value were moved before.
       if (stored.some(output => output.value === undefined)) continue
       this.#putNode.run(finish(writtenOutputs(node, stored, documents)), seq, node)
       this.#documents.writeAll(seq, documents)

@@ -1,6 +1,6 @@
 /** Points of one curve as columns: all steps, then all values, as little-endian f64, which is how every machine that this runs on has them. */
 
-/** Points in one row at most: what a reader decodes at once. */
+/** Most points in one row, which a reader decodes at once. */
 const CHUNK_POINTS = 4096
 
 export interface MetricPoint {

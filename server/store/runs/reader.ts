@@ -40,11 +40,11 @@ import {
 import { summaryOf } from './search/summary-row.ts'
 import type { RunSelections, SelectedRun } from './selection.ts'
 
-/** Runs that a page of curves at most comes from. */
+/** Most runs that one page of curves reads. */
 const SERIES_RUNS = 10_000
-/** Runs before a given one that are looked at for the same node. */
+/** Runs before a given one that are searched for the same node. */
 const NEAREST_RUNS = 1_000
-/** About the bytes of one page of origins, a row and its key counted as 256; rows are read so many at a time. */
+/** About the bytes of one page of origins, with 256 for a row and its key; and the rows that are read at a time. */
 const CACHE_PAGE_BYTES = 1024 * 1024
 const CACHE_ROWS = 64
 
@@ -58,7 +58,7 @@ interface OriginRow {
   outputs: string | null
 }
 
-/** What lists and single runs are read by. Each method is one snapshot. */
+/** Reads lists and single runs. Each method is one snapshot. */
 export class RunReader {
   readonly #db: Connection
   readonly #selections: RunSelections
@@ -85,7 +85,7 @@ export class RunReader {
     this.#documents = new DocumentReader(db)
     this.#now_us = now_us
     const select = `SELECT ${RUN_COLUMNS} FROM runs r`
-    // One statement for a page: much of what a row costs is naming its columns, once for each time that a statement is run.
+    // One statement for a page: each execution of a statement names its columns again, which is much of the time for a row.
     this.#bySeqs = db.prepare(
       `SELECT ${SUMMARY_COLUMNS} FROM runs r WHERE r.seq IN (SELECT value FROM json_each(?)) ORDER BY r.seq DESC`,
     )
@@ -137,7 +137,7 @@ export class RunReader {
     )
   }
 
-  /** A row is read when the ones before it had room: of a page that ends early no more is in memory than it holds. */
+  /** A row is read only when the ones before it had room, so memory holds no more than the page. */
   list({ limit, offset, ...selection }: RunPage): StoredRunList {
     return this.#snapshot(() => {
       const count = this.#selections.count(selection)
@@ -167,13 +167,13 @@ export class RunReader {
     return row ? headOf(row) : null
   }
 
-  /** The newest come last. */
+  /** Sorted by id, so the newest come last. */
   idsFrom(text: string, most: number): string[] {
-    // 'g' follows all digits.
+    // 'g' comes after all hex digits.
     return this.#short.all({ from: text, to: `${text}g`, most })
   }
 
-  /** Null: there is no such run, or it has none. */
+  /** Null when there is no such run, or it has no such part. */
   part(id: string, part: RunPart): Record<string, unknown> | null {
     return this.#snapshot(() => {
       const row = this.#byId.get(id)
@@ -220,7 +220,7 @@ export class RunReader {
     })
   }
 
-  /** Of the newest runs of the selection, so many. */
+  /** The names of the newest `most` runs of the selection. */
   metricNames(selection: RunSelection, most: number): MetricNames {
     return this.#snapshot(() => {
       const runs = this.#selections.page(selection, most, 0)
@@ -239,7 +239,7 @@ export class RunReader {
     })
   }
 
-  /** In the order of the keys. */
+  /** The origins in the order of the keys. */
   cached(keys: readonly string[]): CacheOrigin[] {
     return this.#cached.all(JSON.stringify(keys)).map(row => this.#originOf(row))
   }

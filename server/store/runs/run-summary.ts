@@ -3,7 +3,7 @@ import type { RunError, RunSummary } from '../../../protocol/nouns/run.ts'
 import type { StoredRunHead } from '../front/runs.ts'
 import { shownWith } from '../front/shown-run.ts'
 
-/** As a row holds them: JSON of all of them, or of what was kept of long ones (`cut`). */
+/** The columns of a row: JSON of all values, or of the kept part of long ones (`cut`). */
 interface SummaryValues {
   inputs: string
   inputs_cut: boolean
@@ -29,7 +29,7 @@ export function shownSummary(run: StoredRunHead, values: SummaryValues, now_us: 
   }
 }
 
-/** Members that are looked at: what comes after them is left out, however small it is. */
+/** Most members that are examined; later ones are left out, however small they are. */
 const MEMBERS = 4_096
 
 export interface Cut {
@@ -38,12 +38,12 @@ export interface Cut {
   truncated: boolean
 }
 
-/** What of the inputs or the result of a run a list shows: numbers, booleans and short texts, also those inside objects. */
+/** The part of inputs or result that a list shows: numbers, booleans and short texts, also inside objects. */
 export function cutValues(values: Readonly<Record<string, unknown>>): Cut {
   let left = limits.RUN_SUMMARY_BYTES - 2
   let members = MEMBERS
   let truncated = false
-  /** Undefined: nothing of it is kept. */
+  /** The kept part of a value; undefined when nothing is kept. */
   const cut = (value: unknown): unknown => {
     switch (typeof value) {
       case 'number':

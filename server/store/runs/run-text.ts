@@ -8,7 +8,7 @@ import { headOf, type NodeRow, nodeHeadOf, type RunRow, rowOutputs } from './row
 /** Pages of JSON; the last one is returned. */
 export type TextPages = Generator<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>, undefined>
 
-/** JSON that is written piece by piece, in the place of a value. */
+/** JSON in pieces, in place of a value. */
 class Pieces {
   readonly all: Iterable<string | Buffer>
   constructor(all: Iterable<string | Buffer>) {
@@ -16,7 +16,7 @@ class Pieces {
   }
 }
 
-/** A run as `GET /runs/{id}` answers it. Long values go from their pieces into pages without being understood. */
+/** A run as `GET /runs/{id}` answers it. Long values are copied from their pieces into pages without being parsed. */
 export function* runText(row: RunRow, documents: DocumentReader, page: ExportPage, now_us: number): TextPages {
   const part = (name: RunPart): Pieces | null => {
     const json = row[name]
@@ -30,7 +30,7 @@ export function* runText(row: RunRow, documents: DocumentReader, page: ExportPag
   return page.take()
 }
 
-/** The nodes of a run as `GET /runs/{id}/nodes` answers them, each row read when its turn comes. */
+/** The nodes of a run as `GET /runs/{id}/nodes` answers them; each row is read when it is written. */
 export function* nodesText(
   run: { seq: number; id: string; flow: string },
   nodes: readonly string[],
@@ -109,7 +109,7 @@ function* written(object: Readonly<Record<string, unknown>>, page: ExportPage): 
   page.add('}')
 }
 
-/** A long text in parts, none of which ends between the halves of a character. */
+/** A long text in parts that do not split surrogate pairs. */
 function* slicesOf(text: string): Generator<string, void, undefined> {
   for (let at = 0; at < text.length; ) {
     let end = Math.min(at + limits.RUN_DOCUMENT_PIECE_BYTES, text.length)

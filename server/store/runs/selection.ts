@@ -2,20 +2,20 @@ import type { Connection, Statement } from '../file/database.ts'
 import type { RunSelection } from '../front/runs.ts'
 import { ALL_FLOWS } from './rows.ts'
 
-/** Runs of a tag or a flow that are looked at to find which has the fewest: below a millisecond. */
+/** Runs that are counted per tag or flow to find which has the fewest; takes less than a millisecond. */
 const LOOKED = 10_000
 const EVERY: RunSelection = { flow: null, group: null, status: null, since: null, before: null }
 
-/** A run of a selection, as little as others need to find what belongs to it. */
+/** The members of a selected run that others need to find its data. */
 export interface SelectedRun {
   seq: number
   id: string
-  /** Its row. */
+  /** Row number of its flow. */
   flow: number
   created_at: number
 }
 
-/** `seq` and `created_at` of what is selected. */
+/** SQL that selects `seq` and `created_at` of runs. */
 interface From {
   sql: string
   values: unknown[]
@@ -23,7 +23,7 @@ interface From {
 
 class Wanted {
   readonly #from: string
-  /** The table that their times are compared in. */
+  /** The table whose times are compared. */
   readonly #timed: string
   readonly #conditions: string[] = []
   readonly #values: unknown[] = []
@@ -33,7 +33,7 @@ class Wanted {
     this.#timed = timed
   }
 
-  /** Null: whatever it is. */
+  /** Adds a condition, unless `value` is null. */
   is(condition: string, value: unknown): void {
     if (value === null) return
     this.#conditions.push(condition)
@@ -55,8 +55,8 @@ class Wanted {
 }
 
 /**
- * Which runs are meant, newest first. Each selection names the index that it goes by: SQLite would have to guess from
- * statistics that a growing file never has right.
+ * Finds the runs of a selection, newest first. Each statement names its index: SQLite would have to choose it from
+ * statistics, which are out of date in a growing file.
  */
 export class RunSelections {
   readonly #db: Connection
@@ -79,7 +79,7 @@ export class RunSelections {
     return this.#prepared(sql).all(...values, limit, offset) as SelectedRun[]
   }
 
-  /** Without a group or times it is kept, and costs the same however many there are. */
+  /** Without group, tags or times the count is stored, so it takes the same time for any number of runs. */
   count(selection: RunSelection): number {
     if (selection.group === null && noTags(selection) && selection.since === null && selection.before === null) {
       const flow = selection.flow === null ? ALL_FLOWS : this.#flowOf(selection.flow)
@@ -91,13 +91,13 @@ export class RunSelections {
   #from(selection: RunSelection): From {
     const { group, tags = [] } = selection
     if (group === null) return tags.length === 0 ? this.#runs(selection, []) : this.#fewest(selection, tags)
-    // Those that began in the group and those that joined it.
+    // Runs that were created in the group, and runs that joined it.
     const own = this.#runs(selection, tags)
     const joined = this.#named('run_groups g', 'grouped', group, selection, tags)
     return { sql: `${own.sql} UNION ALL ${joined.sql}`, values: [...own.values, ...joined.values] }
   }
 
-  /** By the tag that the fewest runs have, or by flow and status if there are fewer of those, as far as a look at `LOOKED` of each tells. */
+  /** Selects by the tag with the fewest runs, or by flow and status if these have fewer, judged by at most `LOOKED` of each. */
   #fewest(selection: RunSelection, tags: readonly string[]): From {
     const { since, before } = selection
     const without = (tag: string): string[] => tags.filter(other => other !== tag)
@@ -120,7 +120,7 @@ export class RunSelections {
     return wanted.with(selection, tags).from('r.seq')
   }
 
-  /** By a table that has runs by a name and their time. Their rows are read only for what it does not tell. */
+  /** Selects by a table of names and times of runs. Rows of runs are read only for a flow or a status. */
   #named(table: string, column: string, name: string, selection: RunSelection, tags: readonly string[]): From {
     const alias = table.at(-1)!
     const needsRow = selection.flow !== null || selection.status !== null
@@ -143,7 +143,7 @@ export class RunSelections {
     return this.#flow.get(name) ?? -1
   }
 
-  /** There are at most as many texts as combinations of filters. */
+  /** Prepared statements by their text; there are as many as combinations of filters. */
   #prepared(sql: string): Statement {
     let statement = this.#statements.get(sql)
     if (!statement) {

@@ -44,21 +44,21 @@ interface Moved {
 const reason = (code: 'cancelled' | 'engine_restarted', message: string): string =>
   JSON.stringify({ code, message, node: null, stack: null } satisfies RunError)
 
-/** Of one run. */
+/** Refuses more tags than a run may have. */
 function refuseOver(run: string, tags: number): void {
   if (tags <= limits.RUN_TAGS) return
   throw new ServiceError('too_many_tags', `Run ${run} would have ${tags} tags; it may have ${limits.RUN_TAGS}.`)
 }
 
 /**
- * The moves of a run, each one statement that names the status it starts from, so that of two that race one finds nothing:
+ * The changes of a run's status. Each is one statement that names the status before, so that of two at the same time one finds nothing:
  *
  *   queued --claim--> running --finish--> succeeded, failed, cancelled
  *   queued --requestCancel--> cancelled
  *   running --interrupt, at the next start--> failed, or queued again when it is unbegun
  *
- * `run_counts` follows in the same transaction. Each method runs inside the caller's, refuses before it writes, and depends on the
- * file and what it is given alone: after a crash the redo log calls it again.
+ * `run_counts` is updated in the same transaction. Each method runs inside the caller's transaction, refuses before it writes, and depends only on
+ * the file and its arguments, because the redo log calls it again after a crash.
  */
 export class RunWriter {
   readonly #events: Pick<EventWriter, 'write'>
@@ -134,7 +134,7 @@ export class RunWriter {
       `UPDATE runs SET cancel_requested_at = coalesce(cancel_requested_at, ?) WHERE id = ? AND status = 'running' RETURNING seq, flow`,
     )
     this.#running = pluck(`SELECT seq FROM runs WHERE id = ? AND status = 'running'`)
-    // It ended at the last sign of life: of the engine, or of the run itself.
+    // It ended at the last sign of life of the engine, or of the run itself.
     this.#interrupted = db.prepare(
       `UPDATE runs SET status = 'failed', error = ?, finished_at = max(?, coalesce(started_at, 0), coalesce(
          (SELECT max(coalesce(n.finished_at, n.started_at, n.queued_at)) FROM run_nodes n WHERE n.run = runs.seq), 0))
@@ -167,7 +167,7 @@ export class RunWriter {
     if (this.#run_counts.of('queued') >= this.#most_queued) {
       throw new ServiceError('too_many_runs', `${this.#most_queued} runs are queued.`)
     }
-    // Strictly increasing, whatever the clock does: lists of runs are in this order.
+    // Strictly increasing even when the clock goes back, because lists of runs are in this order.
     const created_at = Math.max(Math.floor(now_us), (this.#last.get() ?? 0) + 1)
     const [inputs, resolved] = [columnOf(run.inputs), columnOf(run.resolved)]
     const { lastInsertRowid } = this.#insert.run(
@@ -195,7 +195,7 @@ export class RunWriter {
     )
     this.#writeLong(Number(lastInsertRowid), { inputs: inputs.long, resolved: resolved.long })
     for (const group of run.groups.slice(1)) this.#join.run(group, run.id, group)
-    // Absent in what an engine of before kept in its redo log; the same of the note.
+    // Tags and note are absent in redo logs of older releases.
     for (const tag of new Set(run.tags ?? [])) this.#tag.run(tag, run.id)
     this.#run_counts.move(flow, null, 'queued')
     if (event !== null) this.#events.write(event)
@@ -253,7 +253,7 @@ export class RunWriter {
     return null
   }
 
-  /** The progress of a run that is not running under this epoch is dropped with its end. */
+  /** When the run is not running under this epoch, its end and progress are dropped. */
   finish(finish: FinishRun, progress: WrittenProgress | null, then: ClaimRun | null): FinishedRun {
     const { id, epoch, status, result, terminal, error, finished_at, events } = finish
     const column = result === null ? null : columnOf(result)
@@ -290,7 +290,7 @@ export class RunWriter {
     return null
   }
 
-  /** Refuses with `flow_has_live_run` what must not happen to a flow with queued or running runs. */
+  /** Refuses with `flow_has_live_run` when the flow has queued or running runs. */
   refuseLive(name: string): void {
     const flow = this.#flow.get(name)
     if (flow === undefined) return
@@ -318,7 +318,7 @@ export class RunWriter {
   loaded(interrupted: number): LoadedRuns {
     const queued: LoadedRuns['queued'] = []
     for (const row of this.#queued.iterate()) {
-      // What cannot be read of it shows now, not at its claim.
+      // Read it here, so that an unreadable row is found now and not at its claim.
       const { id, flow } = runOf(row, this.#stored)
       queued.push({ id, flow })
     }

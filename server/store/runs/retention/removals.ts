@@ -15,11 +15,11 @@ interface EndedRow {
   flow: number
   status: RunStatus
   created_at: number
-  /** Null: it is not counted yet. */
+  /** Null when it is not counted yet. */
   bytes: number | null
 }
 
-/** What was removed of a class and is not told yet; in `settings`, so that a kill between the two loses no number. */
+/** Removals of a class without an audit event yet; stored in `settings`, so that a crash in between loses no number. */
 interface Untold {
   count: number
   bytes: number
@@ -31,8 +31,8 @@ interface Untold {
 const untoldName = (of: RetainedClass): string => `retention_untold_${of}`
 
 /**
- * Takes runs, or their logs or metrics, out of the file: one by one for a user, many at a time for the retention. Inside the caller's
- * transaction, refuses before it writes, and depends on the file and what it is given alone.
+ * Removes runs, or their logs or metrics, from the file: one by one for a user, many at a time for the retention. Inside the caller's
+ * transaction; refuses before it writes, and depends only on the file and its arguments.
  */
 export class RunRemovals {
   readonly #events: Pick<EventWriter, 'write'>
@@ -81,7 +81,7 @@ export class RunRemovals {
     this.#dropUntold = db.prepare('DELETE FROM settings WHERE name = ?')
   }
 
-  /** With all that belongs to it, and the event that tells of it. */
+  /** Deletes a run with all that belongs to it, and stores the event. */
   delete(id: string, event: EngineEvent | null): boolean {
     const row = this.#find.get(id)
     if (!row) return false
@@ -93,13 +93,13 @@ export class RunRemovals {
     return true
   }
 
-  /** Those that may go; the others are passed over. Returns how many went. */
+  /** Removes the runs that may be removed. Returns their number. */
   remove(of: RetainedClass, ids: readonly string[]): number {
     const gone: { row: EndedRow; bytes: number }[] = []
     for (const id of ids) {
       const row = this.#find.get(id)
       if (!row || isLive(row.status) || row.bytes === null) continue
-      // Curves of cached nodes are read where they were recorded.
+      // Curves of cached nodes are read from the run that recorded them.
       if (of !== 'run_logs' && this.#reuser.get(id, row.seq) !== undefined) continue
       gone.push({ row, bytes: this.#take(of, row) })
     }
@@ -153,7 +153,7 @@ export class RunRemovals {
     }
   }
 
-  /** What belongs to it goes with its row, by triggers. */
+  /** Triggers delete all that belongs to the row. */
   #deleteRow({ seq, flow, status, bytes }: EndedRow): number {
     let all = 0
     if (bytes !== null) {

@@ -8,7 +8,7 @@ interface Row extends Omit<RetainedRun, 'reused'> {
   reused: 0 | 1
 }
 
-/** Which runs have something of a class, for the retention. On the reader thread; each page is one snapshot. */
+/** Lists runs that have data of a class, for the retention. On the reader thread; each page is one snapshot. */
 export class RetainedRuns {
   readonly #pages: Readonly<Record<RetainedClass, Statement<Row>>>
   readonly #bytes: Statement<number>

@@ -4,7 +4,7 @@ import { type DiskUse, ROW_BYTES } from '../../file/disk-use.ts'
 /** Runs that one step counts. */
 const RUNS = 256
 
-/** Of a row of `run_metrics`: what its chunks take. */
+/** SQL for the bytes of the chunks of a row of `run_metrics`. */
 export const METRIC_BYTES = `16 * points + ${ROW_BYTES} * chunks`
 
 interface Weighed {
@@ -17,8 +17,8 @@ interface Weighed {
 }
 
 /**
- * Counts what runs take, once each when they have ended: nothing of them changes from then on but by being removed. That is here and not
- * where they end, so that an end costs no more for it.
+ * Counts the size of each run once, after it has ended: from then on it changes only by removal. That is done here and not
+ * at the end of the run, so that the end takes no longer.
  */
 export class RunBytes {
   readonly #disk: Pick<DiskUse, 'add'>
@@ -49,7 +49,7 @@ export class RunBytes {
     return this.#due.get() !== undefined
   }
 
-  /** In the caller's transaction. True: there may be more. */
+  /** Call it inside a transaction. True when there may be more. */
   step(): boolean {
     const rows = this.#next.all()
     for (const { seq, row, nodes, documents, log, metrics } of rows) {

@@ -31,13 +31,13 @@ export class RunFields {
   readonly #fields: readonly RunField[]
   readonly #now_us: number
   readonly #hasMetrics: boolean
-  /** By the text of a field: the metrics that it stood for, without their flow. */
+  /** The metrics that a field stood for, without their flow, by the text of the field. */
   readonly metrics = new Map<string, Set<string>>()
 
   constructor(db: Connection, curves: RunCurves, fields: readonly RunField[], now_us: number) {
     const has = (kind: RunField['kind']): boolean => fields.some(field => field.kind === kind)
     const wanted = (kind: RunField['kind'], column: string): string => (has(kind) ? column : 'NULL')
-    // A long value stands elsewhere: what lists show of it is looked at.
+    // Of a long value only the part that lists show is read.
     this.#row = db.prepare(
       `SELECT seed, created_at, started_at, finished_at, ${wanted('input', 'resolved')} AS resolved,
        ${wanted('input', `CASE resolved WHEN '${ELSEWHERE}' THEN coalesce(inputs_summary, inputs) END`)} AS given,
@@ -49,7 +49,7 @@ export class RunFields {
     this.#hasMetrics = has('metric')
   }
 
-  /** In the order of the fields; null when the run is gone. */
+  /** The values in the order of the fields; null when the run was deleted. */
   of(run: SelectedRun): unknown[] | null {
     const row = this.#row.get(run.seq)
     if (row === undefined) return null
@@ -77,7 +77,7 @@ export class RunFields {
     return this.#fields.map(valueOfField)
   }
 
-  /** What runs have of a kind, for a refusal that names it. */
+  /** The names of a kind that the runs have, for a refusal. */
   names(runs: readonly SelectedRun[], kind: 'input' | 'result' | 'metric'): string[] {
     const names = new Set<string>()
     for (const run of runs) {
@@ -99,7 +99,7 @@ export class RunFields {
       .map(({ name, last_value }) => ({ full: name, name: name.slice(flow), value: last_value }))
   }
 
-  /** Its name with the flow's, without it, or the end of it behind a dot. */
+  /** Finds a metric by its name with the flow, without the flow, or by the end of the name behind a dot. */
   #metric(field: RunField, curves: readonly Metric[]): number | undefined {
     const { path, text } = field
     const whole = curves.filter(({ full, name }) => full === path || name === path)

@@ -2,7 +2,7 @@ import { CANDIDATES_MAX } from '../../../../protocol/nearest.ts'
 import type { Connection, Statement } from '../../file/database.ts'
 import type { RunNamesRequest } from '../../front/runs.ts'
 
-/** Names of groups and tags. They are found one by one along an index, so that it costs nothing how many runs have them. */
+/** Names of groups and tags. Each is found by one search in an index, however many runs have it. */
 export class RunNames {
   readonly #found: Readonly<Record<RunNamesRequest['of'], readonly Found[]>>
 
@@ -14,7 +14,7 @@ export class RunNames {
     }
   }
 
-  /** The name alone if a run has it, or else names that there are, those from its first character on first. */
+  /** Only the name itself if a run has it; otherwise existing names, first those from its first character on. */
   near({ of, name }: RunNamesRequest): string[] {
     const found = this.#found[of]
     if (found.some(({ has }) => has.get(name) !== undefined)) return [name]

@@ -12,9 +12,9 @@ import type { RunSelections, SelectedRun } from '../selection.ts'
 import { RunFields } from './run-fields.ts'
 import { summaryOf } from './summary-row.ts'
 
-/** So long others wait for a search; it goes on in its next page. */
+/** A search lets other reads in after this time, and continues in its next page. */
 const SLICE_MS = 5
-/** Runs that are looked at for the names in a refusal, and names that it shows. */
+/** Runs that are read for the names in a refusal, and names that it shows. */
 const NAMED_RUNS = 100
 const NAMES = 20
 
@@ -25,13 +25,13 @@ interface Reading {
 }
 interface Found {
   run: SelectedRun
-  /** What it is sorted by. */
+  /** The value to sort by. */
   key: unknown
 }
 
 /**
  * The runs of a selection that fit every comparison, in an order, as one page of JSON. The newest `RUNS_SEARCHED` of the selection are
- * looked at, one by one: values of runs have no index. Empty pages before it let other reads in.
+ * read one by one, since values of runs have no index. Empty pages before the answer let other reads in.
  */
 export function* searchPages(
   { db, selections, curves }: Reading,
@@ -74,7 +74,7 @@ function* shown(
   const find = db.prepare(`SELECT ${SUMMARY_COLUMNS} FROM runs r WHERE r.seq = ?`) as Statement<SummaryRow>
   for (const run of runs) {
     const row = find.get(run.seq)
-    // Deleted since it was found.
+    // It was deleted after it was found.
     if (row === undefined) continue
     const summary = summaryOf(row, now_us)
     const cells = columns.length === 0 ? null : values.of(run)
@@ -84,7 +84,7 @@ function* shown(
   }
 }
 
-/** As lists show values: what is long is read at the run. */
+/** A value as lists show it; long values are read at the run. */
 const cellOf = (value: unknown): unknown => {
   if (value === undefined || (typeof value === 'object' && value !== null)) return null
   return typeof value === 'string' && value.length > limits.RUN_SUMMARY_CHARACTERS ? null : value
@@ -123,7 +123,7 @@ class Look {
     return this.found.map(({ run }) => run)
   }
 
-  /** A name that no run has is a slip: an empty list would hide it. So is one that stands for several metrics. */
+  /** Refuses a name that no run has, since an empty list would hide the mistake, and a name that stands for several metrics. */
   assertNamed(runs: readonly SelectedRun[]): void {
     if (runs.length === 0) return
     for (const field of this.#fields) {
