@@ -101,6 +101,8 @@ interface Declaration<P extends Record<string, Parameter>, Q extends TObject, B 
   readonly params?: P
   /** Integers must be bounded on both sides; a default makes a member optional. Unknown members are refused. */
   readonly query?: Q
+  /** The query is for the page that answers, not for the handler: any is taken. */
+  readonly any_query?: boolean
   readonly body?: B
   /** Members of the body that the handler checks itself, in slices: they may be large. */
   readonly unchecked?: readonly string[]
@@ -181,6 +183,7 @@ export interface Route {
   readonly tag: string
   readonly params: Readonly<Record<string, Parameter>>
   readonly query: TObject | null
+  readonly any_query: boolean
   readonly body: TSchema | null
   readonly unchecked: readonly string[]
   readonly body_limit: number | null
@@ -215,6 +218,7 @@ export function route<
     tag: declaration.tag,
     params: declaration.params ?? {},
     query: declaration.query ?? null,
+    any_query: declaration.any_query ?? false,
     body: declaration.body ?? null,
     unchecked: declaration.unchecked ?? [],
     body_limit: declaration.body_limit ?? null,

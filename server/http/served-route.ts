@@ -60,7 +60,7 @@ export class ServedRoute implements Watched {
   /** Throws `validation` with the places `query.<name>`. */
   readQuery(text: string): unknown {
     if (this.route.query !== null) return (this.#query ??= new QueryReader(this.route.query)).read(text)
-    if (text === '') return NO_QUERY
+    if (text === '' || this.route.any_query) return NO_QUERY
     const name = text.slice(0, 64).split(/[=&]/, 1)[0]!
     throw new ServiceError('validation', 'This route takes no query.', {
       errors: [{ loc: `query.${name}`, msg: 'is not known to this route' }],

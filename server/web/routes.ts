@@ -27,6 +27,7 @@ export function webRoutes(app: WebApp = new WebApp()): Route[] {
   const page = (path: string, file: string, summary: string): Route =>
     route({
       ...{ method: 'GET', path, scope: 'open', tag, summary, hidden: true, headers: ['accept-encoding'] },
+      any_query: true,
       answers: { 200: { media: PAGE } },
       refuses: ['not_found'],
       handle: ({ headers }) => answer(file, headers['accept-encoding'] ?? ''),
@@ -48,6 +49,7 @@ export function webRoutes(app: WebApp = new WebApp()): Route[] {
     route({
       ...{ method: 'GET', path: '/app/{path*}', scope: 'open', tag, hidden: true, object: 'any' },
       summary: 'Returns a file of the web app; what is no file is an address within the app and gets its page.',
+      any_query: true,
       params: { path: existing(Type.String({ maxLength: 2048 }), 'not_found') },
       headers: ['accept-encoding'],
       answers: { 200: { media: '*/*' } },

@@ -52,6 +52,20 @@ export function valueText(value: unknown, most = 80): string {
   if (value === null || value === undefined) return '–'
   if (typeof value === 'number') return numberText(value, 4)
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  const media = mediaText(value)
+  if (media !== null) return media
   const text = typeof value === 'string' ? `“${value}”` : JSON.stringify(value)
   return text.length > most ? `${text.slice(0, most - 1)}…` : text
+}
+
+/** A reference to bytes: what they are, and how large a picture is; null for another value. */
+function mediaText(value: unknown): string | null {
+  const { digest, media_type, meta } = value as {
+    digest?: unknown
+    media_type?: unknown
+    meta?: Record<string, unknown>
+  }
+  if (typeof digest !== 'string' || typeof media_type !== 'string') return null
+  const kind = media_type.slice(media_type.indexOf('/') + 1)
+  return typeof meta?.['width'] === 'number' ? `${meta['width']}×${meta['height']} ${kind}` : kind
 }

@@ -7,6 +7,7 @@ import { Page } from './Page.tsx'
 const Home = lazy(() => import('../home/Home.tsx'))
 const Flows = lazy(() => import('../flows/Flows.tsx'))
 const Flow = lazy(() => import('../flows/Flow.tsx'))
+const Messages = lazy(() => import('../messages/Messages.tsx'))
 const More = lazy(() => import('./More.tsx'))
 
 export function Pages() {
@@ -15,6 +16,7 @@ export function Pages() {
       <Route path="/" component={Home} />
       <Route path="/flows" component={Flows} />
       <Route path="/flows/:flow/:tab?" component={Flow} />
+      <Route path="/messages" component={Messages} />
       <Route path="/more" component={More} />
       <Route>
         <Page crumbs={['Not found']}>
