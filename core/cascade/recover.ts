@@ -219,6 +219,8 @@ function finishPublish(
   const item = i32[flows.row(own) + word.before]!
   const group = i32[flows.row(own) + word.group]!
   if (queued) writer!.queuedValue(message, value.version, value.ts, own, item, value, ref, group)
+  else if (record === 0 && parent_seq !== 0 && messages.isTraced(message))
+    writer!.rootedValue(message, value.version, value.ts, root_ts, value, ref)
   else writer!.value(message, value.version, value.ts, record, value, ref)
   if (counted) arena.release(ref)
 }

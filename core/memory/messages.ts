@@ -32,7 +32,7 @@ export const MESSAGE_ROW = layout(
   'MESSAGE_ROW',
   [
     ['word', 'i32', 'version << 1 | current slot: flipped when the other slot is whole'],
-    ['flags', 'i32', 'free for the owner of the row'],
+    ['traced', 'i32', '1: records of its values name the root of their cascade'],
     ['flow', 'i32', 'flow index of the message'],
     ['spare', 'i32', ''],
     ['more', 'bytes:16', ''],
@@ -78,6 +78,15 @@ export class MessageTable {
 
   flow(index: number): number {
     return this.#i32[(this.#row(index) >> 2) + MESSAGE_ROW.word.flow]!
+  }
+
+  /** From here on the records of values that cascades publish say what they began with: somebody waits for an answer. Until `reset`. */
+  trace(index: number): void {
+    this.#i32[(this.#row(index) >> 2) + MESSAGE_ROW.word.traced] = 1
+  }
+
+  isTraced(index: number): boolean {
+    return this.#i32[(this.#row(index) >> 2) + MESSAGE_ROW.word.traced] !== 0
   }
 
   /** The version of the latest value, 0 when there is none. */

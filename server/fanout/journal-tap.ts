@@ -8,7 +8,7 @@ import { limits } from '../../protocol/limits.ts'
 import { fatal } from '../watch/fatal.ts'
 import type { CascadeCounts } from './cascade-counts.ts'
 import { ACCEPT, type Acceptance, type Fanout } from './fanout.ts'
-import type { PassingValue } from './passing-value.ts'
+import type { PassingValue, TracedValue } from './passing-value.ts'
 import type { ValueWaits } from './value-waits.ts'
 import { ValuesAhead } from './values-ahead.ts'
 
@@ -258,7 +258,7 @@ export class JournalTap implements JournalVisitor {
     else this.deliver(record)
   }
 
-  #see(eyes: { see(value: PassingValue): void }, record: RecordView): void {
+  #see(eyes: { see(value: TracedValue): void }, record: RecordView): void {
     try {
       eyes.see(record)
     } catch (error) {

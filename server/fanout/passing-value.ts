@@ -16,6 +16,12 @@ export interface PassingValue {
   readonly length: number
 }
 
+/** A value of a message that somebody waits for. */
+export interface TracedValue extends PassingValue {
+  /** When the value was published that its cascade began with; 0: it is of no cascade. */
+  readonly root_ts: number
+}
+
 /** A value as the message table gives it. */
 export interface NewestValue extends EncodedValue {
   version: number

@@ -93,23 +93,23 @@ export class LiveMessages implements Messages {
     return published
   }
 
-  #publishOne(name: string, value: unknown): Published {
+  #publishOne(name: string, value: unknown, ts = this.#front.clock.now_us()): Published {
     const message = this.#find(name)
     assertEnabled(message)
     const encoded = this.#scratch[0]!
     this.#encode(message, value, encoded, 'body.value')
-    const version = this.#front.publisher.publish(message.route, encoded, this.#front.clock.now_us())
+    const version = this.#front.publisher.publish(message.route, encoded, ts)
     if (version < 0) throw this.#refusal(message, version)
     this.#front.journal.mark()
     this.published++
     return { name, version }
   }
 
-  /** By a webhook: all of it in one cascade of each flow, or nothing. No message comes twice. */
-  publishTogether(items: readonly { name: string; value: unknown }[]): void {
+  /** By a webhook: all of it in one cascade of each flow, or nothing. No message comes twice. `ts`: microseconds since 1970. */
+  publishTogether(items: readonly { name: string; value: unknown }[], ts: number): void {
     const [first] = items
     if (items.length === 1 && first !== undefined) {
-      this.#publishOne(first.name, first.value)
+      this.#publishOne(first.name, first.value, ts)
       return
     }
     const messages = items.map(({ name, value }, at) => {
@@ -118,9 +118,9 @@ export class LiveMessages implements Messages {
       this.#encode(message, value, (this.#scratch[at] ??= newEncoded()), 'body')
       return message
     })
-    const { publisher, journal, clock } = this.#front
+    const { publisher, journal } = this.#front
     const routes = messages.map(({ route }) => route)
-    const refused = publisher.publishTogether(routes, flowsOf(routes), this.#scratch, clock.now_us(), [])
+    const refused = publisher.publishTogether(routes, flowsOf(routes), this.#scratch, ts, [])
     if (refused < 0) throw this.#refusal(messages[publisher.refused_at]!, refused)
     journal.mark()
     this.published += messages.length

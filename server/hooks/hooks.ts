@@ -27,7 +27,7 @@ export interface Hooks {
 
 export interface LiveHooksParts {
   find(flow: string): LiveFlow | undefined
-  readonly front: Pick<FrontMemory, 'counters' | 'messages'>
+  readonly front: Pick<FrontMemory, 'counters' | 'messages' | 'clock'>
   readonly messages: Pick<LiveMessages, 'publishTogether' | 'assertRoom' | 'indexOf' | 'get'>
   readonly artifacts: Pick<Artifacts, 'put'>
   readonly waits: ValueWaits
@@ -66,6 +66,8 @@ export class LiveHooks implements Hooks {
   /** By message. */
   readonly #lines = new Map<string, Line>()
   #bytes = 0
+  /** When the last request was published. No two are at once: by its time an answer finds its request. */
+  #published_us = 0
 
   constructor(parts: LiveHooksParts) {
     this.#parts = parts
@@ -124,14 +126,18 @@ export class LiveHooks implements Hooks {
     return items
   }
 
-  #publish({ node }: Hook, items: { name: string; value: unknown }[]): void {
-    this.#parts.messages.publishTogether(items)
+  #nextTime(): number {
+    return (this.#published_us = Math.max(this.#parts.front.clock.now_us(), this.#published_us + 1))
+  }
+
+  #publish({ node }: Hook, items: { name: string; value: unknown }[], ts = this.#nextTime()): void {
+    this.#parts.messages.publishTogether(items, ts)
     this.#parts.front.counters.ran(node.index)
   }
 
   /**
    * Requests for the same answer go one after the other: the first value that the message gets after a request was published answers that
-   * request, whoever published it.
+   * request, unless it comes of another cascade. Who publishes it from outside is not known: a delay, a broker, a person.
    */
   async #answered(
     hook: Hook,
@@ -187,15 +193,16 @@ export class LiveHooks implements Hooks {
     if (left_ms <= 0)
       throw new ServiceError('hook_timeout', 'Requests before this one took all of its time; it was not published.')
     const message = messages.indexOf(name)
-    const before = front.messages.version(message)
-    const next = waits.next(message, before, left_ms)
-    this.#publish(hook, items)
+    front.messages.trace(message)
+    const ts = this.#nextTime()
+    const next = waits.next(message, front.messages.version(message), ts, left_ms)
+    this.#publish(hook, items, ts)
     this.#parts.wake()
-    const value = await next
-    if (value !== undefined) return value
+    const awaited = await next
+    if ('value' in awaited) return awaited.value
     // The journal may have lost it to an overload; the table has the newest.
     const newest = messages.get(name)
-    if (newest.version > before) return newest.value
+    if (newest.version > awaited.passed) return newest.value
     throw new ServiceError('hook_timeout', 'The request was published, and no answer came in time.')
   }
 

@@ -53,7 +53,11 @@ function lineOf(record: RecordView): string {
 }
 
 const itemOf = (record: RecordView): string =>
-  (record.flags & VALUE_FLAG.queued) === 0 ? '' : ` in ${record.flow} as ${record.item}`
+  (record.flags & VALUE_FLAG.queued) !== 0
+    ? ` in ${record.flow} as ${record.item}${record.group === 0 ? '' : ` of ${record.group}`}`
+    : record.root_ts === 0
+      ? ''
+      : ` from ${record.root_ts}`
 
 const payload = (record: RecordView): number | string =>
   isNumeric(record.value_kind) ? record.number : summary(record.bytes, record.start, record.length)

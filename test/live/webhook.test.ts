@@ -193,6 +193,32 @@ test('a request that the flow does not answer gets 504, and those behind it 504 
   assert.equal(codeOf(await post('mute/in', '4')), 'message_not_found')
 })
 
+for (const [where, answer] of [
+  ['of its flow', 'out'],
+  ['that comes by way of another flow', 'lateslow.out'],
+] as const)
+  test(`an answer ${where} after its request got 504 is nobody's: the next request gets its own`, async () => {
+    const gate = new Gate(live.data_dir, `late-${answer}`)
+    const inside = answer === 'out'
+    const slow = code(
+      'slow',
+      `${gate.source}export default async ({ body }) => { await opened(); return { out: body } }`,
+      [input('body', 'json', { message: inside ? 'body' : 'late.body' })],
+      [output('out', 'json')],
+    )
+    const hook = (timeout_s: number) => node('in', 'webhook', { answer, timeout_s }, [], [output('body', 'json')])
+    const save = (timeout_s: number) => story.save('late', flow(inside ? [hook(timeout_s), slow] : [hook(timeout_s)]))
+    await save(0.2)
+    if (!inside) await story.save('lateslow', flow([slow]))
+    const late = await post('late/in', '"late"')
+    assert.deepEqual([late.status, codeOf(late)], [504, 'hook_timeout'])
+    await save(60)
+    const next = post('late/in', '"own"')
+    await story.becomes('late.body', 'own')
+    gate.open()
+    assert.equal((await next).json, 'own')
+  })
+
 test('a flood is refused with a time to wait: at the places of a node, and at the bound of its flow', async () => {
   const waits = node('in', 'webhook', { answer: 'out', timeout_s: 5 }, [], [output('body', 'json')])
   const gate = new Gate(live.data_dir, 'flood')

@@ -108,6 +108,12 @@ export class Commit {
       if (this.#reservations.isReserved(foreign[i]!)) this.enqueue(foreign[i]!, message, version, value, queue_ref)
     }
     if (queued) this.#journal.queuedValue(message, version, ts, flow, item, value, ref, group)
+    else if (
+      record === RECORD.inner &&
+      this.#f64[(row >> 1) + intent.parent_seq] !== 0 &&
+      this.#messages.isTraced(message)
+    )
+      this.#journal.rootedValue(message, version, ts, this.#f64[(row >> 1) + intent.root_ts]!, value, ref)
     else if (record !== RECORD.none) this.#journal.value(message, version, ts, record, value, ref)
     if (displaced !== 0) this.release(displaced)
     else i32[row + intent.doing] = DOING.nothing

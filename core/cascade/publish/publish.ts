@@ -143,7 +143,11 @@ export class Publisher {
   ): number {
     if (!this.#journal.hasRoom(journalBytes(value) + itemRecordBytes(route)))
       throw new RangeError('a lane publishes without room in its journal')
-    if (route.foreign.length === 0 && value.length <= limits.SLOT_INLINE_BYTES)
+    if (
+      route.foreign.length === 0 &&
+      value.length <= limits.SLOT_INLINE_BYTES &&
+      !this.#messages.isTraced(route.message)
+    )
       return this.#publishSmall(route, value, ts)
     const ref = this.#commit.slab(value, 1)
     if (ref < 0) return ref

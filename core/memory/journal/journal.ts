@@ -13,7 +13,7 @@ export {
   SCHEDULED_ITEM,
   travelsByRef,
   VALUE_FLAG,
-  VALUE_GROUP_SHIFT,
+  VALUE_GROUP,
   VALUE_ITEM,
 } from './record.ts'
 export { type JournalVisitor, RecordView } from './view.ts'

@@ -18,8 +18,8 @@ import { type JournalVisitor, RecordView } from './view.ts'
 
 const R = JOURNAL_RECORD.word
 const HEADER = JOURNAL_RECORD.size
-/** In the word of the kind: the record ends with VALUE_ITEM. */
-const HAS_ITEM = VALUE_FLAG.queued << 16
+/** In the word of the kind: the record ends with VALUE_ITEM or VALUE_ROOT. */
+const HAS_END = (VALUE_FLAG.queued | VALUE_FLAG.rooted) << 16
 const BATCH_BYTES = 64 * 1024
 /** A larger stage is not kept after use. */
 const KEPT_STAGE_BYTES = 1024 * 1024
@@ -286,7 +286,7 @@ export class JournalReader {
       }
       if (kind > JOURNAL.released) throw new RangeError(`a journal record of kind ${kind}`)
       const isScheduled = kind === JOURNAL.scheduled
-      const more = (kinds & HAS_ITEM) !== 0 ? VALUE_ITEM.size : isScheduled ? SCHEDULED_ITEM.size : 0
+      const more = (kinds & HAS_END) !== 0 ? VALUE_ITEM.size : isScheduled ? SCHEDULED_ITEM.size : 0
       view.show(at, size - HEADER - more)
       const isLong =
         (kind === JOURNAL.value || kind === JOURNAL.held || isScheduled) &&

@@ -32,10 +32,12 @@ export const JOURNAL = {
   /** The scheduled values of a message before a number are published, or cancelled. */
   released: 11,
 } as const
-/** Flags of a value record. `queued`: it entered the queue of its own flow, and VALUE_ITEM follows the payload. */
-export const VALUE_FLAG = { queued: 1, seeded: 2 } as const
-/** Above the flags: bits of GROUP of the item. */
-export const VALUE_GROUP_SHIFT = 2
+/**
+ * Flags of a value record. `queued`: it entered the queue of its own flow, and VALUE_ITEM follows the payload. `rooted`: a cascade published
+ * it, and VALUE_ROOT follows the payload. Between them are the bits of GROUP of the item.
+ */
+export const VALUE_FLAG = { queued: 1, seeded: 2, rooted: 32 } as const
+export const VALUE_GROUP = { shift: 2, mask: 7 } as const
 export const CASCADE_STATUS = { succeeded: 1, failed: 2, interrupted: 3, running: 4 } as const
 
 export const JOURNAL_HEADER = layout(
@@ -82,6 +84,11 @@ export const CASCADE_PAYLOAD = layout('CASCADE_PAYLOAD', [
 export const VALUE_ITEM = layout('VALUE_ITEM', [
   ['flow', 'i32', 'its own flow'],
   ['item', 'i32', 'number of the item in the queue of the flow: appended, as its publisher found it'],
+])
+
+/** The end of a value record with the flag `rooted`; as long as VALUE_ITEM. */
+export const VALUE_ROOT = layout('VALUE_ROOT', [
+  ['root_ts', 'f64', 'when the value was published that it all began with'],
 ])
 
 /** The end of a scheduled record; its subject is the message, version when it is due, milliseconds, ts when it was scheduled. */

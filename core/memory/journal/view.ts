@@ -7,7 +7,8 @@ import {
   JOURNAL,
   JOURNAL_RECORD,
   SCHEDULED_ITEM,
-  VALUE_GROUP_SHIFT,
+  VALUE_FLAG,
+  VALUE_GROUP,
   VALUE_ITEM,
 } from './record.ts'
 
@@ -106,6 +107,11 @@ export class RecordView {
     return this.#f64[this.#half + R.version]!
   }
 
+  /** When the value was published that the cascade of this one began with; 0: no cascade published it, or nobody asks for it. */
+  get root_ts(): number {
+    return (this.flags & VALUE_FLAG.rooted) === 0 ? 0 : this.#f64[this.#valueItem() >> 1]!
+  }
+
   // ---- scheduled, released
 
   /** Of a scheduled value. */
@@ -187,7 +193,7 @@ export class RecordView {
 
   /** Bits of GROUP, see core/cascade/queue/queue.ts. */
   get group(): number {
-    if (this.kind === JOURNAL.value) return this.flags >> VALUE_GROUP_SHIFT
+    if (this.kind === JOURNAL.value) return (this.flags >> VALUE_GROUP.shift) & VALUE_GROUP.mask
     return this.#i32[this.#word + WORDS + I.group]!
   }
 

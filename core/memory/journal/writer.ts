@@ -18,8 +18,9 @@ import {
   STRIDES,
   travelsByRef,
   VALUE_FLAG,
-  VALUE_GROUP_SHIFT,
+  VALUE_GROUP,
   VALUE_ITEM,
+  VALUE_ROOT,
 } from './record.ts'
 
 /** How the writer wakes its readers; called only when they sleep. */
@@ -258,7 +259,7 @@ export class JournalWriter {
       this.#advance((HEADER + 8) >> 3)
       return
     }
-    this.#payload(JOURNAL.value | (kind << 8) | (flags << 16), message, version, ts, value, ref)
+    this.#endAt(this.#payload(JOURNAL.value | (kind << 8) | (flags << 16), message, version, ts, value, ref, 0))
   }
 
   /** A published value that entered the queue of its own flow as item `item`, with these bits of GROUP: the record says both. */
@@ -272,9 +273,11 @@ export class JournalWriter {
     ref: number,
     group = 0,
   ): void {
-    const kind = JOURNAL.value | (value.kind << 8) | ((VALUE_FLAG.queued | (group << VALUE_GROUP_SHIFT)) << 16)
+    const kind = JOURNAL.value | (value.kind << 8) | ((VALUE_FLAG.queued | (group << VALUE_GROUP.shift)) << 16)
     if (!isNumeric(value.kind)) {
-      this.#payload(kind, message, version, ts, value, ref, flow, item)
+      const end = this.#payload(kind, message, version, ts, value, ref, VALUE_ITEM.size)
+      this.#item(end, flow, item)
+      this.#endAt(end + VALUE_ITEM.size)
       return
     }
     const at = this.#begin(kind, message, 0, version, ts, 8 + VALUE_ITEM.size)
@@ -288,6 +291,18 @@ export class JournalWriter {
     this.#i32[(at >> 2) + V.item] = item
   }
 
+  /** A value that a cascade published which began with a value of `root_ts`. */
+  rootedValue(message: number, version: number, ts: number, root_ts: number, value: EncodedValue, ref: number): void {
+    const kind = JOURNAL.value | (value.kind << 8) | (VALUE_FLAG.rooted << 16)
+    let end: number
+    if (isNumeric(value.kind)) {
+      end = this.#begin(kind, message, 0, version, ts, 8 + VALUE_ROOT.size) + HEADER + 8
+      this.#f64[(end - 8) >> 3] = value.number
+    } else end = this.#payload(kind, message, version, ts, value, ref, VALUE_ROOT.size)
+    this.#f64[end >> 3] = root_ts
+    this.#endAt(end + VALUE_ROOT.size)
+  }
+
   /** A value that is held back until `due_ms` (of the steady clock, as `ts` is); 0: it is not held any more. */
   held(message: number, due_ms: number, ts: number, value: EncodedValue, ref = 0): void {
     const kind = JOURNAL.held | (value.kind << 8)
@@ -297,7 +312,7 @@ export class JournalWriter {
       this.#end(8)
       return
     }
-    this.#payload(kind, message, due_ms, ts, value, ref)
+    this.#endAt(this.#payload(kind, message, due_ms, ts, value, ref, 0))
   }
 
   /**
@@ -337,7 +352,7 @@ export class JournalWriter {
     this.#end(0)
   }
 
-  /** `flow`: in whose queue the value is item `item`, -1: in none. */
+  /** With room for `more` bytes; answers the offset where they begin, for the caller to fill and to end. */
   #payload(
     kind: number,
     subject: number,
@@ -345,11 +360,9 @@ export class JournalWriter {
     ts: number,
     value: EncodedValue,
     ref: number,
-    flow = -1,
-    item = 0,
-  ): void {
+    more: number,
+  ): number {
     const length = value.length
-    const more = flow < 0 ? 0 : VALUE_ITEM.size
     if (travelsByRef(length)) {
       if (ref === 0) throw new RangeError('a value of this size travels by its slab')
       const at = this.#begin(kind, subject, ref, version, ts, 8 + more)
@@ -357,14 +370,11 @@ export class JournalWriter {
       atomics.add(this.#i32, (ref << 2) + SLAB_ROW.word.references, 1)
       this.#i32[(at + HEADER) >> 2] = length
       this.#i32[(at + HEADER + 4) >> 2] = this.#i32[(ref << 2) + SLAB_ROW.word.generation]!
-      if (more !== 0) this.#item(at + HEADER + 8, flow, item)
-      this.#end(8 + more)
-      return
+      return at + HEADER + 8
     }
     const at = this.#begin(kind, subject, 0, version, ts, length + more)
     copyBytes(value.bytes, 0, this.#bytes, at + HEADER, length)
-    if (more !== 0) this.#item(at + HEADER + ((length + 7) & ~7), flow, item)
-    this.#end(length + more)
+    return at + HEADER + ((length + 7) & ~7)
   }
 
   /** The record of a cascade. Times in microseconds, `parent_seq` 0 without a parent. */
@@ -459,6 +469,12 @@ export class JournalWriter {
   #end(length: number): void {
     this.#records++
     this.#advance((HEADER + length + 7) >> 3)
+  }
+
+  /** As `#end`, at this offset. */
+  #endAt(offset: number): void {
+    this.#records++
+    this.#advance((offset - this.#data - ((this.#tail & this.#mask) << 3)) >> 3)
   }
 
   /**

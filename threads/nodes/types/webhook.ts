@@ -18,7 +18,7 @@ export const WebhookSettings = Type.Object(
         default: null,
         title: 'Answer',
         description:
-          'The message whose next value is the answer; without one a request is answered when it has been published.',
+          'The message whose next value from the request is the answer; without one a request is answered when it has been published.',
       }),
     ),
     timeout_s: webTimeout('With `answer`: a request that has no answer by then gets 504.'),

@@ -9,6 +9,8 @@ import {
   JournalWriter,
   journalOffset,
   recoverJournal,
+  VALUE_FLAG,
+  VALUE_GROUP,
 } from '../../../../core/memory/journal/journal.ts'
 import { ownerWord } from '../../../../core/memory/threads.ts'
 import { limits } from '../../../../protocol/limits.ts'
@@ -19,6 +21,7 @@ import { randomFrom, seed } from '../../../kit/random.ts'
 const ROUNDS = process.env['LONG'] === undefined ? 20 : 1000
 const STEPS = 3000
 const LANE = 8
+const ROOTED = VALUE_FLAG.rooted
 const none = { store() {}, front() {} }
 
 test('against a model: the store gets every record whole and in order, the front too or knows how many it missed', () => {
@@ -76,9 +79,13 @@ function play(round_seed: number): void {
     if (!writer.hasRoom(length + 120)) return
     const fill = 1 + upTo(255)
     if (what < 0.5) {
-      if (random() < 0.5) {
+      const how = random()
+      if (how < 0.3) {
         writer.value(fill, step, step, 0, float(value, step / 4), 0)
         model.push(`value ${fill} ${step} ${step} 0 ${KIND.float} ${step / 4}`)
+      } else if (how < 0.5) {
+        writer.rootedValue(fill, step, step, fill / 8, float(value, step / 4), 0)
+        model.push(`value ${fill} ${step} ${step} ${ROOTED} ${KIND.float} ${step / 4} from ${fill / 8}`)
       } else {
         writer.queuedValue(fill, step, step, fill, -step, float(value, step / 4), 0)
         model.push(`value ${fill} ${step} ${step} 1 ${KIND.float} ${step / 4} in ${fill} as ${-step}`)
@@ -90,12 +97,16 @@ function play(round_seed: number): void {
         value.bytes.copy(memory.bytes, arena.offset(ref), 0, length)
         arena.commit(ref)
       }
-      const isQueued = random() < 0.5
-      if (isQueued) writer.queuedValue(fill, step, step, fill, step, value, ref)
-      else writer.value(fill, step, step, 2, value, ref)
+      const [flags, more] = [
+        [1 | (3 << VALUE_GROUP.shift), ` in ${fill} as ${step} of 3`],
+        [2, ''],
+        [ROOTED, ` from ${step + 1}`],
+      ][upTo(3)] as [number, string]
+      if (flags === 2) writer.value(fill, step, step, flags, value, ref)
+      else if (flags === ROOTED) writer.rootedValue(fill, step, step, step + 1, value, ref)
+      else writer.queuedValue(fill, step, step, fill, step, value, ref, 3)
       if (ref > 0) arena.release(ref)
-      const written = `${length}x${length === 0 ? '' : fill}${isQueued ? ` in ${fill} as ${step}` : ''}`
-      model.push(`value ${fill} ${step} ${step} ${isQueued ? 1 : 2} ${KIND.str} ${written}`)
+      model.push(`value ${fill} ${step} ${step} ${flags} ${KIND.str} ${length}x${length === 0 ? '' : fill}${more}`)
     } else if (what < 0.85) {
       writer.blob(JOURNAL.state, step, step, Buffer.alloc(length, fill), length)
       model.push(`blob ${JOURNAL.state} ${step} ${step} ${length}x${length === 0 ? '' : fill}`)
