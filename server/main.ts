@@ -25,10 +25,13 @@ export interface ServeOptions {
 /** A served engine and what to tell the person who started it. */
 export interface Served {
   readonly url: string
+  readonly data_dir: string
   /** For stdout. */
   readonly lines: readonly string[]
   /** For stderr. */
   readonly notes: readonly string[]
+  /** The password of the first account is among them. */
+  readonly has_password: boolean
   readonly log: ServeLog
   close(): Promise<void>
 }
@@ -63,7 +66,9 @@ export async function serve(options: ServeOptions): Promise<Served> {
     log.info('engine_ready', { url, host: config.host })
     beginning = setTimeout(running.begin, limits.BEGIN_AFTER_MS)
     const examples = config.example ? await storeExamples(running) : []
-    return { url, ...greeting(config, installation, url, examples), log, close }
+    const { data_dir, newAdmin } = installation
+    const told = greeting(config, installation, url, examples)
+    return { url, data_dir, ...told, has_password: newAdmin !== null, log, close }
   } catch (error) {
     log.error('engine_not_started', { error })
     await close().catch(() => {})

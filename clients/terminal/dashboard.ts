@@ -24,6 +24,8 @@ export interface DashboardOptions {
   readonly look: Look
   /** What is shown first, over all else. */
   readonly greeting: Overlay | null
+  /** Lines for the log that no engine tells. */
+  followNotes?(listener: (text: string) => void): void
 }
 
 export type Leave = 'left' | 'interrupted'
@@ -33,6 +35,7 @@ export async function showDashboard(options: DashboardOptions): Promise<Leave> {
   const over = Promise.withResolvers<Leave>()
   const feed = await Feed.open({ find: options.find, name: options.name, onFailure: over.reject })
   const dashboard = new Dashboard(options, feed, over.resolve)
+  options.followNotes?.(text => feed.note(text))
   try {
     return await over.promise
   } finally {

@@ -76,6 +76,11 @@ export class Feed {
     this.#client?.client.close()
   }
 
+  /** A line of the log that comes from elsewhere. */
+  note(text: string): void {
+    hearEvent(this.state, { type: 'note', ts: new Date().toISOString(), flow: null, run: null, text })
+  }
+
   /** The figures of its nodes come from now on. */
   openFlow(name: string | null): void {
     if (this.#nodes_of === name) return
@@ -103,6 +108,7 @@ export class Feed {
     hearEvent(this.state, event)
     if (FLOW_EVENTS.test(event.type)) this.#want('flows')
     if (RUN_EVENTS.test(event.type)) this.#want('runs')
+    if (event.type === 'engine_started') this.#want('summary')
   }
 
   /** Soon, but not more often than its pace. */

@@ -16,6 +16,8 @@ export type Serve = (options: {
 
 export interface Served {
   url: string
+  data_dir: string
+  has_password: boolean
   lines: readonly string[]
   notes: readonly string[]
   log: {
@@ -78,9 +80,9 @@ export async function engineProcess(load: () => Promise<Serve>): Promise<void> {
     const exit_code = await tell(refusal(error))
     process.exit(exit_code)
   }
-  const { url, lines, notes } = life.served
+  const { url, data_dir, lines, notes, has_password } = life.served
   if (stopEarly !== null) return end(stopEarly)
-  await tell({ type: 'ready', url, lines, notes })
+  await tell({ type: 'ready', url, data_dir, lines, notes, has_password })
   // Behind what the start has to say.
   if (log === 'log') life.served.log.alsoTo(logOutput(LOG_OUTPUT))
 }

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { limits } from '../../../protocol/limits.ts'
 import { EXIT } from '../../../protocol/settings.ts'
 import type { FromEngine } from './engine-channel.ts'
+import { ServeScreen } from './serve-screen.ts'
 
 export interface SupervisorOptions {
   /** What follows `svc serve`. */
@@ -16,7 +17,7 @@ const CONTINUE_MS = 1_000
 
 /**
  * Runs the engine as a child of its own, starts it again when it crashes, and is the one that talks to the terminal. It
- * holds no state and does no work, so that nothing but a kill ends it.
+ * holds no state and does no work, so that nothing but a kill ends it. The dashboard on the terminal is another process.
  *
  *   starting -> ready     the engine answers; what it has to say is printed, on the first start only
  *   starting -> refused   the start was refused: its text and exit code are ours; or it ended before it ever answered
@@ -28,6 +29,9 @@ export class Supervisor {
   readonly #restart_after_ms: number
   readonly #restarts_per_minute: number
   readonly #end: (code: number) => void
+  /** There is a dashboard on the terminal while the engine runs, until it is left. */
+  readonly #hasScreen: boolean
+  #screen: ServeScreen | null = null
   #engine: ChildProcess | null = null
   #url: string | null = null
   #refused: number | null = null
@@ -39,7 +43,12 @@ export class Supervisor {
     this.#options = options
     this.#restart_after_ms = options.restart_after_ms ?? limits.RESTART_AFTER_MS
     this.#restarts_per_minute = options.restarts_per_minute ?? limits.RESTARTS_PER_MINUTE
-    this.#end = end
+    this.#hasScreen = ServeScreen.isWanted(options.argv, process.env)
+    // The shell gets its terminal back first.
+    this.#end = code => {
+      if (this.#screen === null) end(code)
+      else this.#screen.end().then(() => end(code))
+    }
   }
 
   /** Resolves with the exit code of `svc serve`. */
@@ -64,8 +73,14 @@ export class Supervisor {
     const logs = process.stdout.isTTY !== true && !this.#options.argv.includes('--plain')
     const engine = fork(this.#options.entry, [restarted_after, logs ? 'log' : '', ...this.#options.argv, ...port], {
       detached: true,
-      stdio: logs ? ['ignore', 2, 2, 'ipc', 1] : ['ignore', 2, 2, 'ipc'],
+      stdio: logs
+        ? ['ignore', 2, 2, 'ipc', 1]
+        : this.#hasScreen
+          ? ['ignore', 'pipe', 'pipe', 'ipc']
+          : ['ignore', 2, 2, 'ipc'],
     })
+    for (const output of [engine.stdout, engine.stderr])
+      output?.setEncoding('utf8').on('data', (text: string) => this.#print(text))
     this.#engine = engine
     engine.on('message', message => this.#hear(message as FromEngine))
     engine.on('error', error => this.#note(`the engine process failed: ${error.message}`))
@@ -87,10 +102,25 @@ export class Supervisor {
     if (this.#url === null) {
       for (const note of message.notes) process.stderr.write(`${note}\n`)
       process.stdout.write(`${message.lines.join('\n')}\n`)
+      if (this.#hasScreen && this.#signal === null) this.#show(message)
     } else {
       this.#note(`the engine answers again at ${message.url}`)
     }
     this.#url = message.url
+  }
+
+  #show({ data_dir, lines, has_password }: Extract<FromEngine, { type: 'ready' }>): void {
+    this.#screen = new ServeScreen({
+      data_dir,
+      lines,
+      has_password,
+      left: how => {
+        if (this.#signal !== null) return
+        if (how !== null) this.#note(`the dashboard is gone: ${how}`)
+        this.#note(`the engine goes on at ${this.#url}; Ctrl-C stops it, "svc top" shows it again`)
+      },
+      interrupted: () => this.#stop('SIGINT'),
+    })
   }
 
   #ended(code: number | null, signal: NodeJS.Signals | null): void {
@@ -124,6 +154,7 @@ export class Supervisor {
       return
     }
     this.#signal = signal
+    this.#screen?.end()
     if (this.#waiting !== null) {
       clearTimeout(this.#waiting)
       return this.#end(signal === 'SIGINT' ? EXIT.interrupted : EXIT.ok)
@@ -133,6 +164,11 @@ export class Supervisor {
   }
 
   #note(text: string): void {
-    process.stderr.write(`svc: ${text}\n`)
+    if (this.#screen?.note(text) !== true) process.stderr.write(`svc: ${text}\n`)
+  }
+
+  /** What the engine process writes itself; it has the terminal only where there is no dashboard. */
+  #print(text: string): void {
+    if (this.#screen?.takes(text) !== true) process.stderr.write(text)
   }
 }

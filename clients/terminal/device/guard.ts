@@ -9,6 +9,9 @@ export const LEAVE = '\x1b[?2026l\x1b[0m\x1b[?2004l\x1b[?25h\x1b[?1049l'
 /** `process.stdout`, where it is a terminal. */
 export type Terminal = WriteStream & { readonly fd: number }
 
+/** A stop that is to come has come by then; afterwards it goes by the time that the process runs again. */
+const STOPPED_MS = 100
+
 /**
  * Holds a terminal: the second screen, no cursor, keys as they are typed. However the process ends, short of a kill, it is given back once,
  * and the last words are written on the first screen.
@@ -39,7 +42,7 @@ export class TerminalGuard {
     process.on('exit', () => this.end())
     process.on('SIGTERM', () => process.exit(143))
     process.on('SIGHUP', () => process.exit(129))
-    process.on('SIGTSTP', () => this.suspend())
+    process.on('SIGTSTP', this.#suspend)
     process.on('SIGCONT', () => this.#back())
   }
 
@@ -54,10 +57,17 @@ export class TerminalGuard {
     this.#output.write(ENTER)
   }
 
-  /** Until the shell lets the process go on. */
+  readonly #suspend = (): void => this.suspend()
+
+  /** All of the job, until the shell lets it go on. Without a shell that minds jobs nothing stops, and the terminal is held again. */
   suspend(): void {
     this.#free()
-    process.kill(process.pid, 'SIGSTOP')
+    process.off('SIGTSTP', this.#suspend)
+    process.kill(0, 'SIGTSTP')
+    setTimeout(() => {
+      process.on('SIGTSTP', this.#suspend)
+      this.#back()
+    }, STOPPED_MS)
   }
 
   /** For good. */
@@ -71,7 +81,7 @@ export class TerminalGuard {
   }
 
   #back(): void {
-    if (this.#hasEnded) return
+    if (this.#hasEnded || this.#isHeld) return
     this.hold()
     this.#onBack()
   }

@@ -33,11 +33,14 @@ export function firstLine(shown: Shown, width: number): Line {
     ],
     '  ',
   )
-  const up = engine.started_ms === null ? [] : [span('up ', DIM), span(duration((wall_ms - engine.started_ms) / 1000))]
+  const up = engine.started_ms === null ? [] : [span('up ', DIM), span(upText((wall_ms - engine.started_ms) / 1000))]
   const time = isWide ? `${day(wall_ms)} ${clock(wall_ms)}` : clock(wall_ms)
   const end = between([link(shown, isWide), up, [span(time)]], '   ')
   return row(width, [span(' '), ...start], [span('   '), ...end, span(' ')])
 }
+
+/** In whole seconds: nothing moves within one. */
+const upText = (seconds: number): string => (seconds < 1 ? '0 s' : duration(Math.floor(seconds)))
 
 function link(shown: Shown, isWide: boolean): Span[] {
   const { engine, view, now_ms } = shown

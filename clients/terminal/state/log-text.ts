@@ -53,6 +53,8 @@ export function logText(event: EngineEvent): LogText {
       return line('info', `${runOf(event)} is to be cancelled${by(event)}`)
     case 'node_queued':
       return line('info', event.run === null ? 'waits for resources' : `waits for resources in ${runOf(event)}`)
+    case 'note':
+      return line('warn', String(text), 'svc serve')
     case 'engine_started':
       return line('info', `started, release ${event['version']}`)
     default:
