@@ -17,6 +17,7 @@ import { join, relative } from 'node:path'
 const ROOT = join(import.meta.dirname, '..')
 /** Files of tests that capture pictures and sound. */
 const USES_MEDIA = /live\/cameras|examples\/bottles|media\//
+const USES_TERMINAL = /terminal\/tmux/
 const USES_BROKER = /mqtt|outbox|examples\/sensors/
 const TEST_FILE = /\.(test|fuzz|stress)\.ts$/
 /** Whole engines, minutes long: run by `npm run rounds`. */
@@ -43,6 +44,7 @@ async function main(words: readonly string[]): Promise<number> {
   if (files.some(file => file.includes('/browser/'))) installBrowser()
   if (files.some(file => USES_MEDIA.test(file))) installPackages()
   if (files.some(file => USES_BROKER.test(file)) && !BROKERS.some(path => existsSync(path))) install(['mosquitto'])
+  if (files.some(file => USES_TERMINAL.test(file)) && !existsSync('/usr/bin/tmux')) install(['tmux'])
   const seed = process.env['SEED'] ?? String(randomInt(2 ** 31))
   console.log(`${files.length} test files, SEED=${seed}`)
   const code = await runNode(
