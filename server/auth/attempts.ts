@@ -15,6 +15,8 @@ export interface AttemptBounds {
   readonly buckets: number
   /** For the text of the refusal: to whom so many are allowed. */
   readonly whom: string
+  /** What counts, in the same text; failed attempts when left out. */
+  readonly what?: string
 }
 
 /**
@@ -53,10 +55,10 @@ export class Attempts {
       const wait_ms = oldest === undefined ? 1000 : oldest + this.#bounds.window_ms - this.#now()
       if (!bucket.is_blocked) this.#blocked(address)
       bucket.is_blocked = true
-      const { failures, window_ms, whom } = this.#bounds
+      const { failures, window_ms, whom, what = 'failed attempts' } = this.#bounds
       throw new ServiceError(
         'rate_limited',
-        `${failures} failed attempts in ${window_ms / 60_000} minutes are allowed to ${whom}.`,
+        `${failures} ${what} in ${window_ms / 60_000} minutes are allowed to ${whom}.`,
         { retry_after_s: Math.max(1, Math.ceil(wait_ms / 1000)) },
       )
     }

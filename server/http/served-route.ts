@@ -16,6 +16,10 @@ interface CheckedParameter {
   readonly missing: ErrorCode | null
 }
 
+/** By the name of a parameter: what people call its values. */
+const kindOf = (name: string): string =>
+  name === 'flow' || name === 'node' ? 'name' : name === 'code' ? 'pairing code' : name.replaceAll('_', ' ')
+
 const NO_QUERY: Readonly<Record<string, never>> = Object.freeze({})
 
 /** A route with its schemas, each compiled when it is first needed, so that a start compiles none. */
@@ -52,7 +56,8 @@ export class ServedRoute implements Watched {
     for (const { name, loc, checker, missing } of this.#params) {
       const errors = checker.refusals(params[name], loc)
       if (errors.length === 0) continue
-      if (missing !== null) throw new ServiceError(missing, `${JSON.stringify(params[name])} is not a valid name.`)
+      if (missing !== null)
+        throw new ServiceError(missing, `${JSON.stringify(params[name])} is not a valid ${kindOf(name)}.`)
       throw new ServiceError('validation', 'The path was refused.', { errors })
     }
   }

@@ -33,7 +33,7 @@ export class ResetLinks {
   constructor(parts: ResetLinksParts) {
     this.#parts = parts
     const bounds = { failures: limits.RESET_MAILS, window_ms: limits.RESET_MAILS_WINDOW_MS }
-    this.#sent = new Attempts({ ...bounds, buckets: limits.USERS, whom: 'one user' }, parts.now)
+    this.#sent = new Attempts({ ...bounds, buckets: limits.USERS, whom: 'one user', what: 'mails' }, parts.now)
   }
 
   /** Resolves when it is done; reports its own failures. */

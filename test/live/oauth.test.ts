@@ -76,7 +76,10 @@ test('an agent is described the way in, registers, is let in, acts, refreshes af
   }
   const registered = await ask(server.registration_endpoint, 'POST', null, metadata)
   assert.equal(registered.status, 201)
-  const { client_id } = registered.json
+  const { client_id, client_id_issued_at, ...others } = registered.json
+  assert.ok(Number.isInteger(client_id_issued_at), 'seconds, as RFC 7591 wants')
+  const members = ['client_name', 'grant_types', 'redirect_uris', 'response_types', 'token_endpoint_auth_method']
+  assert.deepEqual(Object.keys(others).sort(), members)
   const listed = async (): Promise<{ status: string; owner: string | null }[]> =>
     (await ask(`${live.url}/clients`, 'GET', admin(live))).json.items
   assert.deepEqual(

@@ -125,8 +125,10 @@ export function oauthRoutes({ oauth, registrations, registering, public_url }: O
           const bucket = bucketOf(address)
           registering.begin(bucket)
           registering.failed(bucket)
+          const { created_ms, ...registered } = registrations.register(body)
           return json(201, {
-            ...registrations.register(body),
+            ...registered,
+            client_id_issued_at: Math.floor(created_ms / 1000),
             token_endpoint_auth_method: 'none',
             grant_types: ['authorization_code', 'refresh_token'],
             response_types: ['code'],

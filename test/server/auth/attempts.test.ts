@@ -41,6 +41,21 @@ describe('failed attempts', () => {
     assert.equal(wait('a'), 10)
   })
 
+  test('the refusal says what is counted, how many are allowed, and to whom', () => {
+    const refusal = (what?: string): string => {
+      const attempts = new Attempts(what === undefined ? bounds : { ...bounds, what }, new Clock().now)
+      for (const _ of [1, 2, 3]) attempts.begin('a')
+      try {
+        attempts.begin('a')
+      } catch (error) {
+        return (error as ServiceError).detail
+      }
+      return 'none'
+    }
+    assert.match(refusal(), /^3 failed attempts in 1 minutes are allowed to one address\./)
+    assert.match(refusal('registrations'), /^3 registrations in 1 minutes are allowed to one address\./)
+  })
+
   test('attempts under way count until their outcome is known', () => {
     const { attempts, wait } = setting()
     for (const _ of [1, 2, 3]) attempts.begin('a')

@@ -63,6 +63,9 @@ test('a deleted client is refused on the next request, and its websockets are cl
   assert.equal((await call('GET', '/flows', undefined, token)).json.code, 'unauthenticated')
   assert.equal((await closed)[0], 4401)
   assert.equal((await call('DELETE', `/clients/${client_id}`)).json.code, 'client_not_found')
+  const by_name = await call('DELETE', '/clients/claude')
+  assert.deepEqual([by_name.status, by_name.json.code], [404, 'client_not_found'])
+  assert.match(by_name.json.detail, /^"claude" is not a valid client id\./)
   assert.equal(served.audited.at(-1)!['action'], 'client_removed')
 })
 
