@@ -73,6 +73,8 @@ class HttpNode implements OpenConnector {
         await pause(after_ms, signal)
       } catch (error) {
         if (signal.aborted || tries >= limits.WEB_RETRIES || !isTransport(error)) throw error
+        // The reason is told rather than that the time is over.
+        if (this.#host.steadyMs() + wait_ms >= until_ms) throw error
         await pause(wait_ms, signal)
       }
     }

@@ -127,6 +127,16 @@ test('Retry-After is waited for when the timeout allows it, else the answer stan
   assert.equal(there.heard.length, 3)
 })
 
+test('no try begins that the timeout would cut off: the error says what the last one met', async t => {
+  const there = await outside(t, (_heard, response) => void response.destroy())
+  const host = new ConnectorHostDouble()
+  const times = [0, 9990]
+  host.steadyMs = () => times.shift() ?? 9990
+  const failed = node(t, { url: there.url, method: 'GET', timeout_s: 10 }, [STATUS], { host }).call()
+  await assert.rejects(failed, { code: 'request_failed', message: /closes the connection before it has answered/ })
+  assert.equal(there.heard.length, 1)
+})
+
 test('redirects are followed five times, and another origin gets no credentials', async t => {
   const other = await outside(t, (_heard, response) => json(response, {}))
   const there = await outside(t, ({ path }, response) => {
