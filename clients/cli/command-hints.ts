@@ -57,7 +57,7 @@ const HINTS: { readonly [Code in ErrorCode]?: string } = {
   user_not_found: '"svc users list" lists the users.',
 }
 
-/** An error that a record keeps: what went wrong, and its code. */
+/** The text of a recorded error in words of the command line, with its code. */
 export const recordedError = ({ code, message }: { readonly code: string; readonly message: string }): string =>
   `${inCommands(code, message)} (${code})`
 

@@ -1,6 +1,6 @@
 import { usage } from './failure.ts'
 
-/** Numbers of options, for commander; the refusal names the flag. */
+/** Parsers of numeric options, for commander; the refusal names the flag. */
 
 export const countOf = (flag: string): ((text: string) => number) =>
   checked(flag, /^[1-9]\d{0,8}$/, 'a positive integer')

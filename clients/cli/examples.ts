@@ -5,7 +5,7 @@ const CASCADE = '0190f3c2-7b1e-7cc3-98c4-dc0c0c073990'
 const DIGEST = `sha256:${'5a'.repeat(32)}`
 
 /**
- * Lines to paste, by command, printed after the help of each. In one place, so that a test can take each as it stands through a
+ * Lines to paste, by command, printed after the help of each. They are in one place, so that a test can run each of them through a
  * shell and the parser. The flows are those of `svc serve --example`.
  */
 const EXAMPLES: Readonly<Record<string, readonly string[]>> = {

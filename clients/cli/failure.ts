@@ -20,13 +20,13 @@ export const usage = (text: string): Failure => new Failure(EXIT.usage, text)
 export const noEngine = (text: string): Failure =>
   new Failure(EXIT.no_engine, `${text} Start one with "svc serve", or name one with --url.`)
 
-/** How a command ends that the client library could not serve. */
+/** The end of a command whose request has failed. */
 export function failureOf(error: ClientError): Failure {
   const { kind, status, code, problem } = error
   const message = inCommands(code, error.message)
   if (kind === 'unreached') return noEngine(message)
   if (kind !== 'refused') return new Failure(EXIT.failed, message)
-  // What has a code has its hint.
+  // An error with a code has a hint already.
   const hint = code === null ? ' Sign in with "svc login <address>", or give SVC_TOKEN.' : ''
   if (status === 401) return new Failure(EXIT.not_signed_in, `${message}${hint}`)
   const places = (problem?.errors ?? []).map(({ loc, msg }) => `${placeOf(loc)}: ${msg}`)

@@ -6,11 +6,11 @@ import { noEngine, usage } from './failure.ts'
 import { KeptLogins } from './kept-logins.ts'
 
 export interface FoundEngine {
-  /** Without a slash at its end. */
+  /** The address, without a slash at its end. */
   readonly url: string
   readonly token: string | null
   readonly by: '--url' | 'SVC_URL' | 'installation' | 'login'
-  /** Of the installation whose engine it is, as far as that is known. */
+  /** The data directory of the engine; null when it is not known. */
   readonly data_dir: string | null
 }
 
@@ -49,7 +49,7 @@ export function findEngine(search: Search): FoundEngine {
   if (installation !== null) {
     const { url, pid, data_dir } = installation
     if (url === null) throw noEngine(`The engine of ${data_dir} (process ${pid}) is still starting.`)
-    // The file may have come with what somebody else wrote, a repository for one: it does not say where a token of this user goes.
+    // The file may be somebody else's, for example part of a repository. It must not decide where a token of this user is sent.
     const given = isLoopback(url) ? environment['SVC_TOKEN'] : undefined
     return { url, token: given || installation.token, by: 'installation', data_dir }
   }
@@ -60,7 +60,7 @@ export function findEngine(search: Search): FoundEngine {
   throw noEngine(`No engine runs for ${placeOf(search).data_dir}.`)
 }
 
-/** An address of this machine alone. */
+/** Whether the address is a loopback address of this machine. */
 export const isLoopback = (url: string): boolean =>
   /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(URL.parse(url)?.hostname ?? '')
 
@@ -91,7 +91,7 @@ interface RunningInstallation extends EngineFile {
   token: string | null
 }
 
-/** One that was met upward may have been laid there by anybody, who would get what this user sends; whoever means it names it. */
+/** An installation in a parent folder may belong to another user, who would get what this user sends. To use it, name it with --data-dir. */
 function isAnothers({ data_dir, by }: Place): boolean {
   const owner = by === 'found' ? statSync(data_dir, { throwIfNoEntry: false })?.uid : undefined
   return owner !== undefined && process.getuid !== undefined && owner !== process.getuid()

@@ -19,7 +19,7 @@ interface Written {
  */
 export function readFlowFolder(folder: string): unknown {
   const document = parsed(join(folder, DOCUMENT)) as { nodes?: unknown } | null
-  // What is no document is for the engine to refuse, which names the place.
+  // The engine refuses an invalid document and names the place.
   const nodes: unknown[] = Array.isArray(document?.nodes) ? document.nodes : []
   for (const node of nodes as (Written | null)[]) {
     for (const setting of ['file', 'source']) {

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 const GIT_MS = 10_000
 const OUTPUT_BYTES = 64 * 1024 * 1024
 
-/** What git prints, without white space around it; null when it says no, is not there, or takes longer than ten seconds. */
+/** The trimmed output of git; null when it fails, is not installed, or takes longer than ten seconds. */
 export function git(folder: string, ...words: string[]): string | null {
   try {
     return execFileSync('git', words, {

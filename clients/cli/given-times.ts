@@ -3,7 +3,7 @@ import { usage } from './failure.ts'
 const DAY_S = 86_400
 const UNITS: Readonly<Record<string, number>> = { h: 3_600, d: DAY_S, w: 7 * DAY_S, y: 365 * DAY_S }
 
-/** Seconds of `--expires`: a number and h, d, w or y. `most_s` is ten years. */
+/** The seconds of `--expires`: a number and h, d, w or y; at most `most_s`. */
 export function secondsOf(text: string, most_s: number): number {
   const [, count, unit] = /^(\d{1,6})([hdwy])$/.exec(text) ?? []
   const seconds = Number(count) * (UNITS[unit ?? ''] ?? Number.NaN)

@@ -2,11 +2,11 @@ import { limits } from '../../protocol/limits.ts'
 import { MESSAGE_REFERENCE_PATTERN } from '../../protocol/names.ts'
 import { usage } from './failure.ts'
 
-/** Inputs of runs as they are given on a command line: a value is JSON when it reads as JSON, else the text as it is. */
+/** Inputs of runs on a command line: a value is JSON if it is valid JSON, otherwise a text. */
 
 const NAME = new RegExp(MESSAGE_REFERENCE_PATTERN)
 
-/** For commander, an option that may be given again: `-p window=12`. */
+/** Parses a repeatable option for commander: `-p window=12`. */
 export function givenInput(text: string, before: Record<string, unknown> = {}): Record<string, unknown> {
   const [name, value] = split(text, '-p')
   if (Object.hasOwn(before, name)) throw usage(`-p gives ${name} twice.`)
@@ -37,7 +37,7 @@ function split(text: string, flag: string): [name: string, value: string] {
   return [name, text.slice(at + 1)]
 }
 
-/** JSON when the text reads as JSON, else the text as it is. */
+/** The value of the text if it is valid JSON, otherwise the text. */
 export function givenValue(text: string): unknown {
   try {
     return JSON.parse(text)

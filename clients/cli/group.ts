@@ -6,7 +6,7 @@ interface Group {
   readonly name: string
   readonly alias?: string
   readonly description: string
-  /** One of them may be its default, which the group alone does: `svc runs` is `svc runs list`. */
+  /** One may be the default, which runs without a subcommand: `svc runs` is `svc runs list`. */
   readonly commands: readonly ((group: Command, context: Context) => void)[]
 }
 

@@ -1,11 +1,11 @@
 import { EXIT } from '../../protocol/settings.ts'
 
-/** Why work was given up: Ctrl-C. */
+/** The reason of work that was aborted by Ctrl-C. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted'
 }
 
-/** Ctrl-C ends the command, unless something is to be put in order first: then the second one does. */
+/** Ctrl-C ends the command. During work that cleans up first, only the second Ctrl-C does. */
 export class Interrupts {
   #work: AbortController | null = null
 
@@ -13,12 +13,12 @@ export class Interrupts {
     process.on('SIGINT', () => this.#interrupt())
   }
 
-  /** From now on this signal is as good as Ctrl-C. */
+  /** From now on this signal counts as Ctrl-C. */
   alsoOn(signal: NodeJS.Signals): void {
     process.on(signal, () => this.#interrupt())
   }
 
-  /** The first interrupt aborts the signal with an Interrupted; the work goes on as it sees fit. */
+  /** Runs work whose signal the first interrupt aborts with an Interrupted; the work decides when it ends. */
   async during<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const controller = new AbortController()
     this.#work = controller

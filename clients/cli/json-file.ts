@@ -26,7 +26,7 @@ async function readWhole(context: Context, file: string): Promise<string> {
   return text(context.stdin)
 }
 
-/** A whole thing, as its `get --json` prints it, stands for its document. */
+/** The document; also of a whole object as `get --json` prints it. */
 export function documentOf(parsed: unknown): unknown {
   const isWhole = typeof parsed === 'object' && parsed !== null && 'document' in parsed
   return isWhole ? parsed.document : parsed

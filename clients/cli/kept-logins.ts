@@ -9,7 +9,7 @@ export interface KeptLogin {
   readonly expires_at: string
 }
 
-/** What `svc login` kept, the newest first, in `$XDG_CONFIG_HOME/svc/logins.json` (mode 600). One token for an address. */
+/** The logins of `svc login`, newest first, in `$XDG_CONFIG_HOME/svc/logins.json` (mode 600). One token per address. */
 export class KeptLogins {
   readonly path: string
 
@@ -36,7 +36,7 @@ export class KeptLogins {
     this.#write([login, ...this.#others(login.url)])
   }
 
-  /** The token for the address. */
+  /** Removes the login of an address. */
   forget(url: string): void {
     this.#write(this.#others(url))
   }

@@ -5,7 +5,7 @@ import type { Context } from './context.ts'
 import { usage } from './failure.ts'
 import { ask, askHidden } from './output/prompt.ts'
 
-/** From the file that the flag names (`-` is standard input), else asked for on the terminal, not shown. */
+/** Reads a password from the file that the flag names (`-` is standard input), or asks for it on the terminal without showing it. */
 export function passwordOf(
   context: Context,
   flag: string,
@@ -17,7 +17,7 @@ export function passwordOf(
 
 export const askName = (context: Context, flag: string): Promise<string> => askFor(context, flag, 'user: ', ask)
 
-/** Asked twice on the terminal, so that a slip of the hand locks nobody out. */
+/** Asks twice on the terminal, so that a typing mistake locks nobody out. */
 export async function newPasswordOf(context: Context, flag: string, path: string | undefined): Promise<string> {
   const password = await passwordOf(context, flag, path, 'new password: ')
   if (path === undefined && password !== (await passwordOf(context, flag, path, 'again: ')))

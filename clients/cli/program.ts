@@ -119,7 +119,7 @@ export async function runCommand(argv: readonly string[]): Promise<number> {
     interrupts: new Interrupts(),
   }
   process.stdout.on('error', error => {
-    // The reader went away (`svc tail | head`): nothing is left to do.
+    // The reader has closed the pipe (`svc tail | head`).
     process.exit((error as NodeJS.ErrnoException).code === 'EPIPE' ? EXIT.ok : EXIT.failed)
   })
   try {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { RunSelection } from '../client/runs/runs.ts'
 
-/** Of an option that may be given again. */
+/** Collects the values of a repeatable option. */
 export const collected = (value: string, before: readonly string[] = []): string[] => [...before, value]
 
 export interface SelectionOptions {
@@ -12,7 +12,7 @@ export interface SelectionOptions {
   readonly before?: string
 }
 
-/** The argument and the options that say which runs are meant. */
+/** Adds the argument and the options that select runs. */
 export const addSelection = (command: Command): Command =>
   command
     .argument('[flow]', 'only runs of this flow')

@@ -2,7 +2,7 @@ import { createWriteStream, renameSync, rmSync } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { usage } from './failure.ts'
 
-/** Writes a file that has its name once it is whole and `check`, if there is one, has not thrown. Nothing is left of half a one. */
+/** Writes a file that gets its name when it is complete and `check` has not thrown. A part of a file is removed. */
 export async function writeWhole(
   path: string,
   bytes: AsyncIterable<Uint8Array>,

@@ -5,7 +5,7 @@ import { type Context, connect } from '../context.ts'
 
 const MOST = 200
 
-/** Each asks `svc complete` with the words so far; the last one may be empty, and is what is completed. */
+/** Each script calls `svc complete` with the words so far. The last word, which may be empty, is completed. */
 const SCRIPTS: Readonly<Record<string, string>> = {
   bash: `_svc() {
   local IFS=$'\\n'
@@ -72,7 +72,7 @@ async function candidates(program: Command, words: readonly string[], connected:
   try {
     return starting(await namesOf(connected(), path, argument.name(), typed))
   } catch {
-    // No engine, no names: a shell shows nothing of it.
+    // Without an engine there are no names; a shell must not show an error.
     return []
   }
 }
@@ -104,7 +104,7 @@ async function namesOf(client: Client, path: readonly string[], argument: string
   return []
 }
 
-/** `boiler.` while no flow is written whole: asking for every document would be slow. */
+/** Completes `boiler.` until the flow is complete, since reading every document would be slow. */
 async function nodes(client: Client, typed: string, flows: readonly string[]): Promise<string[]> {
   const flow = splitQualified(`${typed}x`)?.flow
   if (flow === undefined || !flows.includes(flow)) return flows.map(name => `${name}.`)

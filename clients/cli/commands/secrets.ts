@@ -67,7 +67,7 @@ function addSecretsRekey(secrets: Command, context: Context): void {
     })
 }
 
-/** Never an argument: arguments stand in the history of the shell, and in the list of processes. */
+/** A secret is never an argument, since arguments are visible in the history of the shell and in the list of processes. */
 async function readValue({ stdin }: Context, name: string): Promise<string> {
   if (stdin.isTTY) return askHidden(stdin, `value of ${name}: `)
   const bytes = await buffer(stdin)
@@ -77,7 +77,7 @@ async function readValue({ stdin }: Context, name: string): Promise<string> {
   } catch {
     throw usage('Standard input is not UTF-8 text. Encode bytes first, for example with "base64 -w0 <file>".')
   }
-  // `echo` ends a line that was meant to be a word; a text of several lines keeps its last line end.
+  // `echo` adds a line end to a single word; a text of several lines keeps its last one.
   const line = text.replace(/\r?\n$/, '')
   return line.includes('\n') ? text : line
 }

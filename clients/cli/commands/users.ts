@@ -27,7 +27,7 @@ interface AddOptions extends SetOptions {
   readonly superuser?: boolean
 }
 
-/** Those that were given; an empty one takes it away. */
+/** The names that were given; an empty one removes the stored name. */
 const namesOf = ({ displayName, mail }: SetOptions): Pick<ChangeUser, 'display_name' | 'mail'> => ({
   ...(displayName !== undefined && { display_name: displayName || null }),
   ...(mail !== undefined && { mail: mail || null }),

@@ -26,7 +26,7 @@ export interface BackedUp {
   artifact_bytes: number
 }
 
-/** What `server/installation/stopped.ts` offers, as far as this side of the import direction needs it. */
+/** The part of `server/installation/stopped.ts` that is needed here; commands may not import the server. */
 interface Stopped {
   verifyInstallation(place: Place): Promise<{
     data_dir: string
@@ -44,7 +44,7 @@ interface Stopped {
   restoreInstallation(place: Place, file: string): Promise<BackedUp & { data_dir: string }>
 }
 
-/** Works on the installation that the command would look for an engine in, while no engine runs. Throws a Failure. */
+/** Works on the installation of the command while no engine runs on it. Throws a Failure. */
 export async function withStopped<Result>(
   context: Context,
   command: Command,

@@ -22,7 +22,7 @@ export function duration(seconds: number): string {
 /** A latency in at most seven columns: `<72 ns`, `850 ns`, `12.5 us`, `3.20 ms`, `1.25 s`, `310 s`. */
 export function latency(seconds: number): string {
   const ns = seconds * 1e9
-  // The middle of the first bucket: what was measured lies below its end.
+  // The middle of the first bucket; the measured value lies below the end of that bucket.
   if (ns < 72) return '<72 ns'
   const units = ['ns', 'us', 'ms', 's']
   let at = 0

@@ -2,7 +2,7 @@ import { styleText } from 'node:util'
 import { fit, printable } from './text.ts'
 
 export interface Sink {
-  /** False: what was given is kept, and `drain` says when there is room again. */
+  /** False when the data is buffered; `drain` tells when there is room again. */
   write(data: string | Uint8Array): unknown
   once?(event: 'drain', listener: () => void): unknown
   readonly isTTY?: boolean
@@ -55,12 +55,12 @@ export class Output {
     this.#stdout.write(`${jsonText(value)}\n`)
   }
 
-  /** Text from a flow: as it is into a file or pipe, made harmless on a terminal. */
+  /** Text from a flow: unchanged into a file or pipe, without control characters on a terminal. */
   raw(text: string): void {
     this.#stdout.write(`${this.isTerminal ? lineByLine(text) : text}\n`)
   }
 
-  /** Bytes as they come, at the pace of whoever reads them; made harmless on a terminal. */
+  /** Bytes as they come, as fast as they are read; without control characters on a terminal. */
   async pour(parts: AsyncIterable<Uint8Array>): Promise<void> {
     const decoder = new TextDecoder()
     for await (const part of parts) {
@@ -69,7 +69,7 @@ export class Output {
     }
   }
 
-  /** One line on the terminal that the next one replaces; nothing where stderr is not a terminal. An empty text ends it. */
+  /** A line on the terminal that the next one replaces; nothing when stderr is not a terminal. An empty text removes it. */
   progress(text: string): void {
     if (this.#stderr.isTTY !== true || (text === '' && !this.#hasProgress)) return
     this.#hasProgress = text !== ''
@@ -84,7 +84,7 @@ export class Output {
 
 const lineByLine = (text: string): string => text.split('\n').map(printable).join('\n')
 
-/** JSON whose strings keep no character that a terminal would obey; the same document to a parser. */
+/** JSON with control characters escaped, which terminals would obey; the same document to a parser. */
 const jsonText = (value: unknown, indent?: number): string =>
   JSON.stringify(value, null, indent).replace(
     /[^\P{Cc}\n]|\p{Bidi_Control}/gu,

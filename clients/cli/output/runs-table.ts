@@ -2,7 +2,7 @@ import { valueText } from './run-text.ts'
 import { type Column, table } from './table.ts'
 import { fit, printable } from './text.ts'
 
-/** What both tables of runs, the list and the sweep, show first: the inputs that vary, then the columns that were asked for. */
+/** The first columns of the tables of `svc runs list` and `svc sweep`: the inputs that vary, then the requested columns. */
 
 interface Shown {
   readonly inputs: Readonly<Record<string, unknown>>
@@ -10,10 +10,10 @@ interface Shown {
 }
 
 const SIGNIFICANT = 6
-/** Numbers are shorter; a text is cut here. */
+/** Texts are cut at this length; numbers are shorter. */
 const TEXT_COLUMNS = 80
 
-/** Names of the inputs in which they differ; one that a run lacks differs, too. In the order in which they come first. */
+/** Names of the inputs in which the runs differ, also those that some runs lack, in order of appearance. */
 export function varyingInputs(runs: readonly Pick<Shown, 'inputs'>[]): string[] {
   const texts = new Map<string, (string | undefined)[]>()
   runs.forEach(({ inputs }, at) => {
@@ -27,8 +27,8 @@ export function varyingInputs(runs: readonly Pick<Shown, 'inputs'>[]): string[] 
 }
 
 /**
- * Lines of a table whose first columns are these inputs and fields, whole however wide the terminal is; the rest is cut, or left out
- * where there is no room. Without a width all is whole.
+ * Lines of a table whose first columns are these inputs and fields. These are never cut; other columns are cut, or left out
+ * when there is no room. Without a width nothing is cut.
  */
 export function runsTable<Row extends Shown>(
   rows: readonly Row[],
@@ -54,7 +54,7 @@ export function runsTable<Row extends Shown>(
   return table(rows, [...first, ...rest], width, first.length)
 }
 
-/** Numbers as far as people compare them; --json has all digits. */
+/** Numbers with the digits that people compare; --json has all digits. */
 const figure = (value: unknown): string =>
   typeof value === 'number' && !Number.isInteger(value)
     ? String(Number(value.toPrecision(SIGNIFICANT)))

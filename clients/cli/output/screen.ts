@@ -9,8 +9,8 @@ export interface ScreenSize {
 }
 
 /**
- * Draws over the whole terminal on its second screen. However the process ends, short of a kill, the first screen and the
- * cursor come back, and `lastWords` are written there.
+ * Draws over the whole terminal on its alternate screen. However the process ends, except by SIGKILL, the first screen and the
+ * cursor are restored, and `lastWords` are written there.
  */
 export class Screen {
   readonly #terminal: WriteStream

@@ -1,7 +1,7 @@
 import { printable } from './text.ts'
 
 const POINTS = 120
-/** Values that come faster than this share a point, so that the line shows minutes and not milliseconds. */
+/** Values within this time share a point, so that the line shows minutes and not milliseconds. */
 const POINT_MS = 500
 const RATE_MS = 5_000
 const RATE_SLICE_MS = 500
@@ -39,7 +39,7 @@ export class Series {
     if (this.points.length > POINTS) this.points.shift()
   }
 
-  /** Published values a second over the last five, the missed ones included. */
+  /** Published values per second over the last five seconds, with the missed ones. */
   rate(at_ms: number): number {
     if (this.#first_at_ms === null) return 0
     this.#turn(at_ms)
@@ -47,7 +47,7 @@ export class Series {
     return (this.#counts.reduce((sum, count) => sum + count, 0) / since_ms) * 1000
   }
 
-  /** The first value is the one that was there before, and tells nothing about the rate. */
+  /** The first value is an old one and is not counted. */
   #count(values: number, at_ms: number): void {
     if (this.#first_at_ms === null) {
       this.#first_at_ms = at_ms

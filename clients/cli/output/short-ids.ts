@@ -1,18 +1,18 @@
-/** Where the part of an id that is shown begins and ends, and how much of it is enough as a rule. */
+/** The part of an id that short ids show: its begin and end, and the usual number of digits. */
 interface Part {
   readonly from: number
   readonly to: number
   readonly digits: number
 }
 
-/** Of a run the beginning of the last group, which is random. */
+/** A run: the beginning of the last group, which is random. */
 const RUN: Part = { from: 24, to: 36, digits: 8 }
-/** Of a cascade the time to the millisecond. */
+/** A cascade: the time to the millisecond. */
 const CASCADE: Part = { from: 0, to: 36, digits: 13 }
-/** Of a digest its first hex digits. */
+/** A digest: its first hex digits. */
 const DIGEST: Part = { from: 'sha256:'.length, to: 71, digits: 12 }
 
-/** Short ids by id, so long that each of these has another one. */
+/** Short ids by id, long enough to be different. */
 export const shortRuns = (ids: Iterable<string>): ReadonlyMap<string, string> => shortened(ids, RUN)
 export const shortCascades = (ids: Iterable<string>): ReadonlyMap<string, string> => shortened(ids, CASCADE)
 export const shortDigests = (digests: Iterable<string>): ReadonlyMap<string, string> => shortened(digests, DIGEST)

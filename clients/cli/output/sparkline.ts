@@ -1,6 +1,6 @@
 const BLOCKS = '▁▂▃▄▅▆▇█'
 
-/** The newest `width` points as block characters between their least and their greatest; a constant lies in the middle. */
+/** The newest `width` points as block characters between minimum and maximum; a constant is in the middle. */
 export function sparkline(points: readonly number[], width: number): string {
   const shown = points.slice(-width)
   const least = Math.min(...shown)

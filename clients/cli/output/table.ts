@@ -8,12 +8,12 @@ export interface Column<Row> {
 
 const GAP = '  '
 
-/** What is left of a column that is cut; a narrower one is left out. */
+/** The least width of a cut column; a narrower one is left out. */
 const NARROWEST = 8
 
 /**
- * Lines of a table with aligned columns. With a `width` the columns are there that fit, then one that is cut; the first `whole` are always
- * there, and not cut where others follow.
+ * Lines of a table with aligned columns. With a `width` it has the columns that fit, then one that is cut. The first `whole` columns are always
+ * there, and are not cut if others follow.
  */
 export function table<Row>(rows: readonly Row[], all: readonly Column<Row>[], width?: number, whole = 1): string[] {
   const shape = width === undefined ? all : fitting(rows, all, width, whole)
@@ -43,7 +43,7 @@ function fitting<Row>(
   let room = width
   const shown = shape.findIndex(({ title, align, cell }, at) => {
     const wide = Math.max(columns(title), ...rows.map(row => columns(printable(cell(row)))))
-    // A number that is cut is another one.
+    // A cut number would be a wrong number.
     const fits = at < whole || room >= (align === 'right' ? wide : Math.min(wide, NARROWEST))
     room -= wide + GAP.length
     return !fits

@@ -15,7 +15,7 @@ const LAST_MAX = 24
 
 interface Widths {
   readonly name: number
-  /** 0: not shown. */
+  /** 0 when it is not shown. */
   readonly trend: number
   readonly last: number
   readonly rate: number
@@ -23,7 +23,7 @@ interface Widths {
 }
 
 /**
- * The lines of the table, at most `rows`, each narrower than the terminal. What there is no room for goes in this order:
+ * The lines of the table, at most `rows`, each narrower than the terminal. Columns without room are left out in this order:
  * trend, missed, rate; the name and the last value always stay.
  */
 export function tailTable(
@@ -73,7 +73,7 @@ function row(cells: [string, string, string, string, string], widths: Widths, ou
     output === undefined ? (_style, text) => text : (style, text) => output.style(style, text)
   const [name, trend, last, perSecond, missed] = cells
   const parts = [padEnd(fit(name, widths.name), widths.name)]
-  // What has no trend takes its room for the value.
+  // A row without a trend uses that room for its value.
   const room = trend === '' && widths.trend > 0 ? widths.trend + GAP + widths.last : widths.last
   if (room === widths.last && widths.trend > 0)
     parts.push(style('cyan', padEnd(fit(trend, widths.trend), widths.trend)))

@@ -1,9 +1,9 @@
 import stringWidth from 'string-width'
 
-/** How text from an engine is shown on a terminal: without control characters, measured in columns. */
+/** Text from an engine for a terminal: without control characters, measured in columns. */
 
 const CONTROL = /\p{Cc}|\p{Zl}|\p{Zp}|\p{Bidi_Control}/gu
-/** A value of a flow may hold escape sequences; on a terminal they would be obeyed. */
+/** Removes escape sequences that a value of a flow may hold; a terminal would obey them. */
 export const printable = (text: string): string =>
   text.replace(CONTROL, character => {
     if (character === '\n') return '\\n'
@@ -11,7 +11,7 @@ export const printable = (text: string): string =>
     return `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`
   })
 
-/** Terminal columns; text must be printable. What a reader takes for one character counts as one: emoji of several code points, flags. */
+/** Terminal columns of a printable text. A character of several code points, such as a flag, counts as one. */
 export const columns = (text: string): number => stringWidth(text, { countAnsiEscapeCodes: true })
 
 const characters = new Intl.Segmenter(undefined, { granularity: 'grapheme' })

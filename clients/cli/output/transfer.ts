@@ -7,7 +7,7 @@ const SHOWN_EVERY_MS = 200
 export class Transfer {
   readonly #output: Output
   readonly #verb: string
-  /** Null when nobody knows. */
+  /** Null when it is unknown. */
   readonly #length: number | null
   #began_ms = performance.now()
   #shown_ms = this.#began_ms
@@ -19,7 +19,7 @@ export class Transfer {
     this.#length = length
   }
 
-  /** The same bytes, counted. Begins again. */
+  /** Passes the bytes on and counts them, from 0. */
   async *counted(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     this.#bytes = 0
     this.#began_ms = performance.now()

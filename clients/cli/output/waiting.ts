@@ -12,7 +12,7 @@ export const amounts = ({ cpus, gpus, ram_mb, flavor }: Waiting['needs']): strin
     ...(flavor === null ? [] : [`(${flavor})`]),
   ].join(' ')
 
-/** What a node of a run that goes on waits for; '' when it does not wait. */
+/** What a node of a running run waits for; empty when it does not wait. */
 export function waitsFor(
   node: RunNode,
   flow: string,

@@ -1,8 +1,8 @@
 import type { ExitCode } from '../../../protocol/settings.ts'
 
 /**
- * What the engine process tells its supervisor. The other way goes by arguments (how the engine before this one ended, or
- * nothing; then what follows `svc serve`) and signals; and when the channel closes, the engine ends.
+ * Messages of the engine process to its supervisor. The supervisor uses arguments (how the engine before this one ended, or
+ * nothing; then the arguments of `svc serve`) and signals. When the channel closes, the engine ends.
  */
 export type FromEngine =
   | {
@@ -14,5 +14,5 @@ export type FromEngine =
       /** The first password is among the lines. */
       has_password: boolean
     }
-  /** The start was refused; another try would be refused too. */
+  /** The start was refused, and would be refused again. */
   | { type: 'refused'; text: string; exit_code: ExitCode }

@@ -5,7 +5,7 @@ import { problemText } from '../../client/problem-text.ts'
 import type { FromEngine } from './engine-channel.ts'
 import { LOG_OUTPUT, logOutput } from './log-output.ts'
 
-/** What `server/main.ts` offers, as far as this side of the import direction needs it. */
+/** The part of `server/main.ts` that is needed here. */
 export type Serve = (options: {
   argv: readonly string[]
   environment: NodeJS.ProcessEnv
@@ -55,7 +55,7 @@ export async function engineProcess(load: () => Promise<Serve>): Promise<void> {
       },
     )
   }
-  // Before it is served, a stop waits for the start to finish: the first password must not be lost on the way.
+  // A stop before that waits until the start has finished, so that the first password is printed.
   let stopEarly: number | null = null
   const stop = (): void => {
     if (life.served === null) stopEarly = EXIT.ok
@@ -83,11 +83,11 @@ export async function engineProcess(load: () => Promise<Serve>): Promise<void> {
   const { url, data_dir, lines, notes, has_password } = life.served
   if (stopEarly !== null) return end(stopEarly)
   await tell({ type: 'ready', url, data_dir, lines, notes, has_password })
-  // Behind what the start has to say.
+  // After the output of the start.
   if (log === 'log') life.served.log.alsoTo(logOutput(LOG_OUTPUT))
 }
 
-/** What the person who wanted to start it is told of a start that failed. */
+/** The message to the user about a failed start. */
 export function refusal(error: unknown): FromEngine & { type: 'refused' } {
   const isExpected = error instanceof Error && error.name === 'ServiceError'
   if (!isExpected) {

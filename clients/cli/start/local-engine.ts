@@ -7,7 +7,7 @@ import { Failure, usage } from '../failure.ts'
 import { findEngine } from '../find-engine.ts'
 import { refusal, type Serve, type Served } from './engine-run.ts'
 
-/** An engine in the process of one command, and a client of it. What it prints is on standard error. */
+/** An engine in the process of one command, and its client. It prints to standard error. */
 export class LocalEngine {
   readonly client: Client
   readonly #served: Served
@@ -17,13 +17,13 @@ export class LocalEngine {
     this.#served = served
   }
 
-  /** Of the installation that the command would look for an engine in. Throws a Failure; beside a running engine it names that one. */
+  /** Starts it on the installation of the command. Throws a Failure, which names a running engine if there is one. */
   static async start(context: Context, command: Command): Promise<LocalEngine> {
     const { output, interrupts, cwd } = context
     const { url, dataDir, global } = command.optsWithGlobals<EngineOptions>()
     if (url !== undefined) throw usage('--local starts its own engine: leave --url out.')
     const place = { ...(dataDir === undefined ? {} : { dataDir }), ...(global === undefined ? {} : { global }) }
-    // What the engine writes is for this user alone, also where the folder is not.
+    // Files that the engine writes are private to this user, even in a folder that is not.
     process.umask(0o077)
     for (const signal of ['SIGTERM', 'SIGHUP'] as const) interrupts.alsoOn(signal)
     const served = await start(context, [
@@ -37,7 +37,7 @@ export class LocalEngine {
       process.exit(EXIT.failed)
     })
     for (const note of served.notes) output.note(note)
-    // Not the one that SVC_URL names.
+    // Do not use the engine that SVC_URL names.
     const environment = { ...context.environment, SVC_URL: undefined, SVC_TOKEN: undefined }
     return new LocalEngine(new Client(findEngine({ ...place, environment, cwd })), served)
   }

@@ -6,8 +6,8 @@ import { limits } from '../../../protocol/limits.ts'
 export const LOG_OUTPUT = 4
 
 /**
- * Where lines of the log go beside serve.log: a file, or a pipe that somebody reads. Nobody waits for a reader: while much is unread, lines
- * are left out here; serve.log has them.
+ * The output of the log besides serve.log: a file, or a pipe. The engine never waits for a reader: while much is unread, lines
+ * are left out here; serve.log has all of them.
  */
 export function logOutput(descriptor: number): (bytes: Uint8Array) => void {
   const kind = fstatSync(descriptor)
@@ -16,12 +16,12 @@ export function logOutput(descriptor: number): (bytes: Uint8Array) => void {
       try {
         writeSync(descriptor, bytes)
       } catch {
-        // A full disk; serve.log says so.
+        // The disk is full; serve.log tells it.
       }
     }
   }
   const pipe = new Socket({ fd: descriptor, readable: false, writable: true })
-  // A reader that went away is no reason to end.
+  // The engine goes on when the reader has closed the pipe.
   pipe.on('error', () => {}).unref()
   return bytes => {
     if (pipe.writable && pipe.writableLength < limits.LOG_OUTPUT_BYTES) pipe.write(bytes)

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 
 /**
  * Keeps what the load hooks keep (quick-loading.js) from growing with every edit and every release of Node: past `most_bytes`
- * the oldest files go until half of that is left. A file that was still of use is made again by who needs it. Returns how
- * many went; a folder that is not there or cannot be changed is left alone.
+ * the oldest files are removed until half of that is left. A file that is still needed is made again. Returns how
+ * many were removed. A folder that does not exist or cannot be changed is left alone.
  */
 export async function boundModuleCache(folder: string, most_bytes: number): Promise<number> {
   const files: { path: string; bytes: number; made_ms: number }[] = []

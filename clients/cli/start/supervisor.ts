@@ -5,7 +5,7 @@ import type { FromEngine } from './engine-channel.ts'
 import { ServeScreen } from './serve-screen.ts'
 
 export interface SupervisorOptions {
-  /** What follows `svc serve`. */
+  /** The arguments of `svc serve`. */
   readonly argv: readonly string[]
   /** The program of the engine process. */
   readonly entry: URL
@@ -16,11 +16,11 @@ export interface SupervisorOptions {
 const CONTINUE_MS = 1_000
 
 /**
- * Runs the engine as a child of its own, starts it again when it crashes, and is the one that talks to the terminal. It
- * holds no state and does no work, so that nothing but a kill ends it. The dashboard on the terminal is another process.
+ * Runs the engine as a child process, starts it again after a crash, and writes to the terminal. It
+ * has no state and does no other work, so that only a kill can end it. The dashboard on the terminal is another process.
  *
- *   starting -> ready     the engine answers; what it has to say is printed, on the first start only
- *   starting -> refused   the start was refused: its text and exit code are ours; or it ended before it ever answered
+ *   starting -> ready     the engine answers; its start message is printed, on the first start only
+ *   starting -> refused   the start was refused, or the engine ended before it answered; its text and exit code are passed on
  *   ready    -> waiting   it crashed: 1 s, then 2, 4, 8 and 16 s, at most 5 times in a minute; then starting, on the same port
  *   any      -> stopping  SIGTERM, SIGINT or SIGHUP came: the engine gets SIGTERM; a second SIGTERM or SIGINT, or 15 s, kill it
  */
@@ -58,7 +58,7 @@ export class Supervisor {
       supervisor.#start('')
       supervisor.#goOn()
       for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => supervisor.#stop(signal))
-      // A reader that went away (`svc serve | head -1`) is no reason to end.
+      // The engine goes on when the reader has closed the pipe (`svc serve | head -1`).
       process.stdout.on('error', () => {})
       process.stderr.on('error', () => {})
     })
@@ -67,9 +67,9 @@ export class Supervisor {
   #start(restarted_after: string): void {
     this.#waiting = null
     const port = this.#url === null ? [] : ['--port', new URL(this.#url).port]
-    // A session of its own: Ctrl-C reaches the engine once, from here, and not a second time from the terminal. Its standard
-    // output is our standard error, because our standard output belongs to what a script reads.
-    // The log goes there, too, where a program reads it; `--plain` keeps it free.
+    // A process group of its own: Ctrl-C reaches the engine once, from here, and not a second time from the terminal. Its standard
+    // output is our standard error, because scripts read our standard output.
+    // The log goes to standard output, too, unless that is a terminal or `--plain` is given.
     const logs = process.stdout.isTTY !== true && !this.#options.argv.includes('--plain')
     const engine = fork(this.#options.entry, [restarted_after, logs ? 'log' : '', ...this.#options.argv, ...port], {
       detached: true,
@@ -87,7 +87,7 @@ export class Supervisor {
     engine.on('exit', (code, signal) => this.#ended(code, signal))
   }
 
-  /** A body can stop the whole engine with a signal, and then nothing in it can start it again. One that runs does not notice. */
+  /** A body can stop the whole engine with SIGSTOP, and the engine cannot resume itself. SIGCONT has no effect on a running one. */
   #goOn(): void {
     setInterval(() => this.#engine?.kill('SIGCONT'), CONTINUE_MS).unref()
   }
@@ -95,7 +95,7 @@ export class Supervisor {
   #hear(message: FromEngine): void {
     if (message.type === 'refused') {
       this.#note(message.text)
-      // What refuses a start again after a crash may pass (a port that was taken meanwhile), so it counts as another crash.
+      // After a crash a refusal may pass (such as a port in use), so it counts as another crash.
       if (this.#url === null || message.exit_code === EXIT.usage) this.#refused = message.exit_code
       return
     }
@@ -149,7 +149,7 @@ export class Supervisor {
 
   #stop(signal: NodeJS.Signals): void {
     if (this.#signal !== null) {
-      // A terminal that is closed sends SIGHUP twice: the shell does, and the system when the shell ends. Nobody is impatient there.
+      // A closed terminal sends SIGHUP twice: from the shell, and from the system when the shell ends. So a second SIGHUP does not kill.
       if (signal !== 'SIGHUP') this.#engine?.kill('SIGKILL')
       return
     }

@@ -9,9 +9,9 @@ import type { FoundFlow, ModuleAnswer, ReadModule } from './read-module.ts'
 const FOLDER = 'flows'
 const MODULE = /(?<!\.d|\.test|\.spec)\.(ts|mts|js|mjs)$/
 const AT_ONCE = Math.min(4, availableParallelism())
-/** Of what a module prints, the last so many characters. */
+/** Characters that are kept of the output of a module, from its end. */
 const PRINTED_CHARACTERS = 8_192
-/** After its end, for what it printed last. */
+/** Time after the end of a module for its last output. */
 const LAST_WORDS_MS = 500
 
 /** A module that was imported in a process of its own. */
@@ -19,14 +19,14 @@ export interface ReadAnswer {
   /** Path from the repository's root, with slashes. */
   readonly file: string
   readonly flows: readonly FoundFlow[]
-  /** What it imported of the repository, itself included. */
+  /** The files of the repository that it imported, with itself. */
   readonly files: readonly string[]
   readonly printed: string
-  /** Why it gave no flows; null when it did. */
+  /** Why it exports no flows; null when it does. */
   readonly failure: string | null
 }
 
-/** The modules that were named, or those of the nearest `flows` folder upward. Whole paths. Throws a Failure. */
+/** Absolute paths of the named modules, or of those in the nearest `flows` folder upwards. Throws a Failure. */
 export function modulesToRead(named: readonly string[], cwd: string, root: string): string[] {
   const files = named.length > 0 ? named.map(name => resolve(cwd, name)) : modulesUnder(flowsFolder(cwd, root))
   for (const file of files) {
@@ -54,7 +54,7 @@ const modulesUnder = (folder: string): string[] =>
     .filter(file => !relative(folder, file).split(sep).includes('node_modules'))
     .sort()
 
-/** Imports each module in a process of its own, a few at a time; one that hangs, exits or throws costs only itself. */
+/** Imports each module in a process of its own, a few at a time. One that hangs, exits or throws does not affect the others. */
 export async function readModules(files: readonly string[], root: string, timeout_ms: number): Promise<ReadAnswer[]> {
   const answers = new Array<ReadAnswer>(files.length)
   let next = 0
@@ -95,13 +95,13 @@ function readModule(file: string, root: string, timeout_ms: number): Promise<Rea
       else done({ ...whole, printed: '', failure: why(isLate, timeout_ms, code, signal, whole.printed) })
     }
     child.once('close', finish)
-    // What the module started may hold its output open without a limit; the answer has come before the channel ends.
+    // Programs that the module started may keep its output open forever; the answer comes before the channel ends.
     const ended = [once(child, 'exit'), once(child, 'disconnect')]
     void Promise.all(ended).then(() => setTimeout(finish, LAST_WORDS_MS).unref())
   })
 }
 
-/** Node ends with this code when nothing is left that could settle a top-level await. */
+/** The exit code of Node when nothing can settle a top-level await any more. */
 const UNSETTLED = 13
 
 function why(isLate: boolean, timeout_ms: number, code: number | null, signal: string | null, printed: string): string {

@@ -4,34 +4,34 @@ import type { NormalDocument, NormalNode } from '../../../protocol/nouns/flow-do
 import type { FoundFlow } from './read-module.ts'
 import { sha256, shimOf } from './shim.ts'
 
-/** One place where a flow in code and the stored one differ; `before` is absent for what comes, `after` for what goes. */
+/** One difference between a flow in code and the stored flow. `before` is absent for an addition, `after` for a removal. */
 export interface SyncDifference {
-  /** Of what: a node's id, an input's message; null for the flow itself. */
+  /** The id of the node; null for an input or the flow itself. */
   readonly node: string | null
   readonly input: string | null
-  /** Which field of it: `settings.window`; null for the whole. */
+  /** The field, such as `settings.window`; null for the whole node or input. */
   readonly field: string | null
   readonly before?: unknown
   readonly after?: unknown
 }
 
-/** What a sync of one flow comes to. */
+/** What a sync of one flow would do. */
 export interface SyncPlan {
   readonly name: string
-  /** Of the module that exports it. */
+  /** The path of the module that exports it. */
   readonly file: string
   readonly places: FoundFlow['places']
-  /** 0: there is none yet. */
+  /** The stored version; 0 when there is none yet. */
   readonly version: number
   readonly document: NormalDocument
   readonly origin: FlowOrigin
   readonly differences: readonly SyncDifference[]
   readonly isChanged: boolean
-  /** What somebody wrote by hand and this sync would write over: sentences. */
+  /** Changes by hand that this sync would overwrite, as sentences. */
   readonly hand_edits: readonly string[]
 }
 
-/** Where the uploaded documents come from, and from where their bodies import it. */
+/** The origin of the uploaded documents, and the folder from which their bodies import it. */
 export interface SyncSource {
   readonly root: string
   readonly bodies_folder: string
@@ -61,7 +61,7 @@ export function planOf(found: FoundFlow, file: string, stored: Flow | null, sour
   }
 }
 
-/** With sources; a node stays where somebody put it on the canvas. */
+/** The document with sources. Nodes keep their stored position on the canvas. */
 function completed({ document, places }: FoundFlow, before: NormalDocument | null, source: SyncSource): NormalDocument {
   const positions = new Map((before?.nodes ?? []).map(node => [node.id, node.position]))
   return {
@@ -74,7 +74,7 @@ function completed({ document, places }: FoundFlow, before: NormalDocument | nul
   }
 }
 
-/** Bodies that are not as the last sync left them. A node without a body holds nothing that could be lost. */
+/** Bodies that were changed since the last sync. A node without a body has nothing to lose. */
 function handEdits(flow: string, before: NormalDocument, after: NormalDocument, origin: FlowOrigin | null): string[] {
   const next = new Map(after.nodes.map(node => [node.id, node.source]))
   return before.nodes.flatMap(({ id, source }) => {

@@ -7,8 +7,8 @@ import { type AnyNode, isNode, naming } from '../../sdk/node.ts'
 import type { NodePlace } from './shim.ts'
 
 /**
- * The program of a child process: imports one module of the user, and tells its parent which flows that exports and where
- * their nodes are defined. What the module does to its process it does to this one.
+ * The program of a child process: imports one module of the user, and tells its parent which flows the module exports and where
+ * their nodes are defined. What the module does to its process affects only this child.
  */
 
 /** The only argument, as JSON. */
@@ -37,7 +37,7 @@ interface Exported {
 
 const MODULE = /\.[cm]?[jt]s$/
 
-/** What was imported, in which order, and by whom. */
+/** Records which modules were imported, in which order, and by which module. */
 class Imports {
   readonly #root: string
   readonly #by = new Map<string, Set<string>>()
@@ -60,7 +60,7 @@ class Imports {
     if (!this.#by.has(imported)) this.#by.set(imported, new Set())
   }
 
-  /** Path from the root; null for what is no file of the repository's own. */
+  /** The path from the root; null for a file outside the repository. */
   pathOf(url: string): string | null {
     if (!url.startsWith('file:') || url.includes('?') || url.includes('#')) return null
     const path = relative(this.#root, fileURLToPath(url)).split(sep).join('/')
@@ -83,7 +83,7 @@ class Imports {
 async function exportedNodes(imports: Imports): Promise<Map<AnyNode, Exported[]>> {
   const found = new Map<AnyNode, Exported[]>()
   for (const url of imports.own.filter(one => MODULE.test(one))) {
-    // Imported already, and whole; or it failed, and whoever imported it made do without.
+    // It was imported before, or its import failed and the importing module went on.
     const exported: Record<string, unknown> = await import(url).catch(() => ({}))
     for (const [name, value] of Object.entries(exported))
       if (isNode(value)) found.set(value, [...(found.get(value) ?? []), { url, name }])
@@ -91,7 +91,7 @@ async function exportedNodes(imports: Imports): Promise<Map<AnyNode, Exported[]>
   return found
 }
 
-/** Of several modules that export a node, the one that the others have it from: none of the others is imported by it. */
+/** Of several modules that export a node, the one that defines it: it imports none of the others. */
 function definingOf(places: readonly Exported[], imports: Imports): Exported {
   const isRoot = (one: Exported) => !places.some(other => other.url !== one.url && imports.leads(one.url, other.url))
   const [first] = [...places].sort(
@@ -135,11 +135,11 @@ async function read({ file, root }: ReadModule): Promise<ModuleAnswer> {
 const isFlow = (value: unknown): value is ComposedFlow =>
   typeof value === 'object' && value !== null && (value as Partial<ComposedFlow>)[FLOW_MARK] === 1
 
-// The parent is gone; a module that leaves no time for this is ended with its terminal.
+// The parent has ended. A module that blocks the event loop ends with its terminal.
 process.once('disconnect', () => process.exit())
-// A module that waits for nothing that could come is to be seen as such.
+// Unref'd, so that Node notices a module that waits forever.
 process.channel?.unref()
 
 const answer = await read(JSON.parse(process.argv[2]!) as ReadModule)
-// Not before it is sent; then at once, whatever the module left running.
+// Exit when the answer is sent, even if the module has left something running.
 process.send!(answer, () => process.exit(0))

@@ -12,7 +12,7 @@ export interface Repository {
   readonly tracked: ReadonlySet<string>
 }
 
-/** Throws a Failure without a repository, without git, and before the first commit: runs could not say what they ran. */
+/** Throws a Failure without a repository, without git, and before the first commit: runs could not record their code. */
 export function repositoryAt(folder: string): Repository {
   const root = git(folder, 'rev-parse', '--show-toplevel')
   if (root === null)

@@ -13,8 +13,8 @@ export interface NodePlace {
 
 /**
  * The body that is uploaded for a node whose code stays in the repository: it imports that code, relative to the folder that
- * bodies are imported from. Its own frame is on the stack whatever the code does, because the engine finds a body that
- * hangs by the file of its body; hence one form for each shape.
+ * bodies are imported from. Its own frame stays on the stack while the code runs, because the engine finds a body that
+ * hangs by the file of its body. So there is one form for each shape.
  */
 export function shimOf({ file, name, shape }: NodePlace, root: string, bodies_folder: string): string {
   const from = specifier(`${relative(bodies_folder, root).split(sep).join('/')}/${file}`)
@@ -31,6 +31,6 @@ const CALLS: Readonly<Record<BodyShape, string>> = {
 
 export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** A path as a module names it: what a URL or a quoted text would take for its own is escaped. */
+/** A path as a module specifier, with the characters of URLs and quotes escaped. */
 const specifier = (path: string): string =>
   encodeURI(path).replace(/[?#']/g, character => `%${character.charCodeAt(0).toString(16)}`)

@@ -48,7 +48,7 @@ async function* digested(source: AsyncIterable<Uint8Array>, hash: ReturnType<typ
   }
 }
 
-/** Of a short digest, what is known of it. */
+/** Compares the digest of the bytes with the given one, which may be short. */
 function assertDigest(found: string, wanted: string): void {
   if (found.startsWith(wanted)) return
   const text = `What came digests to sha256:${found}: it was changed in the store or on its way. "svc artifacts verify" checks all.`

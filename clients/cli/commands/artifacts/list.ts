@@ -40,7 +40,7 @@ export function addArtifactsList(artifacts: Command, context: Context): void {
     })
 }
 
-/** Null within it, without one, and from an engine of a release without it. */
+/** A text when artifacts are over their budget; null when they are not, without a budget, and from older engines. */
 async function budgetOf(client: Client): Promise<string | null> {
   const { disk } = await client.status()
   const taken = disk.find(part => part.class === 'artifacts')

@@ -13,7 +13,7 @@ interface PutOptions {
   readonly json?: boolean
 }
 
-/** Media types by the endings of common files; all else is bytes. */
+/** Media types by the endings of common files; all others are application/octet-stream. */
 const TYPES: Readonly<Record<string, string>> = {
   '.csv': 'text/csv',
   '.flac': 'audio/flac',
@@ -66,7 +66,7 @@ function fileOf(path: string): { source: ByteSource; length: number | null } {
   try {
     const stats = statSync(path)
     if (stats.isDirectory()) throw usage(`${path} is a directory; name a file.`)
-    // What is no regular file, such as a pipe, tells no length.
+    // A pipe and the like have no length.
     return {
       source: () => createReadStream(path, { highWaterMark: 256 * 1024 }),
       length: stats.isFile() ? stats.size : null,
@@ -77,7 +77,7 @@ function fileOf(path: string): { source: ByteSource; length: number | null } {
   }
 }
 
-/** It can be read once: a broken upload is not tried again. */
+/** Standard input can be read only once, so a broken upload is not repeated. */
 function stdinOf({ stdin }: Context): { source: ByteSource; length: null } {
   let isRead = false
   async function* source(): AsyncGenerator<Uint8Array> {

@@ -12,7 +12,7 @@ import { fit, padEnd, printable } from '../../output/text.ts'
 
 const SHOWN = 20
 const TYPE_COLUMNS = 16
-/** Values are what `svc tail` follows. */
+/** All types but values, which `svc tail` follows. */
 const TYPES = EVENT_TYPES.filter(type => type !== 'message_value')
 const TROUBLE = /error|down|degraded|dropped|failed|full|lost|damaged|silent|broken/
 
@@ -53,7 +53,7 @@ export function addEvents(program: Command, context: Context): void {
     })
 }
 
-/** What was kept comes first. What happens while that is read waits behind it, and is shown once. */
+/** Shows recorded events first. Events that come during that wait, and each is shown once. */
 export async function followEvents(
   find: () => { url: string; token: string | null },
   list: () => Promise<EngineEvent[]>,
@@ -64,7 +64,7 @@ export async function followEvents(
   const following = Promise.withResolvers<void>()
   const ended = Promise.withResolvers<never>()
   let waiting: EngineEvent[] | null = []
-  /** Of the list: each may come over the socket, too, also after the answer. */
+  /** Events of the list; each may also come over the socket, even after the list. */
   const shown = new Set<string>()
   let wasLost = false
   await followLive({

@@ -24,7 +24,7 @@ export function addLogout(program: Command, context: Context): void {
         await new Client(login).logout()
         context.output.note(`signed out at ${login.url}`)
       } catch (error) {
-        // It has ended already: there is nothing left to end.
+        // The token has ended already.
         if (!(error instanceof ClientError && error.status === 401)) throw error
         context.output.note(`the token for ${login.url} had ended already`)
       }

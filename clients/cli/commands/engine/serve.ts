@@ -4,7 +4,7 @@ import type { Context } from '../../context.ts'
 
 const TAKES_VALUE = ['--url', '--data-dir']
 
-/** For `svc serve --help` and for options before the word `serve`: main.ts starts the plain form without loading any of this. */
+/** Used for `svc serve --help` and for options before the word `serve`; main.ts starts the plain form without loading this file. */
 export function addServe(program: Command, context: Context): void {
   const serve = program
     .command('serve')

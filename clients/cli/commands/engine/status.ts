@@ -10,7 +10,7 @@ import type { Output } from '../../output/output.ts'
 import { table } from '../../output/table.ts'
 import { amounts } from '../../output/waiting.ts'
 
-/** Pairing with a portal comes with its own commands; until then no installation has ever been paired. */
+/** The state of the link to a portal. This release cannot be paired with one. */
 const LINK = 'never paired'
 const FLOWS_READ = 1_000
 
@@ -58,7 +58,7 @@ async function runsOf(client: Client): Promise<RunFigures> {
   return { total: sum('total'), live: sum('live') }
 }
 
-/** Null from an engine of a release without it. */
+/** The answer; null from an older engine that does not have the route. */
 async function lacking<T>(answer: Promise<T>): Promise<T | null> {
   try {
     return await answer

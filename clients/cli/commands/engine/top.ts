@@ -36,6 +36,6 @@ export function addTop(program: Command, context: Context): void {
     })
 }
 
-/** An installation goes by the folder that it is in. */
+/** The name of an installation: the folder that it is in. */
 const nameOf = ({ data_dir }: FoundEngine): string =>
   data_dir === null ? '' : basename(data_dir) === '.svc' ? basename(dirname(data_dir)) : basename(data_dir)

@@ -84,7 +84,7 @@ function printDetail(output: Output, detail: Static<typeof FlowCommitDetail>): v
   }
 }
 
-/** `- before`, `+ after`; of texts of several lines only the lines that differ at neither end alike. */
+/** `- before`, `+ after`; of texts of several lines without the equal lines at both ends. */
 export function differenceLines(difference: Static<typeof FlowDifference>): string[] {
   const before = 'before' in difference ? linesOf(difference.before) : []
   const after = 'after' in difference ? linesOf(difference.after) : []

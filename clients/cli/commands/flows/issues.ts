@@ -8,7 +8,7 @@ interface FlowIssue extends Issue {
   readonly flow: string
 }
 
-/** What the owners of flows should know: read of the list of flows, which carries the issues of each. */
+/** The issues of flows, from the list of flows. */
 export function addIssues(program: Command, context: Context): void {
   program
     .command('issues')

@@ -34,7 +34,7 @@ export function addFlowsSet(flows: Command, context: Context): void {
         document: withSetting(document as FlowDocument, name, id, {
           [setting]: options.string ? given : givenValue(given),
         }),
-        // What somebody saved in the meantime is not written over.
+        // A version that was saved in the meantime is not overwritten.
         base_version: version,
         message: options.message ?? `${path} = ${given}`,
       } as SaveFlow)

@@ -25,7 +25,7 @@ interface SyncOptions {
   readonly json?: boolean
 }
 
-/** What became of one flow; `saved` is null when nothing had to be written, or could be. */
+/** The outcome for one flow; `saved` is null when nothing was written. */
 interface Synced {
   readonly plan: SyncPlan
   readonly saved: SavedFlow | null
@@ -64,7 +64,7 @@ export function addSync(program: Command, context: Context): void {
     })
 }
 
-/** Says what modules printed, and answers how the command ends when some of them gave no flows. */
+/** Prints the output of modules. Returns how the command ends when some of them gave no flows. */
 function tellModules({ output }: Context, answers: readonly ReadAnswer[], isNamed: boolean): Failure | null {
   const failed: string[] = []
   for (const { file, flows, printed, failure } of answers) {
@@ -83,7 +83,7 @@ function tellModules({ output }: Context, answers: readonly ReadAnswer[], isName
   return broken
 }
 
-/** Throws a Failure when bodies could not find the code, and says what runs could not distinguish. */
+/** Throws a Failure when bodies could not find the code. Warns about changes that runs could not detect. */
 function sourceOf(
   { root, address, commit, isDirty, tracked }: Repository,
   engine: FoundEngine,
@@ -103,7 +103,7 @@ function sourceOf(
   }
 }
 
-/** That of the engine; of one elsewhere it is taken to be `.svc` in the root of its own copy of the repository. */
+/** The data directory of the engine. For an engine elsewhere it is assumed to be `.svc` in the root of its copy of the repository. */
 function dataDirectory(root: string, { data_dir }: FoundEngine): string {
   if (data_dir === null) return join(root, INSTALLATION_NAME)
   const real = realpathSync(data_dir)
@@ -113,14 +113,14 @@ function dataDirectory(root: string, { data_dir }: FoundEngine): string {
   )
 }
 
-/** One for each flow that the modules export; throws a Failure when two of them export different flows of one name. */
+/** One plan for each flow that the modules export. Throws a Failure when two export different flows with the same name. */
 async function plansOf(client: Client, answers: readonly ReadAnswer[], source: SyncSource): Promise<SyncPlan[]> {
   const known = new Map<string, { readonly file: string; readonly found: FoundFlow }>()
   for (const { file, flows } of answers)
     for (const found of flows) {
       const other = known.get(found.name)
       if (other === undefined) known.set(found.name, { file, found })
-      // The same one is passed on by a module that does not define it.
+      // A module may re-export a flow of another one.
       else if (!isDeepStrictEqual(other.found, found))
         throw new Failure(EXIT.failed, `${other.file} and ${file} export two different flows "${found.name}".`)
     }
@@ -146,7 +146,7 @@ function showPlans({ output }: Context, plans: readonly SyncPlan[]): void {
     output.note(['A sync would stop here without --force:', ...edits.map(edit => `  ${edit}`)].join('\n'))
 }
 
-/** Stops before anything is written when something would be lost. Ends with a refresh: threads keep the files that they loaded. */
+/** Stops before the first write when something would be lost. Ends with a refresh, because threads keep the files that they have loaded. */
 async function sync(context: Context, client: Client, plans: readonly SyncPlan[], options: SyncOptions): Promise<void> {
   const edits = options.force ? [] : plans.flatMap(plan => plan.hand_edits)
   if (edits.length > 0)
@@ -166,7 +166,7 @@ async function sync(context: Context, client: Client, plans: readonly SyncPlan[]
   throw new Failure(code, `${failed.length} of ${plans.length} flows could not be saved.`, places)
 }
 
-/** A flow that is refused costs only itself. */
+/** Saves a flow; a refusal does not stop the others. */
 async function save(client: Client, plan: SyncPlan): Promise<Synced> {
   if (!plan.isChanged) return { plan, saved: null, failure: null }
   const { document, origin, version: base_version } = plan

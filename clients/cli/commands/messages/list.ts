@@ -20,7 +20,7 @@ export function addMessagesList(messages: Command, context: Context): void {
       })
       if (options.json) return output.json(list)
       if (list.items.length === 0) {
-        // The empty list of a flow may be a slip in its name, which this refuses.
+        // The name of the flow may be wrong; then this request is refused.
         if (flow !== undefined) await client.flows.get(flow)
         const where = flow === undefined ? 'there are no messages' : `flow ${flow} has no messages`
         return output.note(`${where}; save a flow that declares some`)

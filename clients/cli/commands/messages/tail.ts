@@ -18,7 +18,7 @@ interface TailOptions {
   readonly json?: boolean
 }
 
-/** Where the values go: the table on a terminal, else a line each. */
+/** Shows values: as a table on a terminal, otherwise as lines. */
 interface View {
   value(frame: ValueFrame): void
   link(url: string | null): void
@@ -115,7 +115,7 @@ function tableView({ output }: Context): View {
   }
   const lastWords = (size: ScreenSize) => (sorted.length === 0 ? [] : draw(size).slice(0, -1))
   const screen = new Screen(process.stdout, draw, lastWords)
-  // Rates fall while nothing arrives, so it is drawn on time and not on values. Unref'd: the socket decides how long this lives.
+  // Rates fall while nothing arrives, so it is drawn at an interval. Unref'd, so that the process lives as long as the socket.
   setInterval(() => screen.redraw(), REDRAW_MS).unref()
   return {
     value: ({ name, value, missed = 0 }) => {

@@ -11,9 +11,9 @@ import { bytes } from '../../output/figures.ts'
 import { Series } from '../../output/series.ts'
 import { writeWhole } from '../../whole-file.ts'
 
-/** On a terminal frames have a line so often; elsewhere each has one. */
+/** Interval of lines about frames on a terminal; elsewhere each frame has a line. */
 const LINE_MS = 1_000
-/** Their messages have frames. */
+/** The dtypes whose messages have frames. */
 const REFERENCES: readonly string[] = ['image', 'audio', 'video', 'artifact']
 
 interface WatchOptions {
@@ -49,7 +49,7 @@ async function watchFrames({ output, cwd }: Context, client: Client, name: strin
   for await (const frame of client.media([name])) {
     const now_ms = performance.now()
     rate.add(null, 0, now_ms)
-    // Whole or not at all: whoever looks at the file meanwhile sees one frame or the next.
+    // The file is replaced as a whole, so that readers see one frame or the next.
     if (options.out !== undefined) await writeWhole(resolve(cwd, options.out), one(frame.bytes))
     left--
     if (options.json) output.jsonLine(documentOf(frame))

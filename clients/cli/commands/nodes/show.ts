@@ -27,7 +27,7 @@ export function addNodesShow(nodes: Command, context: Context): void {
         output.lines([''])
         output.table(wiresTable(node, output.width))
       }
-      // One wire alone has the node's latencies.
+      // A single wire has the same latencies as the node.
       if (node.wires.filter(({ trigger }) => trigger).length > 1) {
         output.lines([''])
         output.table(latencyTable(node.wires.flatMap(wireRows), output.width))
@@ -38,7 +38,7 @@ export function addNodesShow(nodes: Command, context: Context): void {
     })
 }
 
-/** Of those that no lane runs. */
+/** Where nodes run that no lane runs. */
 const PLACES: Partial<Record<NodeDetail['place'], string>> = {
   timer: 'by the timer',
   connectors: 'in the connectors thread',
@@ -79,7 +79,7 @@ interface LatencyRow {
   readonly latency: string
   readonly over: 'all' | 'minute'
   readonly quantiles: Quantiles | null
-  /** Empty: the node itself. */
+  /** Empty for the node itself. */
   readonly port: string
 }
 
@@ -92,7 +92,7 @@ const rowsOf = (port: string, since_start: Latencies, last_minute: Latencies | n
 const wireRows = ({ port, since_start, last_minute }: NodeWire): LatencyRow[] =>
   since_start === null ? [] : rowsOf(port, since_start, last_minute)
 
-/** In the last column what may be long: it is cut to the width. */
+/** Long texts are in the last column, which is cut to the width. */
 function latencyTable(rows: readonly LatencyRow[], width: number | undefined): string[] {
   const seconds = (title: string, which: 'p50_s' | 'p90_s' | 'p99_s') => ({
     title,

@@ -4,7 +4,7 @@ import { type Context, connect } from '../../context.ts'
 import { usage } from '../../failure.ts'
 import { collected } from '../../selection.ts'
 
-/** `svc runs tag` and `svc runs note`: what of a run may be changed after its creation. */
+/** `svc runs tag` and `svc runs note` change a run after its creation. */
 
 export function addRunsTag(runs: Command, context: Context): void {
   runs

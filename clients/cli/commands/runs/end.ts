@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Context, connect } from '../../context.ts'
 
-/** `svc runs cancel` and `svc runs delete`: one after the other; the first refusal ends the command. */
+/** `svc runs cancel` and `svc runs delete` take several runs in order; the first refusal ends the command. */
 
 export function addRunsCancel(runs: Command, context: Context): void {
   runs

@@ -51,7 +51,7 @@ interface ListOptions {
 
 function linesOf(items: readonly ListedRun[], columns: string | undefined, width: number | undefined): string[] {
   const flows = new Set(items.map(({ flow }) => flow))
-  // Inputs of several flows have nothing to do with each other.
+  // Inputs of different flows are not comparable.
   const varying = flows.size === 1 ? varyingInputs(items) : []
   const short = width === undefined ? null : shortRuns(items.map(({ id }) => id))
   const same = (run: ListedRun): Record<string, unknown> =>

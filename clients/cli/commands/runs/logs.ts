@@ -33,7 +33,7 @@ export function addRunsLogs(runs: Command, context: Context): void {
         ...(level === undefined ? {} : { level }),
       }
       const { output } = context
-      // Of a short id the socket knows nothing.
+      // The socket takes only whole ids.
       const id = options.follow ? await client.runs.whole(text) : text
       const print = options.json ? (line: RunLogLine) => output.jsonLine(line) : lineOf(output)
       const lines = options.follow ? client.runs.followLog(id, selection) : client.runs.log(id, selection)

@@ -3,7 +3,7 @@ import type { CreateRun } from '../../../../protocol/nouns/run.ts'
 import { numberOf, wholeOf } from '../../counts.ts'
 import { collected } from '../../selection.ts'
 
-/** What `svc run` and `svc sweep` may say of each run. */
+/** Options of `svc run` and `svc sweep` for each run. */
 export interface RequestOptions {
   readonly seed?: number
   readonly timeout?: number
@@ -14,7 +14,7 @@ export interface RequestOptions {
   readonly note?: string
 }
 
-/** Adds the options that both have. `texts`: what those mean that are not the same for one run and for many. */
+/** Adds the options that both have. `texts`: descriptions that differ between one run and many. */
 export const addRequestOptions = (
   command: Command,
   texts: {

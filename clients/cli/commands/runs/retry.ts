@@ -30,7 +30,7 @@ export function addRetry(program: Command, context: Context): void {
     })
 }
 
-/** Oldest first. A newer run of the same flow and inputs stands for the older ones, whoever started it. */
+/** The failed runs, oldest first. Of runs with the same flow and inputs only the newest counts. */
 async function failedOf(client: Client, group: string): Promise<string[]> {
   const seen = new Set<string>()
   const failed: string[] = []
@@ -39,7 +39,7 @@ async function failedOf(client: Client, group: string): Promise<string[]> {
     if (!seen.has(what) && isFailed(run)) failed.push(run.id)
     seen.add(what)
   }
-  // An empty list does not tell a group without failures from a slip; this refuses a group that there is not.
+  // The name of the group may be wrong; then this request is refused.
   if (seen.size === 0) await client.metrics.names({ group })
   return failed.reverse()
 }

@@ -48,7 +48,7 @@ export function addRun(program: Command, context: Context): void {
     })
 }
 
-/** In an engine that starts with the command and ends with it, whatever happens. */
+/** Runs the flow in an engine that starts and ends with the command. */
 async function runLocally(
   context: Context,
   command: Command,
@@ -56,7 +56,7 @@ async function runLocally(
   options: RunOptions,
   signal: AbortSignal,
 ): Promise<Run> {
-  // Only here: it brings what talks to the engine process.
+  // Loaded only here, since few commands need it.
   const { LocalEngine } = await import('../../start/local-engine.ts')
   const engine = await LocalEngine.start(context, command)
   try {
@@ -107,7 +107,7 @@ async function follow({ output }: Context, client: Client, { id }: Run, signal: 
   }
 }
 
-/** The run when it has ended by itself meanwhile, else the end of the command. */
+/** Returns the run if it has ended in the meantime; otherwise throws the end of the command. */
 async function cancel({ output }: Context, client: Client, { id }: Run, { local }: RunOptions): Promise<Run> {
   output.note(`cancelling run ${id}; Ctrl-C again ${local ? 'ends the engine' : 'stops waiting'}`)
   try {

@@ -7,6 +7,6 @@ export interface Entry {
   run: Run | RunSummary | null
   /** Started by this command; on a dry run, to be started. */
   is_started: boolean
-  /** By the fields of --columns. */
+  /** Values by the fields of --columns. */
   columns?: Readonly<Record<string, unknown>> | undefined
 }

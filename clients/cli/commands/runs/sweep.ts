@@ -60,7 +60,7 @@ export function addSweep(program: Command, context: Context): void {
     })
 }
 
-/** Of the runs that are in the group: all but those that a dry run would put there. */
+/** Reads the columns of the runs of the group, without those that a dry run would start. */
 async function addColumns(
   client: Client,
   selection: { flow: string; group: string },
@@ -114,16 +114,16 @@ async function startAndWait(
   })
 }
 
-/** The runs that were started here; those that were there before belong to somebody else. */
+/** Cancels the runs that this command has started; others may belong to somebody else. */
 async function cancel({ output }: Context, client: Client, entries: readonly Entry[]): Promise<never> {
   const ours = entries.filter(entry => entry.is_started && !hasEnded(entry.run!))
   output.note(`cancelling ${ours.length} runs; Ctrl-C again stops waiting`)
-  // One that has ended meanwhile refuses, and that is as good.
+  // A run that has ended in the meantime refuses, which is fine.
   await eachOf(ours, null, entry => client.runs.cancel(entry.run!.id).catch(() => {}))
   throw new Failure(EXIT.interrupted, `Interrupted; repeat the same sweep to start the missing runs.`)
 }
 
-/** So many at once, in order. After a failure, or the signal, what is under way is ended and nothing new is begun. */
+/** Works on `AT_ONCE` items at a time, in order. After a failure or the signal, no new one begins and those under way finish. */
 async function eachOf<Item>(
   items: readonly Item[],
   signal: AbortSignal | null,

@@ -101,7 +101,7 @@ function addPanelsDelete(panels: Command, context: Context): void {
     })
 }
 
-/** By its name, its id, or how that ends. */
+/** Finds a panel by its name, its id, or the end of the id. */
 async function findPanel(client: Client, given: string): Promise<Panel> {
   const { items } = await client.panels.list()
   const named = items.filter(({ id, name }) => name === given || id === given)
