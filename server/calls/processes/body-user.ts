@@ -64,7 +64,7 @@ export function openTo({ uid, gid }: BodyUser, data_dir: string, bodies: string)
       if (!passes(folder, uid, gid))
         throw new ServiceError(
           'bad_setting',
-          `FLOW_BODY_USER: user ${uid} cannot pass through ${folder}, which leads to ${start}; chmod o+x ${folder}, or lay it elsewhere.`,
+          `FLOW_BODY_USER: user ${uid} cannot pass through ${folder}, which leads to ${start}; run "chmod o+x ${folder}", or move it elsewhere.`,
         )
       if (folder === dirname(folder)) break
     }

@@ -166,7 +166,7 @@ export function readRedo(data_dir: string): RedoContent {
   if (epoch > 0 && formats.get(epoch) !== FORMAT) {
     throw new ServiceError(
       'store_failed',
-      'redo.log is of another version of the engine, which must be started once more first.',
+      'redo.log was written by another release; start that release once more and stop it, then start this one.',
     )
   }
   return {

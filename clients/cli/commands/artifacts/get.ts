@@ -51,6 +51,6 @@ async function* digested(source: AsyncIterable<Uint8Array>, hash: ReturnType<typ
 /** Compares the digest of the bytes with the given one, which may be short. */
 function assertDigest(found: string, wanted: string): void {
   if (found.startsWith(wanted)) return
-  const text = `What came digests to sha256:${found}: it was changed in the store or on its way. "svc artifacts verify" checks all.`
+  const text = `The bytes have the digest sha256:${found}: they were changed in the store or on the way. "svc artifacts verify" checks the store.`
   throw new Failure(EXIT.failed, text)
 }

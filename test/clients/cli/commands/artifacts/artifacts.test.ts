@@ -91,7 +91,7 @@ describe('svc artifacts', () => {
     assert.deepEqual(damaged, [{ digest, size: 2, found: digestOfBytes('to') }])
     const get = await svc(t, ['get', digest, 'back'])
     assert.equal(get.code, 1)
-    assert.match(get.stderr, /digests to/)
+    assert.match(get.stderr, /have the digest/)
     assert.deepEqual(readdirSync(get.cwd), [])
     // Stored again, it is whole.
     await svc(t, ['put', '-'], { stdin: 'to be damaged' })
