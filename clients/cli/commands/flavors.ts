@@ -9,7 +9,7 @@ import { table } from '../output/table.ts'
 export function addFlavors(program: Command, context: Context): void {
   addGroup(program, context, {
     name: 'flavors',
-    description: 'the named sizes that nodes ask for',
+    description: 'list, save and delete flavors: the named sizes that nodes request',
     commands: [addFlavorsList, addFlavorsPut, addFlavorsDelete],
   })
 }

@@ -10,7 +10,7 @@ export function addSearch(program: Command, context: Context): void {
     .command('search')
     .description('find flows, nodes, messages, dashboards, panels, runs, artifacts, users and names of secrets')
     .argument('<word...>', 'words of a name or a text, or their beginnings; an id or a digest')
-    .option('--limit <count>', `so many at most, up to ${limits.SEARCH_FOUND}`, wholeOf('--limit'), 20)
+    .option('--limit <count>', `print at most this many, up to ${limits.SEARCH_FOUND}`, wholeOf('--limit'), 20)
     .option('--json', 'print JSON')
     .action(async (words: string[], options: { limit: number; json?: boolean }, command: Command) => {
       const { output } = context

@@ -36,7 +36,7 @@ const namesOf = ({ displayName, mail }: SetOptions): Pick<ChangeUser, 'display_n
 export function addUsers(program: Command, context: Context): void {
   addGroup(program, context, {
     name: 'users',
-    description: 'who may sign in at the engine',
+    description: 'list, add, change and remove the users who may sign in',
     commands: [
       addUsersList,
       addUsersAdd,
@@ -106,7 +106,7 @@ function addUsersSet(users: Command, context: Context): void {
 function addUsersDisable(users: Command, context: Context): void {
   users
     .command('disable')
-    .description('let a user sign in no more; all tokens of the user end at once')
+    .description('disable a user, who can no longer sign in; all tokens of the user end at once')
     .argument('<name>', 'the user')
     .action(async (name: string, _options: object, command: Command) => {
       await connect(context, command).users.change(name, { disabled: true })
@@ -117,7 +117,7 @@ function addUsersDisable(users: Command, context: Context): void {
 function addUsersEnable(users: Command, context: Context): void {
   users
     .command('enable')
-    .description('let a user sign in again who was disabled')
+    .description('enable a disabled user, who can sign in again')
     .argument('<name>', 'the user')
     .action(async (name: string, _options: object, command: Command) => {
       await connect(context, command).users.change(name, { disabled: false })

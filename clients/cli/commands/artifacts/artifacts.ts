@@ -10,7 +10,7 @@ import { addArtifactsVerify } from './verify.ts'
 export function addArtifacts(program: Command, context: Context): void {
   addGroup(program, context, {
     name: 'artifacts',
-    description: 'bytes by the digest of their content',
+    description: 'store, fetch and check artifacts: bytes that are named by their digest',
     commands: [addArtifactsList, addArtifactsGet, addArtifactsPut, addArtifactsVerify, addArtifactsSweep],
   })
 }

@@ -8,7 +8,7 @@ import { addCascadesShow } from './show.ts'
 export function addCascades(program: Command, context: Context): void {
   addGroup(program, context, {
     name: 'cascades',
-    description: 'what published values started, and run it again',
+    description: 'list the cascades that published values have started, and run them again',
     commands: [addCascadesList, addCascadesShow, addCascadesRerun],
   })
 }

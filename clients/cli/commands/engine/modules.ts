@@ -5,7 +5,7 @@ import { addGroup } from '../../group.ts'
 export function addModules(program: Command, context: Context): void {
   addGroup(program, context, {
     name: 'modules',
-    description: 'the modules that bodies import',
+    description: 'reload the modules that bodies import',
     commands: [addModulesRefresh],
   })
 }

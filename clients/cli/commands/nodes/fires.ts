@@ -9,7 +9,7 @@ const SHOWN = 20
 export function addFires(program: Command, context: Context): void {
   program
     .command('fires')
-    .description('what became of the scheduled times of an inject node, the newest first')
+    .description('list the scheduled times of an inject node, fired, late or skipped, the newest first')
     .argument('<flow.node>', 'the node')
     .option('--limit <count>', `print at most this many (default: ${SHOWN})`, countOf('--limit'))
     .option('--json', 'print JSON')

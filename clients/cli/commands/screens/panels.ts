@@ -34,7 +34,7 @@ function addPanelsCreate(panels: Command, context: Context): void {
     .command('create')
     .description('create a panel; then approve the code that its screen shows')
     .argument('<name>', 'a name for the screen')
-    .argument('<dashboards...>', 'the dashboards that it shows, the first one first')
+    .argument('<dashboards...>', 'the dashboards that it shows, in this order')
     .option('--json', 'print JSON')
     .action(async (name: string, dashboards: string[], options: { json?: boolean }, command: Command) => {
       const { output } = context
@@ -47,9 +47,9 @@ function addPanelsCreate(panels: Command, context: Context): void {
 function addPanelsSet(panels: Command, context: Context): void {
   panels
     .command('set')
-    .description('give a panel other dashboards; its screens may do what these say, at once')
+    .description('give a panel other dashboards; its screens may read and publish what these allow, at once')
     .argument('<panel>', 'the panel: its name or its id')
-    .argument('<dashboards...>', 'the dashboards that it shows, the first one first')
+    .argument('<dashboards...>', 'the dashboards that it shows, in this order')
     .option('--json', 'print JSON')
     .action(async (given: string, dashboards: string[], options: { json?: boolean }, command: Command) => {
       const { output } = context
@@ -64,7 +64,7 @@ function addPanelsSet(panels: Command, context: Context): void {
 function addPanelsApprove(panels: Command, context: Context): void {
   panels
     .command('approve')
-    .description('let the screen that shows the code be this panel')
+    .description('approve the screen that shows the code as this panel')
     .argument('<panel>', 'the panel: its name or its id')
     .argument('<code>', 'the six characters on the screen')
     .action(async (given: string, code: string, _options: object, command: Command) => {
