@@ -28,7 +28,7 @@ function FlowTable({ flows }: { flows: readonly FlowSummary[] }) {
       </Empty>
     )
   return (
-    <Scroll className="card" label="Flows">
+    <Scroll className="card table-wrap" label="Flows">
       <table className="table">
         <thead>
           <tr>

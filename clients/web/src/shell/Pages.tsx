@@ -8,6 +8,8 @@ const Home = lazy(() => import('../home/Home.tsx'))
 const Flows = lazy(() => import('../flows/Flows.tsx'))
 const Flow = lazy(() => import('../flows/Flow.tsx'))
 const Messages = lazy(() => import('../messages/Messages.tsx'))
+const Run = lazy(() => import('../runs/Run.tsx'))
+const Runs = lazy(() => import('../runs/Runs.tsx'))
 const More = lazy(() => import('./More.tsx'))
 
 export function Pages() {
@@ -17,6 +19,8 @@ export function Pages() {
       <Route path="/flows" component={Flows} />
       <Route path="/flows/:flow/:tab?" component={Flow} />
       <Route path="/messages" component={Messages} />
+      <Route path="/runs" component={Runs} />
+      <Route path="/runs/:id" component={Run} />
       <Route path="/more" component={More} />
       <Route>
         <Page crumbs={['Not found']}>
