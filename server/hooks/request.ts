@@ -1,9 +1,10 @@
+import { textOf } from '../../core/large-json.ts'
 import { isMediaType } from '../../protocol/artifact-names.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { ArtifactReference, Dtype } from '../../protocol/values/dtype.ts'
 import type { Artifacts } from '../artifacts/artifacts.ts'
-import { isForm, parseForm, parseJson, textOf } from '../http/parse/body.ts'
+import { isForm, parseForm, parseJson } from '../http/parse/body.ts'
 import { parseLargeJson } from '../http/parse/large-json.ts'
 import { decodeForm } from '../http/parse/query.ts'
 

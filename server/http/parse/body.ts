@@ -1,20 +1,10 @@
+import { notJson, textOf } from '../../../core/large-json.ts'
 import { ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
 import { decodeForm } from './query.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-/** Null for what is not UTF-8. */
-export function textOf(bytes: Uint8Array): string | null {
-  try {
-    return decoder.decode(bytes)
-  } catch {
-    return null
-  }
-}
 
 /** One JSON document from bytes. Throws `malformed_json` or `too_deep`. The bytes are not kept. */
 export function parseJson(bytes: Uint8Array): unknown {
@@ -29,9 +19,6 @@ export function parseJson(bytes: Uint8Array): unknown {
     throw notJson(error.message, bytes.length === 0 ? 'The body is empty.' : undefined)
   }
 }
-
-export const notJson = (msg: string, detail = 'The body is not JSON.'): ServiceError =>
-  new ServiceError('malformed_json', detail, { errors: [{ loc: 'body', msg: msg.slice(0, 200) }] })
 
 /** Counts brackets outside strings, so that no parser ever recurses deeper than the bound. */
 export function isTooDeep(bytes: Uint8Array): boolean {

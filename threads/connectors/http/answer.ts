@@ -1,7 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { pipeline, type Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { largeJson } from '../../../core/large-json.ts'
+import { ServiceError } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/limits.ts'
+import { inSlices } from '../../slices.ts'
 import { WebFailure } from './failure.ts'
 
 const DECODERS: Readonly<Record<string, () => Transform>> = {
@@ -53,11 +56,27 @@ export function textOf(message: IncomingMessage, bytes: Uint8Array): string {
   }
 }
 
-export function jsonOf(message: IncomingMessage, bytes: Uint8Array): unknown {
+/** A long one is read in slices: the other nodes have their turns in between. */
+export async function jsonOf(message: IncomingMessage, bytes: Uint8Array): Promise<unknown> {
+  const text = textOf(message, bytes)
   try {
-    return JSON.parse(textOf(message, bytes))
-  } catch {
+    return text.length > limits.BODY_AT_ONCE_BYTES ? await longJson(Buffer.from(text)) : JSON.parse(text)
+  } catch (error) {
+    if (error instanceof WebFailure) throw error
     const media = mediaOf(message)
     throw new WebFailure(bytes.length === 0 ? 'answers nothing' : `answers ${media || 'something'} that is not JSON`)
+  }
+}
+
+async function longJson(bytes: Uint8Array): Promise<unknown> {
+  try {
+    return await inSlices(largeJson(bytes, Number.POSITIVE_INFINITY))
+  } catch (error) {
+    const code = error instanceof ServiceError ? error.code : null
+    if (code === 'too_deep') throw new WebFailure(`answers JSON nested deeper than ${limits.JSON_DEPTH} levels`)
+    if (code !== 'too_large') throw error
+    throw new WebFailure(
+      `answers JSON with an object of more than ${limits.VALUE_PARTS} members, or a list of more than ${limits.LIST_ITEMS} items`,
+    )
   }
 }

@@ -1,4 +1,5 @@
 import { limits } from '../../../protocol/limits.ts'
+import { Budget, refuseUnlessJson } from '../../../protocol/values/json-like.ts'
 import { nextCron } from '../../nodes/cron.ts'
 import type { HttpPollSettings } from '../../nodes/types/http-poll.ts'
 import { BackOff } from '../back-off.ts'
@@ -33,6 +34,7 @@ class HttpPoll implements OpenConnector {
   readonly #back_off: BackOff
   readonly #closed = new AbortController()
   readonly #began_ms: number
+  readonly #budget = new Budget(limits.MESSAGE_VALUE_BYTES)
   #known: Known | null = null
   #timer: NodeJS.Timeout | null = null
 
@@ -94,16 +96,17 @@ class HttpPoll implements OpenConnector {
     const bytes = await wholeBody(message)
     const { pointer = '' } = this.#node.settings
     const isText = this.#node.outputs.find(({ name }) => name === 'body')?.dtype === 'str' && pointer === ''
-    const body = isText ? textOf(message, bytes) : at(jsonOf(message, bytes), pointer)
-    const text = JSON.stringify(body)
-    if (text !== this.#known?.text) {
+    const body = isText ? textOf(message, bytes) : at(await jsonOf(message, bytes), pointer)
+    // What no message can hold is refused below: it would take long to write.
+    const text = refuseUnlessJson(body, this.#budget.reset()) === null ? JSON.stringify(body) : null
+    if (text === null || text !== this.#known?.text) {
       const published = this.#host.publish({ body })
       // Forgotten, so that the next answer is a whole one and is published.
       if (published !== 'published') this.#known = null
       if (published === 'refused') throw new WebFailure('answers what does not fit the port; see the error of the node')
       if (published === 'full') return this.#next()
     }
-    this.#known = { text, validators: validatorsOf(message.headers) }
+    if (text !== null) this.#known = { text, validators: validatorsOf(message.headers) }
     return this.#well()
   }
 

@@ -157,7 +157,7 @@ class HttpNode implements OpenConnector {
     }
     const bytes = await wholeBody(message)
     if (dtype === 'str') return textOf(message, bytes)
-    return isEmpty || bytes.length === 0 ? undefined : jsonOf(message, bytes)
+    return isEmpty || bytes.length === 0 ? undefined : await jsonOf(message, bytes)
   }
 }
 

@@ -3,7 +3,7 @@ import type { MqttInSettings } from '../../nodes/types/mqtt-in.ts'
 import type { ConnectorHost, ConnectorRunner, ServedNode } from '../connector.ts'
 import { type Broker, linkKey } from './link.ts'
 import type { Qos } from './packets.ts'
-import { type Read, readJson, readNumber } from './payload.ts'
+import { type Read, readJson, readLongJson, readNumber } from './payload.ts'
 import type { Receipt } from './receipts.ts'
 import { type Subscriber, Subscriptions } from './subscriptions.ts'
 
@@ -31,13 +31,17 @@ interface Held {
   readonly topic: string
   /** A copy. */
   readonly payload: Buffer
-  readonly receipt: Receipt
+  /** Null: QoS 0. */
+  readonly receipt: Receipt | null
+  /** Of a long one, once it is read. */
+  read: Read | null
 }
 
 /**
  * What one node makes of the messages. While its flow is full those of QoS 1 and 2 wait here, unacknowledged and in order; those of QoS 0 are dropped.
+ * While a long payload is read, in slices, all wait.
  *
- *   passing --the flow is full--> holding --everything is published--> passing
+ *   passing --the flow is full, or a long payload--> holding --everything is published--> passing
  */
 class NodeMessages implements Subscriber {
   closed = false
@@ -46,25 +50,31 @@ class NodeMessages implements Subscriber {
   readonly #host: ConnectorHost
   readonly #read: (payload: Buffer) => Read
   readonly #hasTopic: boolean
+  readonly #is_json: boolean
+  readonly #json_key: string | null
   #held: Held[] = []
   #held_bytes = 0
+  #reading = false
 
   constructor({ settings, outputs }: ServedNode<MqttInSettings>, host: ConnectorHost) {
     this.filters = settings.topics
     this.qos = settings.qos ?? 0
     this.#host = host
     this.#hasTopic = outputs.some(({ name }) => name === 'topic')
+    this.#is_json = (settings.payload ?? 'json') === 'json'
+    this.#json_key = settings.json_key ?? null
     this.#read = reader(settings, host)
   }
 
   take(topic: string, payload: Buffer, receipt: Receipt | null): void {
-    if (this.#held.length === 0 && this.#publish(topic, payload)) return
-    if (receipt === null) {
+    const is_long = this.#isLong(payload)
+    if (this.#held.length === 0 && !is_long && this.#publish(topic, payload, this.#read(payload))) return
+    if (receipt === null && (this.isFull || !(is_long || this.#reading))) {
       this.#host.dropped('flow_full', 1)
       return
     }
-    receipt.hold()
-    this.#held.push({ topic, payload: Buffer.from(payload), receipt })
+    receipt?.hold()
+    this.#held.push({ topic, payload: Buffer.from(payload), receipt, read: null })
     this.#held_bytes += payload.length
     if (this.#held.length === 1) this.#publishHeld()
   }
@@ -84,13 +94,12 @@ class NodeMessages implements Subscriber {
   /** Nobody will take what is held. */
   giveUp(): void {
     if (this.#held.length > 0) this.#host.dropped('node_changed', this.#held.length)
-    for (const { receipt } of this.#held.splice(0)) receipt.settle()
+    for (const { receipt } of this.#held.splice(0)) receipt?.settle()
     this.#held_bytes = 0
   }
 
   /** False: there is no room. */
-  #publish(topic: string, payload: Buffer): boolean {
-    const read = this.#read(payload)
+  #publish(topic: string, payload: Buffer, read: Read): boolean {
     if ('fault' in read) {
       const shown = JSON.stringify(topic.slice(0, limits.MQTT_SHOWN_CHARACTERS))
       this.#refuse(`A message of ${shown} ${read.fault}.`, topic, payload)
@@ -103,18 +112,35 @@ class NodeMessages implements Subscriber {
 
   async #publishHeld(): Promise<void> {
     while (this.#held.length > 0) {
-      await this.#host.whenRoom()
+      const [first] = this.#held
+      if (first!.read === null && this.#isLong(first!.payload)) {
+        this.#reading = true
+        first!.read = await readLongJson(first!.payload, this.#json_key)
+        this.#reading = false
+      } else await this.#host.whenRoom()
       if (this.closed) return
       let count = 0
       this.#host.batch(() => {
-        while (count < this.#held.length && this.#publish(this.#held[count]!.topic, this.#held[count]!.payload)) count++
+        while (count < this.#held.length && this.#publishOne(this.#held[count]!)) count++
       })
       // Only now does it stand.
       for (const { payload, receipt } of this.#held.splice(0, count)) {
         this.#held_bytes -= payload.length
-        receipt.settle()
+        receipt?.settle()
       }
     }
+  }
+
+  /** False: there is no room, or it is to be read first. */
+  #publishOne({ topic, payload, receipt, read }: Held): boolean {
+    if (read === null && this.#isLong(payload)) return false
+    if (this.#publish(topic, payload, read ?? this.#read(payload))) return true
+    if (receipt === null) this.#host.dropped('flow_full', 1)
+    return receipt === null
+  }
+
+  #isLong(payload: Buffer): boolean {
+    return this.#is_json && payload.length > limits.BODY_AT_ONCE_BYTES
   }
 
   #refuse(text: string, topic: string, payload: Buffer): void {

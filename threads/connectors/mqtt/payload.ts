@@ -1,4 +1,8 @@
+import { largeJson } from '../../../core/large-json.ts'
+import { ServiceError } from '../../../protocol/errors.ts'
+import { limits } from '../../../protocol/limits.ts'
 import type { ArtifactReference } from '../../../protocol/values/dtype.ts'
+import { inSlices } from '../../slices.ts'
 
 /** What a payload is read as; a fault is a sentence without its subject, the message. */
 export type Read = { readonly value: unknown } | { readonly fault: string }
@@ -11,6 +15,24 @@ export function readJson(payload: Buffer, key: string | null): Read {
     return { fault: 'is not JSON' }
   }
   return key === null ? { value } : lift(value, key)
+}
+
+/** The same in slices, so that the other nodes have their turns in between. */
+export async function readLongJson(payload: Buffer, key: string | null): Promise<Read> {
+  let value: unknown
+  try {
+    value = await inSlices(largeJson(payload, Number.POSITIVE_INFINITY))
+  } catch (error) {
+    return { fault: faultOf(error) }
+  }
+  return key === null ? { value } : lift(value, key)
+}
+
+function faultOf(error: unknown): string {
+  const code = error instanceof ServiceError ? error.code : null
+  if (code === 'too_deep') return `is nested deeper than ${limits.JSON_DEPTH} levels`
+  if (code !== 'too_large') return 'is not JSON'
+  return `has an object of more than ${limits.VALUE_PARTS} members, or a list of more than ${limits.LIST_ITEMS} items`
 }
 
 /** A member by its whole name, else by names with dots between. */

@@ -73,6 +73,24 @@ for (const protocol of ['5', '3.1.1'] as const)
     assert.equal(broker.came.filter(id => id.startsWith('flow-')).length, 1, 'over one connection')
   })
 
+test('a message behind a long JSON, which is read in slices, keeps its place', { skip }, async t => {
+  const broker = await Mosquitto.start(t)
+  const client = await broker.client(t)
+  const host = new Host()
+  opened(t, broker, [host], { payload: 'json', json_key: 'level', qos: 0 })
+  await broker.granted('t0')
+  const rest = Array.from({ length: 100_000 }, (_, n) => ({ n }))
+  const sent = [{ level: 1 }, { rest, level: 2 }, { level: 3 }, { rest: {}, level: 4 }]
+  await Promise.all(sent.map(message => client.publishAsync('t0', JSON.stringify(message))))
+  await eventually(() => host.published.length === sent.length, 'all of them')
+  assert.deepEqual(host.published, [{ value: 1 }, { value: 2 }, { value: 3 }, { value: 4 }])
+  assert.deepEqual(host.drops, [])
+  host.isFull = true
+  await client.publishAsync('t0', JSON.stringify({ rest, level: 5 }))
+  await eventually(() => host.drops.length === 1, 'of QoS 0 nothing waits for room')
+  assert.deepEqual(host.drops, ['flow_full 1'])
+})
+
 test('a node that is removed gives up what it keeps, with a number, and no other waits for it', { skip }, async t => {
   const broker = await Mosquitto.start(t)
   const client = await broker.client(t)
