@@ -454,6 +454,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     fits,
     keepArtifact: digest => artifacts.keep(digest),
     leaveCache: runs => cache.leave(runs),
+    masks,
     now_us: front.clock.now_us,
     announce,
     tell: event => fanout.event(event),

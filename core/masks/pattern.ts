@@ -1,3 +1,5 @@
+import type { Steps } from '../steps.ts'
+
 /**
  * What is known of a text that is to be masked, without the text: hashes. So every thread can look for secrets that it was never given.
  *
@@ -35,8 +37,11 @@ export const power = (base: number, exponent: number): number => {
   return result
 }
 
-/** Of a text of at least `WINDOW` units. */
-export function patternOf(text: string, { window, first, second }: HashBases): Pattern {
+/** Units that one step hashes. */
+const STEP = 32 * 1024
+
+/** Of a text of at least `WINDOW` units, in steps. */
+export function* patternOf(text: string, { window, first, second }: HashBases): Steps<Pattern> {
   if (text.length < WINDOW) throw new RangeError(`a pattern has at least ${WINDOW} characters`)
   const windows = new Int32Array(Math.min(CANDIDATES, text.length - WINDOW + 1))
   for (let at = 0; at < windows.length; at++) {
@@ -46,10 +51,12 @@ export function patternOf(text: string, { window, first, second }: HashBases): P
   }
   let one = 0
   let two = 0
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at)
-    one = (Math.imul(one, first) + unit) | 0
-    two = (Math.imul(two, second) + unit) | 0
+  for (let at = 0; at < text.length; yield) {
+    for (const end = Math.min(at + STEP, text.length); at < end; at++) {
+      const unit = text.charCodeAt(at)
+      one = (Math.imul(one, first) + unit) | 0
+      two = (Math.imul(two, second) + unit) | 0
+    }
   }
   const { length } = text
   return {

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
+import type { Masks } from '../../core/masks/table.ts'
 import { checkInputs, inputsOf, placeOf, unknownInputs } from '../../core/runs/inputs.ts'
 import { replaceReferences } from '../../core/runs/references.ts'
 import { type ErrorPlace, ServiceError } from '../../protocol/errors.ts'
@@ -45,7 +46,7 @@ import type {
   StoredRunNode,
 } from '../store/front/runs.ts'
 import { shownNode, shownRun } from '../store/front/shown-run.ts'
-import { Slice } from '../watch/slices.ts'
+import { inSlices, Slice } from '../watch/slices.ts'
 import type { Coordinator } from './coordinator.ts'
 import { RunReferences } from './run-references.ts'
 import { eventOf, queuedRun } from './run-view.ts'
@@ -130,6 +131,8 @@ export interface BatchRunsParts {
   keepArtifact(digest: string): Kept | Promise<Kept>
   /** See `StageCache.leave`. */
   leaveCache(runs: readonly string[]): () => void
+  /** For what the record of a run shows of its inputs. */
+  readonly masks: Masks
   now_us(): number
   announce(type: EventType, flow: string | null, more: Record<string, unknown>): void
   /** Sends an event to watchers; the store has it already. */
@@ -165,7 +168,7 @@ export class BatchRuns implements Runs {
       digested = await this.#resolve(flow, inputs, seed)
     } catch (error) {
       const there = await this.#repeated(request, { flow: name, created_by: caller, groups, tags }, error)
-      const given = 'inputs' in there ? there.inputs : await this.#parts.store.inputs(there.id)
+      const given = await this.#parts.store.inputs(there.id)
       const slice = new Slice()
       const key = keyText({ inputs: given, seed: there.seed })
       await slice.rest()
@@ -253,15 +256,22 @@ export class BatchRuns implements Runs {
     const { id, flow, groups, cause, created_by } = run
     const group = groups[0] ?? null
     const event = eventOf('run_created', flow, this.#parts.now_us(), { run: id, group, cause, by: created_by })
-    const { created_at, there } = await this.#parts.store.create(run, event)
+    const recorded = await this.#masked(run)
+    const { created_at, there } = await this.#parts.store.create(recorded, event)
     if (there !== null) {
       const mismatch = there.inputs_digest !== run.inputs_digest
       return { run: await this.#shown(there), replayed: true, mismatch }
     }
-    const created = queuedRun(run, created_at)
     this.#parts.tell(event)
-    this.#parts.coordinator.queued(created)
-    return { run: shownRun(created, created_at), replayed: false, mismatch: false }
+    this.#parts.coordinator.queued(queuedRun(run, created_at))
+    return { run: shownRun(queuedRun(recorded, created_at), created_at), replayed: false, mismatch: false }
+  }
+
+  /** As its record shows it. */
+  async #masked(run: NewRun): Promise<NewRun> {
+    const given = { inputs: run.inputs, resolved: run.resolved }
+    const masked = await inSlices(this.#parts.masks.deepSteps(given))
+    return masked === given ? run : { ...run, ...masked, given }
   }
 
   /** A long run is streamed from the reader thread to the socket. */

@@ -1,5 +1,6 @@
 import { Packed } from '../../core/cascade/plan-run.ts'
 import type { PlanNode } from '../../core/flow/plan.ts'
+import type { Masks } from '../../core/masks/table.ts'
 import { itemDigest, type Sha256 } from '../../core/runs/fingerprint.ts'
 import type { Steps } from '../../core/steps.ts'
 import { type Codec, type CodecRefusal, newEncoded } from '../../protocol/values/codec.ts'
@@ -13,12 +14,15 @@ class LongValue extends Packed {
   readonly decoded: unknown
   /** Null for values of the stage cache, whose digests are stored. */
   readonly digest: string | null
+  /** The value with its secrets masked, for the record. */
+  readonly masked: unknown
 
-  constructor(dtype: Dtype, kind: number, bytes: Buffer, decoded: unknown, digest: string | null) {
+  constructor(dtype: Dtype, kind: number, bytes: Buffer, made: Pick<LongValue, 'decoded' | 'digest' | 'masked'>) {
     super(kind, bytes)
     this.dtype = dtype
-    this.decoded = decoded
-    this.digest = digest
+    this.decoded = made.decoded
+    this.digest = made.digest
+    this.masked = made.masked
   }
 }
 
@@ -36,12 +40,14 @@ const PART = 8
 export class LongValues implements Codec {
   readonly #codec: Codec
   readonly #sha256: Sha256
+  readonly #masks: Masks
   /** The long value that a scratch stands for. */
   readonly #encoded = new Map<EncodedValue, LongValue>()
 
-  constructor(codec: Codec, sha256: Sha256) {
+  constructor(codec: Codec, sha256: Sha256, masks: Masks) {
     this.#codec = codec
     this.#sha256 = sha256
+    this.#masks = masks
   }
 
   /** The outputs with their long values prepared, and digested if `digested`. A value that its port refuses is left to the wave, which reports it. */
@@ -58,13 +64,15 @@ export class LongValues implements Codec {
       yield
       const digest = digested ? yield* digestSteps(decoded, this.#sha256) : null
       yield
-      ready[port] = new LongValue(dtype, kind, bytes.subarray(0, length), decoded, digest)
+      const masked = yield* this.#masks.deepSteps(decoded)
+      yield
+      ready[port] = new LongValue(dtype, kind, bytes.subarray(0, length), { decoded, digest, masked })
     }
     return ready
   }
 
   /** Takes the long value that was encoded into the scratch, if there is one. */
-  take(encoded: EncodedValue): Pick<LongValue, 'decoded' | 'digest'> | null {
+  take(encoded: EncodedValue): Pick<LongValue, 'decoded' | 'digest' | 'masked'> | null {
     const found = this.#encoded.get(encoded) ?? null
     if (found !== null) this.#encoded.delete(encoded)
     return found

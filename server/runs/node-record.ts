@@ -4,7 +4,7 @@ import { isFinalNode, moveNode } from '../../core/runs/status.ts'
 import type { ResourceAmounts, RunError, RunNodeStatus } from '../../protocol/nouns/run.ts'
 import type { CacheOrigin, StoredOutput, StoredRunNode } from '../store/front/runs.ts'
 
-/** The values of an output port so far: the last one, and a digest of all of them. */
+/** The values of an output port so far: the last one with its secrets masked, and a digest of all of them. */
 export class PortOutput {
   readonly port: string
   readonly message: string
@@ -67,6 +67,8 @@ export class NodeRecord {
   state: Record<string, unknown> = {}
   /** Executions that have begun and not ended. */
   open = 0
+  /** A secret was masked in its outputs, so the record differs from what it emitted. */
+  is_masked = false
   /** Changed since it was last written. */
   changed = true
 

@@ -1,8 +1,7 @@
 import type { Mailbox } from '../../core/cascade/mailbox.ts'
 import type { Execution } from '../../core/cascade/seat.ts'
-import type { Masks } from '../../core/masks/table.ts'
 import type { Fingerprint } from '../../core/runs/fingerprint.ts'
-import type { CacheOrigin, StoredOutput } from '../store/front/runs.ts'
+import type { CacheOrigin } from '../store/front/runs.ts'
 import { isLong } from './long-values.ts'
 import type { NodeRecord } from './node-record.ts'
 import type { RunPlan } from './run-plan.ts'
@@ -18,7 +17,6 @@ export interface RunCacheParts {
   readonly cache: StageCache
   readonly code_digest: string | null
   secretsOf(position: number): [name: string, version: string][]
-  readonly masks: Masks
   onDefect(error: unknown): void
   isRunning(): boolean
   /** Executions that have begun and not ended, without this one. */
@@ -86,19 +84,25 @@ export class RunCache {
     const key = record.fingerprint?.key
     if (key === undefined) return
     const { id, run_plan, cache } = this.#parts
-    const outputs = record.storedOutputs()
-    if (this.#mayNotServe(record, outputs)) record.fingerprint = null
+    if (this.#mayNotServe(record)) record.fingerprint = null
     else if (record.status === 'succeeded') {
       const { flow } = run_plan.plan
-      cache.add({ key, run: id, flow, node: record.node.id, emissions: record.emissions, outputs })
+      cache.add({
+        key,
+        run: id,
+        flow,
+        node: record.node.id,
+        emissions: record.emissions,
+        outputs: record.storedOutputs(),
+      })
     }
     if (this.#led.delete(key)) cache.settle(key)
   }
 
   /** Whether the outputs must not be reused: they hold secrets, which records mask, or the node got secrets or versions that its key does not have. */
-  #mayNotServe({ fingerprint, node }: NodeRecord, outputs: readonly StoredOutput[]): boolean {
-    const { secretsOf, masks, run_plan } = this.#parts
-    if (masks.deep(outputs) !== outputs) return true
+  #mayNotServe({ fingerprint, node, is_masked }: NodeRecord): boolean {
+    const { secretsOf, run_plan } = this.#parts
+    if (is_masked) return true
     const stage = run_plan.fingerprints[node.position]
     return stage?.secrets(secretsOf(node.position)) !== fingerprint!.parts['secrets']
   }

@@ -19,7 +19,7 @@ import type { LogLevel, Note } from '../../threads/lane/messages.ts'
 import type { CallDesk } from '../calls/call-desk.ts'
 import type { RunCall } from '../calls/call-sink.ts'
 import type { Grant, ResourceDesk, Waited } from '../calls/resource-desk.ts'
-import type { CacheOrigin, RunProgress, StoredRunNode } from '../store/front/runs.ts'
+import type { CacheOrigin, RunProgress } from '../store/front/runs.ts'
 import { holdsLong, LongValues } from './long-values.ts'
 import { NodeEnds } from './node-ends.ts'
 import { NodeRecord } from './node-record.ts'
@@ -126,7 +126,7 @@ export class RunExecution {
   constructor(parts: RunExecutionParts) {
     this.#parts = parts
     const { id, run_plan, expected_s, sha256, cache, code_digest } = parts
-    const codec = new LongValues(parts.codec, sha256)
+    const codec = new LongValues(parts.codec, sha256, parts.masks)
     const { plan, outputs } = run_plan
     const records = plan.nodes.map((node, at) => new NodeRecord(node, outputs[at]!, expected_s[at]!, sha256))
     const values = new RunValues({
@@ -135,6 +135,7 @@ export class RunExecution {
       codec,
       scratch: parts.scratch,
       sha256,
+      masks: parts.masks,
       named: (record, digest) => this.#keep(record, digest),
     })
     this.records = records
@@ -150,7 +151,6 @@ export class RunExecution {
       cache,
       code_digest,
       secretsOf: parts.secretsOf,
-      masks: parts.masks,
       onDefect: parts.onDefect,
       isRunning: () => this.#mode === 'running',
       open: () => this.#open,
@@ -261,7 +261,7 @@ export class RunExecution {
 
   /** The last value of every message that it produced; null when they are too large for a record. */
   result(): Record<string, unknown> | null {
-    return this.#values.bytes > limits.RUN_RESULT_BYTES ? null : this.#parts.masks.deep(this.#values.result())
+    return this.#values.bytes > limits.RUN_RESULT_BYTES ? null : this.#values.result()
   }
 
   /** The progress since the last call, with as many points as one write holds, or `all`. Until `written` it counts as not written. */
@@ -270,16 +270,11 @@ export class RunExecution {
     for (const record of nodes) record.changed = false
     return {
       id: this.#parts.id,
-      nodes: nodes.map(record => this.#masked(record.stored(this.#parts.attempt))),
+      nodes: nodes.map(record => record.stored(this.#parts.attempt)),
       metrics: this.#metrics.take(all),
       artifacts: this.#values.takeArtifacts(),
       log: this.#log.take(all),
     }
-  }
-
-  #masked(node: StoredRunNode): StoredRunNode {
-    const outputs = this.#parts.masks.deep(node.outputs)
-    return outputs === node.outputs ? node : { ...node, outputs }
   }
 
   written({ metrics, log }: RunProgress): void {

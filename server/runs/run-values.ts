@@ -1,4 +1,5 @@
 import { asRead } from '../../core/cascade/plan-run.ts'
+import type { Masks } from '../../core/masks/table.ts'
 import { type Fingerprint, itemDigest, type Sha256, type StageFingerprint } from '../../core/runs/fingerprint.ts'
 import type { Steps } from '../../core/steps.ts'
 import type { EncodedValue } from '../../protocol/values/encoded.ts'
@@ -13,6 +14,7 @@ export interface RunValuesParts {
   readonly codec: LongValues
   scratch(at: number): EncodedValue
   readonly sha256: Sha256
+  readonly masks: Masks
   /** A value of the node names this artifact. */
   named(record: NodeRecord, digest: string): void
 }
@@ -49,7 +51,7 @@ export class RunValues {
 
   /** Takes a value from outside and answers it as readers get it. In steps: 1 MiB takes 10 ms to encode and 10 ms to digest. */
   *give(position: number, value: unknown): Steps<unknown> {
-    const { run_plan, codec, sha256 } = this.#parts
+    const { run_plan, codec, sha256, masks, records } = this.#parts
     const message = run_plan.plan.messages[position]!
     const encoded = this.#parts.scratch(0)
     const refusal = codec.encode(value, message.dtype, encoded)
@@ -64,8 +66,11 @@ export class RunValues {
     const output = this.#outputs[position]
     // A value in place of a source node is an input of the run, not a result.
     if (output && run_plan.gives[message.producer]) {
-      output.add(value, digest)
-      this.#parts.records[message.producer]!.emissions = 1
+      const record = records[message.producer]!
+      const masked = yield* masks.deepSteps(value)
+      output.add(masked, digest)
+      if (masked !== value) record.is_masked = true
+      record.emissions = 1
     }
     for (const found of artifactsNamed(value)) this.artifact(found)
     this.#read.set(message.index, read)
@@ -74,7 +79,7 @@ export class RunValues {
 
   /** Takes a value that a node has emitted. Returns how many items the message has had. */
   publish(position: number, encoded: EncodedValue): number {
-    const { codec, run_plan, sha256, records } = this.#parts
+    const { codec, run_plan, sha256, masks, records } = this.#parts
     const long = codec.take(encoded)
     const value =
       long === null ? codec.decode(encoded.kind, encoded.number, encoded.bytes, 0, encoded.length) : long.decoded
@@ -83,7 +88,10 @@ export class RunValues {
     this.#sizes[position] = encoded.length
     const record = records[run_plan.plan.messages[position]!.producer]!
     const restored = record.status === 'cached'
-    if (!restored) output.add(value, long?.digest ?? itemDigest(value, sha256))
+    const masked = long === null ? masks.deep(value) : long.masked
+    if (restored) output.value = masked
+    else output.add(masked, long?.digest ?? itemDigest(value, sha256))
+    if (masked !== value) record.is_masked = true
     const { count } = output
     if (count > record.emissions) record.emissions = count
     if (count > 1 && !restored) this.many = true
@@ -96,7 +104,7 @@ export class RunValues {
     return this.#read.get(message)
   }
 
-  /** The last value of every message that it produced. */
+  /** The last value of every message that it produced, without secrets. */
   result(): Record<string, unknown> {
     const result: Record<string, unknown> = {}
     for (const output of this.#outputs) if (output !== null && output.count > 0) result[output.message] = output.value

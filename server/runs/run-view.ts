@@ -15,7 +15,7 @@ export const eventOf = (
 })
 
 /** A run as the store has just written it. */
-export const queuedRun = (run: NewRun, created_at: number): StoredRun => ({
+export const queuedRun = ({ given: _, ...run }: NewRun, created_at: number): StoredRun => ({
   ...run,
   status: 'queued',
   code_commit: null,

@@ -31,10 +31,9 @@ export class Masking {
     const patterns: Pattern[] = []
     for (const form of value === null ? [] : formsOf(value)) {
       yield
-      if (form.length < MASKED_CHARACTERS || seen.has(form)) continue
+      if (form === undefined || form.length < MASKED_CHARACTERS || seen.has(form)) continue
       seen.add(form)
-      patterns.push(patternOf(form, this.#bases))
-      yield
+      patterns.push(yield* patternOf(form, this.#bases))
     }
     const old = this.#now.get(name) ?? []
     const others = this.#count - old.length
@@ -57,11 +56,11 @@ const LINES = 1_000
 /** `-----BEGIN PRIVATE KEY-----` is in every such file. */
 const FRAME = /^-{5}/
 
-/**
- * A value as it may stand in a text: as it is, and as base64, hex, parts of URLs, JSON and what `console.log` prints of an object. Each is
- * given when it is wanted: of the longest values one takes some milliseconds.
- */
-export function* formsOf(value: string): Iterable<string> {
+/** Undefined: another step of a form has been done. */
+type Forms = Generator<string | undefined, void, undefined>
+
+/** A value as it may stand in a text: as it is, and as base64, hex, parts of URLs, JSON and what `console.log` prints of an object. */
+export function* formsOf(value: string): Forms {
   if (value.length < MASKED_CHARACTERS) return
   yield value
   yield* escapedForms(value)
@@ -75,36 +74,68 @@ export function* formsOf(value: string): Iterable<string> {
   }
 }
 
-function* escapedForms(value: string): Iterable<string> {
-  const json = JSON.stringify(value).slice(1, -1)
-  yield json
-  yield json.replaceAll('/', '\\/')
-  const ascii = (text: string): string =>
-    text.replace(/[\u007f-\uffff]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
-  const lower = ascii(json)
-  yield lower
-  yield lower.replace(/\\u[0-9a-f]{4}/g, one => `\\u${one.slice(2).toUpperCase()}`)
-  yield JSON.stringify(json).slice(1, -1)
-  yield inspect(value, { breakLength: Number.POSITIVE_INFINITY, maxStringLength: null }).slice(1, -1)
-  yield value.replaceAll("'", "\\'")
+/** Of a form that takes each character for itself. */
+type Way = (piece: string) => string
+
+const PIECE = 2_048
+
+/** A long value takes some ten milliseconds in some of the ways: piece by piece, none of which ends between the halves of a character. */
+function* writtenIn(way: Way, value: string): Forms {
+  let form = ''
+  for (let at = 0; at < value.length; yield) {
+    let end = Math.min(at + PIECE, value.length)
+    if (end < value.length && (value.charCodeAt(end - 1) & 0xfc00) === 0xd800) end--
+    form += way(value.slice(at, end))
+    at = end
+  }
+  yield form
 }
 
-function* encodedForms(value: string): Iterable<string> {
+const json: Way = text => JSON.stringify(text).slice(1, -1)
+const lowerAscii: Way = text =>
+  json(text).replace(/[\u007f-\uffff]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+const upperAscii: Way = text => lowerAscii(text).replace(/\\u[0-9a-f]{4}/g, one => `\\u${one.slice(2).toUpperCase()}`)
+
+const ESCAPED: readonly Way[] = [
+  json,
+  text => json(text).replaceAll('/', '\\/'),
+  lowerAscii,
+  upperAscii,
+  text => json(json(text)),
+  text => text.replaceAll("'", "\\'"),
+]
+
+function* escapedForms(value: string): Forms {
+  for (const way of ESCAPED) yield* writtenIn(way, value)
+  yield* writtenIn(inspected(value), value)
+}
+
+/** `inspect` quotes a text by the quotes that are in it: every piece gets those of the whole value, which are taken off again. */
+function inspected(value: string): Way {
+  let quotes = ''
+  if (value.includes("'")) quotes = value.includes('"') ? `'"` : "'"
+  if (quotes.length === 2 && /`|\$\{/.test(value)) quotes += '`'
+  const extra = inspect(quotes).length - 1
+  return text =>
+    inspect(text + quotes, { breakLength: Number.POSITIVE_INFINITY, maxStringLength: null }).slice(1, -extra)
+}
+
+const URLS: readonly Way[] = [
+  encodeURIComponent,
+  text => encodeURIComponent(text).replace(/[!'()*]/g, one => `%${one.charCodeAt(0).toString(16).toUpperCase()}`),
+  text => new URLSearchParams([['', text]]).toString().slice(1),
+  encodeURI,
+]
+
+function* encodedForms(value: string): Forms {
   const bytes = Buffer.from(value, 'utf8')
   yield* base64Forms(bytes)
   const hex = bytes.toString('hex')
   yield hex
   yield hex.toUpperCase()
-  const ways: (() => string)[] = [
-    () => encodeURIComponent(value),
-    () => encodeURIComponent(value).replace(/[!'()*]/g, one => `%${one.charCodeAt(0).toString(16).toUpperCase()}`),
-    () => new URLSearchParams([['', value]]).toString().slice(1),
-    () => encodeURI(value),
-  ]
-  for (const way of ways) {
-    const url = way()
-    yield url
-    yield url.replace(/%[0-9A-F]{2}/g, one => one.toLowerCase())
+  for (const way of URLS) {
+    yield* writtenIn(way, value)
+    yield* writtenIn(text => way(text).replace(/%[0-9A-F]{2}/g, one => one.toLowerCase()), value)
   }
 }
 

@@ -129,3 +129,73 @@ for (const [place, more] of [
       }
   })
 }
+
+test('secrets among the inputs of a run stand in no record and no export, and bodies and retries get them as they are', async t => {
+  const first = await liveEngine(t, { FLOW_MAX_RUNS: '1' })
+  await put('pass word', VALUE, first)
+  const story = new BatchStory(first.engine)
+  const body = `export default ({ x }) => ({ y: JSON.stringify(x).length })`
+  await story.save(
+    'given',
+    flow([code('body', body, [input('x', 'json')], [output('y', 'int')])], { message: 'x', dtype: 'json' }),
+  )
+  const x = { user: 'ann', [VALUE]: [VALUE, Buffer.from(VALUE).toString('base64')] }
+  const long = { value: VALUE, more: 'x'.repeat(20_000) }
+  const expected = [JSON.stringify(x).length, JSON.stringify(long).length]
+  const created = JSON.parse(
+    await asked(first, '/runs/flows/given', { method: 'POST', body: JSON.stringify({ inputs: { x } }) }),
+  )
+  assert.deepEqual(created.inputs, { x: { user: 'ann', '***': ['***', '***A=='] } })
+  const ids = [created.id, (await story.runs('given', { inputs: { x: long } })).id]
+  for (const id of [...ids]) ids.push((await first.engine.runs.retry(id, 'admin')).id)
+  for (const [at, id] of ids.entries()) assert.equal((await story.ended(id)).result!['y'], expected[at % 2])
+  const never = code('never', 'export default () => new Promise(() => {})', [input('x', 'int')], [output('y', 'int')])
+  await story.save('holds', flow([never], int))
+  await story.create('holds', { inputs: { x: 1 } })
+  const queued = await story.create('given', { inputs: { x } })
+  const engine = await first.restart()
+  const again = new BatchStory(engine.engine)
+  assert.equal((await again.ended(queued.id)).result!['y'], expected[0])
+  const { id } = await engine.engine.runs.retry(ids[3], 'admin')
+  assert.equal((await again.ended(id)).result!['y'], expected[1])
+  const paths = [
+    '/runs',
+    '/runs?where=input.x.user%3Dann',
+    '/runs?columns=input.x.user',
+    '/runs/export?format=jsonl',
+    '/events?limit=1000',
+  ]
+  for (const run of [...ids, queued.id, id])
+    paths.push(`/runs/${run}`, `/runs/${run}/nodes`, `/runs/${run}/nodes/body/why`)
+  for (const path of paths) {
+    const text = await asked(engine, path)
+    for (const form of FORMS) assert.equal(text.includes(form), false, `${path}: ${form}`)
+  }
+})
+
+test('while a run goes on, what its ended nodes let slip is masked as well', async () => {
+  const story = new BatchStory(live.engine)
+  await put('early', VALUE)
+  const slip = code(
+    'slip',
+    `export default async (_, ctx) => ({ y: await ctx.secret('early') })`,
+    [input('x', 'int')],
+    [output('y', 'str')],
+  )
+  const waits = code(
+    'waits',
+    'export default () => new Promise(() => {})',
+    [input('y', 'str', { message: 'y' })],
+    [output('z', 'int')],
+  )
+  await story.save('goes', flow([slip, waits], int))
+  const { run } = await live.engine.runs.create('goes', { inputs: { x: 1 } }, 'admin')
+  await eventually(
+    async () => (await asked(live, `/runs/${run.id}/nodes`)).includes('"node":"waits","status":"running"'),
+    'the second node',
+  )
+  const shown = await asked(live, `/runs/${run.id}/nodes`)
+  assert.match(shown, /\*\*\*/)
+  assert.equal(shown.includes('hunter2'), false)
+  await live.engine.runs.cancel(run.id, 'admin')
+})

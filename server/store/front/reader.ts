@@ -94,7 +94,7 @@ function read(request: ReadRequest): unknown {
     case 'run_names':
       return names.near(request.names)
     case 'run_inputs':
-      return runs.part(request.id, 'inputs')
+      return runs.given(request.id)
     case 'run_output':
       return runs.output(request.id, request.name)
     case 'run_text':

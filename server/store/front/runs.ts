@@ -82,7 +82,12 @@ export type NewRun = Pick<
   | 'inputs_digest'
   | 'retry_of'
   | 'attempt'
->
+> & {
+  /** Of a run whose inputs hold secrets: `inputs` and `resolved` are masked, and it executes on these. */
+  given?: GivenInputs
+}
+
+export type GivenInputs = Pick<StoredRun, 'inputs' | 'resolved'>
 
 /** The answer of a write: a run with long values comes without them, so that the front does not handle them. */
 export type AnsweredRun = StoredRun | StoredRunHead

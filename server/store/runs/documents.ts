@@ -1,6 +1,6 @@
 import { limits } from '../../../protocol/limits.ts'
 import type { Connection, Statement } from '../file/database.ts'
-import type { RunDocument } from '../front/runs.ts'
+import type { GivenInputs, RunDocument } from '../front/runs.ts'
 
 /**
  * Long values of runs, beside their rows: JSON in pieces of UTF-8, so that a reader holds one piece and never a value. A column of
@@ -9,6 +9,8 @@ import type { RunDocument } from '../front/runs.ts'
 export const ELSEWHERE = ''
 
 export type RunPart = 'inputs' | 'resolved' | 'result'
+/** What a run was given whose record is masked: it executes on that, and retries take it over. */
+export const givenPart = (part: keyof GivenInputs): string => `given:${part}`
 /** Node ids and ports have no colon. */
 export const outputPart = (node: string, port: string): string => `outputs:${node}:${port}`
 

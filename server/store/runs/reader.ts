@@ -22,6 +22,7 @@ import type {
 import { type RunCurves, SeriesPage } from './curves.ts'
 import { DocumentReader, ELSEWHERE, type RunPart } from './documents.ts'
 import {
+  givenInputs,
   HEAD_COLUMNS,
   type HeadRow,
   headOf,
@@ -174,17 +175,24 @@ export class RunReader {
   }
 
   /** Null when there is no such run, or it has no such part. */
-  part(id: string, part: RunPart): Record<string, unknown> | null {
+  #part(id: string, part: RunPart): Record<string, unknown> | null {
+    const row = this.#byId.get(id)
+    if (row === undefined || row[part] === null) return null
+    const json = row[part] === ELSEWHERE ? this.#documents.text(row.seq, part) : row[part]
+    return readable('runs', { seq: row.seq }, () => JSON.parse(json) as Record<string, unknown>)
+  }
+
+  /** The inputs with which it was created, also when the record has them masked. */
+  given(id: string): Record<string, unknown> | null {
     return this.#snapshot(() => {
       const row = this.#byId.get(id)
-      if (row === undefined || row[part] === null) return null
-      const json = row[part] === ELSEWHERE ? this.#documents.text(row.seq, part) : row[part]
-      return readable('runs', { seq: row.seq }, () => JSON.parse(json) as Record<string, unknown>)
+      const given = row === undefined ? null : givenInputs(row, this.#documents)
+      return given === null ? this.#part(id, 'inputs') : given.inputs
     })
   }
 
   output(id: string, name: string): RunOutput {
-    const result = this.part(id, 'result')
+    const result = this.#snapshot(() => this.#part(id, 'result'))
     return {
       has_result: result !== null,
       value: result !== null && Object.hasOwn(result, name) ? result[name] : undefined,

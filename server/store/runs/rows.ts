@@ -1,4 +1,5 @@
 import { isLongJson, jsonPieces } from '../../../core/json-text.ts'
+import { MASK } from '../../../core/masks/table.ts'
 import type { Steps } from '../../../core/steps.ts'
 import { limits } from '../../../protocol/limits.ts'
 import type {
@@ -14,6 +15,7 @@ import type { Connection, Statement } from '../file/database.ts'
 import { readable } from '../file/unreadable.ts'
 import type {
   AnsweredRun,
+  GivenInputs,
   RunDocument,
   StoredOutput,
   StoredRun,
@@ -21,7 +23,7 @@ import type {
   StoredRunNode,
   WrittenNode,
 } from '../front/runs.ts'
-import { type DocumentReader, ELSEWHERE, isLong, outputPart, type RunPart } from './documents.ts'
+import { type DocumentReader, ELSEWHERE, givenPart, isLong, outputPart, type RunPart } from './documents.ts'
 import { cutValues } from './run-summary.ts'
 
 /** The columns of runs and their nodes, for the writer and the reader. */
@@ -99,6 +101,22 @@ export const runOf = (row: RunRow, documents: DocumentReader): StoredRun =>
     const values = { inputs: part('inputs')!, resolved: part('resolved')!, result: part('result') }
     return { ...parsedHead(row), ...parsedValues(values) }
   })
+
+/** The run with the inputs on which it executes; its record may have them masked. */
+export const executedRun = (row: RunRow, documents: DocumentReader): StoredRun => ({
+  ...runOf(row, documents),
+  ...givenInputs(row, documents),
+})
+
+/** The inputs as they were given, of a run whose record has them masked; null when the record has them as they are. */
+export function givenInputs(row: RunRow, documents: DocumentReader): GivenInputs | null {
+  if (![row.inputs, row.resolved].some(json => json === ELSEWHERE || json.includes(MASK))) return null
+  const part = (name: keyof GivenInputs): Record<string, unknown> | null =>
+    readable('runs', { seq: row.seq }, () => parsed(documents.text(row.seq, givenPart(name)) || null))
+  const inputs = part('inputs')
+  const resolved = part('resolved')
+  return inputs === null || resolved === null ? null : { inputs, resolved }
+}
 
 /** The run, without its values when one of them is long. */
 export const answeredRun = (row: RunRow): AnsweredRun =>

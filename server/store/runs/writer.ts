@@ -20,7 +20,7 @@ import type {
   WrittenProgress,
 } from '../front/runs.ts'
 import type { RunCounts } from './counts.ts'
-import { DocumentReader, DocumentWriter, type RunPart } from './documents.ts'
+import { DocumentReader, DocumentWriter, givenPart, type RunPart } from './documents.ts'
 import { ProgressWriter } from './progress-writer.ts'
 import {
   answeredRun,
@@ -28,10 +28,10 @@ import {
   type CountRow,
   columnOf,
   countsOf,
+  executedRun,
   headOf,
   RUN_COLUMNS,
   type RunRow,
-  runOf,
   whole,
   written,
 } from './rows.ts'
@@ -193,7 +193,10 @@ export class RunWriter {
       inputs.summary,
       run.note ?? '',
     )
-    this.#writeLong(Number(lastInsertRowid), { inputs: inputs.long, resolved: resolved.long })
+    const seq = Number(lastInsertRowid)
+    this.#writeLong(seq, { inputs: inputs.long, resolved: resolved.long })
+    for (const part of ['inputs', 'resolved'] as const)
+      if (run.given !== undefined) this.#documents.write(seq, givenPart(part), JSON.stringify(run.given[part]))
     for (const group of run.groups.slice(1)) this.#join.run(group, run.id, group)
     // Tags and note are absent in redo logs of older releases.
     for (const tag of new Set(run.tags ?? [])) this.#tag.run(tag, run.id)
@@ -319,7 +322,7 @@ export class RunWriter {
     const queued: LoadedRuns['queued'] = []
     for (const row of this.#queued.iterate()) {
       // Read it here, so that an unreadable row is found now and not at its claim.
-      const { id, flow } = runOf(row, this.#stored)
+      const { id, flow } = executedRun(row, this.#stored)
       queued.push({ id, flow })
     }
     return { queued, interrupted, counts: countsOf(this.#counts.all()) }
@@ -334,6 +337,6 @@ export class RunWriter {
   }
 
   #get(id: string): StoredRun {
-    return runOf(this.#byId.get(id)!, this.#stored)
+    return executedRun(this.#byId.get(id)!, this.#stored)
   }
 }

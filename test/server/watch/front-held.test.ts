@@ -382,6 +382,49 @@ test('neither a repeat of the key of a run with a result of 8 MiB nor a cancella
   assert.deepEqual(offenders.splice(0), [])
 })
 
+test('neither a secret of the largest size nor a run with long results that hold it holds the front', async () => {
+  /** Does it hold the front each time? */
+  const holds = async (what: (at: number) => Promise<unknown>): Promise<boolean> => {
+    for (let at = 0; at < 4; at++) {
+      const before = await held()
+      await what(at)
+      await new Promise(resolve => setTimeout(resolve, 5))
+      if ((await held()) === before) return false
+    }
+    return true
+  }
+  for (const character of ['x', 'ü', '日', '😀', '"', "'", '\n']) {
+    const times = limits.SECRET_BYTES / Buffer.byteLength(character) - 1
+    const put = async (at: number): Promise<void> => {
+      const value = JSON.stringify({ value: at + character.repeat(times) })
+      assert.equal((await ask('PUT', '/secrets/long', value)).status, 204)
+    }
+    assert.equal(await holds(put), false, JSON.stringify(character))
+  }
+  await ask('PUT', '/secrets/long', JSON.stringify({ value: 'hunter2日'.repeat(5_000) }))
+  const value = `'hunter2日'.repeat(5_000)`
+  const slips = (id: string, y: string) =>
+    code(
+      id,
+      `export default () => ({ y: ${y} })`,
+      [input('x', 'json', { message: 'x' })],
+      [output('y', 'json', { message: id })],
+    )
+  const nodes = [
+    slips('text', `'日'.repeat(100_000) + ${value}`),
+    slips('repeats', `'hunter2日'.repeat(30_000) + '|' + ${value}`),
+    slips('texts', `Array(20_000).fill('hunter2日')`),
+    slips('objects', `[...Array(2_000).fill({ a: [1], b: 'hunter2日' }), ${value}]`),
+  ]
+  await live.engine.flows.save('slips', { document: flow(nodes, { message: 'x', dtype: 'json' }) }, 'tests')
+  const runs = async (at: number): Promise<void> => {
+    const inputs = { x: [at, 'hunter2日'.repeat(20_000), Array(100_000).fill(1)] }
+    const { run } = await live.engine.runs.create('slips', { inputs }, USER)
+    await eventually(async () => (await live.engine.runs.list(OF('slips'))).items[0]?.status === 'succeeded', run.id)
+  }
+  assert.equal(await holds(runs), false)
+})
+
 const work = (cpu_ms: number) => () => {
   const began = process.threadCpuUsage()
   for (;;) {
