@@ -97,7 +97,7 @@ export async function startEngine(options: StartOptions): Promise<RunningEngine>
     failed: error => log.warn('client_use_not_kept', { error }),
   })
   const { dashboards, panels, panel_sockets } = await openScreens({ engine, tokens, steady_ms: steadyMs, onDefect })
-  const mailer = config.mail === null ? null : new Mailer(config.mail)
+  const mailer = config.mail === null ? null : await Mailer.open(config.mail)
   const reset_links = new ResetLinks({
     mailer,
     public_url: config.public_url,
