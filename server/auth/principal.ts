@@ -92,11 +92,15 @@ export function mayDo(caller: Caller, scope: Scope | Right): boolean {
 
 const FOR: { readonly [Some in RouteScope]?: string } = { self: 'is for users', mcp: 'is for users and clients' }
 
+/** What a panel is told that may not, whichever of it is the reason: it learns nothing of what else there is. */
+export const PANELS_MAY =
+  'A panel may read only what its tiles show, and publish only what its controls point at, while their dashboard is not locked.'
+
 /** Why not, in a sentence that names both. */
 export function whyNot(scope: RouteScope, caller: Caller | null): string {
   const wanted = FOR[scope] ?? `needs the scope "${scope}"`
   if (caller === null) return `This route ${wanted}.`
-  if (caller.kind === 'panel') return 'A panel may use only what its own tiles show and publish.'
+  if (caller.kind === 'panel') return PANELS_MAY
   const has = caller.scopes.length === 0 ? 'no scope' : caller.scopes.map(each => `"${each}"`).join(', ')
   return `This route ${wanted}; ${caller.kind} "${nameOf(caller)}" has ${has}.`
 }

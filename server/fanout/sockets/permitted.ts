@@ -1,9 +1,8 @@
 import { ServiceError } from '../../../protocol/errors.ts'
-import { type Caller, mayDo, type PanelReach, type WorkerPrincipal } from '../../auth/principal.ts'
+import { type Caller, mayDo, PANELS_MAY, type PanelReach, type WorkerPrincipal } from '../../auth/principal.ts'
 import type { Frame } from './frames.ts'
 
-const notIts = (what: string): ServiceError =>
-  new ServiceError('forbidden', `A panel may use only what its own tiles show and publish, not ${what}.`)
+const notIts = (what: string): ServiceError => new ServiceError('forbidden', `${PANELS_MAY} This is not so of ${what}.`)
 
 /**
  * The frame as its sender may send it: the same one, or, of a panel's `media`, the names that its tiles draw. Throws `forbidden`. Whether the
