@@ -108,7 +108,7 @@ export class BodyCall {
     this.#mode = to
   }
 
-  // ---- what whoever made it does
+  // ---- for the dispatcher
 
   tell(message: ToCall): void {
     this.#place?.tell(message)
@@ -152,7 +152,7 @@ export class BodyCall {
     this.#endGently(message)
   }
 
-  // ---- what its place does
+  // ---- for its place
 
   /** False: the call could not be handed over and has ended; the place is free. */
   begin(place: CallPlace): boolean {
@@ -176,8 +176,8 @@ export class BodyCall {
   }
 
   /**
-   * Its place is gone, and has not begun it. `here`: it is to be placed again; `elsewhere`: whoever made it makes it again, and this one
-   * has ended; `no`: it was told to end. `last`: the node whose body ran there before.
+   * Its place is gone before the call began. `here`: place it again; `elsewhere`: the dispatcher makes it again, and this call
+   * has ended; `no`: the call was told to end. `last`: the node whose body ran in that place before.
    */
   unbegun(last: string | null): 'here' | 'elsewhere' | 'no' {
     if (this.#mode !== 'running' || this.#why !== null) return 'no'

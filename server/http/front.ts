@@ -22,7 +22,7 @@ import { readUpgrade, type UpgradeRequest } from './upgrade.ts'
 
 /**
  * The only file that knows uWebSockets.js. A mistake in its callbacks is worse than an exception: a
- * handler that throws, or that returns without an answer and without hearing of aborts, ends the process. So every callback
+ * handler that throws, or that returns without an answer and without a handler for aborts, ends the process. So every callback
  * that it is given ends here in a `try`, and an `Exchange` or a `LiveSocket` stands between it and everything else.
  */
 export interface FrontOptions {

@@ -15,7 +15,7 @@ import { type AllowedHosts, isSameHost } from './hosts.ts'
  * whatever the method: browsers say which host they mean and which page asks, and anything else sends no Origin.
  *
  * One gate serves all requests of a front, one after another: its fields hold the headers of the request that was inspected
- * last and are copied by whoever needs them longer.
+ * last. Copy what is needed longer.
  */
 export interface HeaderSource {
   forEach(visit: (name: string, value: string) => void): void
@@ -58,7 +58,7 @@ export class Gate {
 
   #count = 0
   #bytes = 0
-  /** One bit for each header that may stand there once. */
+  /** One bit for each header that may occur only once. */
   #seen = 0
   #refusal: GateRefusal | null = null
   readonly #hosts: AllowedHosts

@@ -2,7 +2,7 @@ import type { Admissions } from '../auth/gatekeeper.ts'
 import type { Caller, SocketWho, WorkerPrincipal } from '../auth/principal.ts'
 
 /**
- * What the front hands to whoever serves a websocket path, so that only `front.ts` knows the socket library. All calls happen
+ * A websocket for the handlers of a path, so that only `front.ts` knows the socket library. All calls happen
  * on the front thread. A closed socket answers `dropped`, 0 or false to everything; nothing here ever throws.
  */
 export interface Socket {
@@ -54,7 +54,7 @@ export interface BinarySocketHandlers extends SocketPath {
   readonly frames: 'binary'
   /** Of the largest frame; a larger one ends the socket. */
   readonly frame_bytes: number
-  /** Answers for its tokens in place of the front's own, once: while the socket is open, whoever is behind it ends it. */
+  /** Checks tokens in place of the front, only at the upgrade. The handlers of the path must close sockets whose tokens end. */
   readonly admissions: Admissions<Caller | WorkerPrincipal>
   /** One binary frame; the bytes are there only until this returns. A text frame ends the socket with 1003. */
   message(socket: Socket, bytes: Uint8Array): void

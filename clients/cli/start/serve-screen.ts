@@ -18,7 +18,7 @@ export interface ServeScreenParts {
   interrupted(): void
 }
 
-/** After a stop it has so long to give the terminal back. */
+/** How long it may take to restore the terminal after a stop. */
 const END_MS = 2_000
 /** Lines that came while it was shown, and are printed after it. */
 const LINES_KEPT = 100

@@ -7,7 +7,7 @@ import { type Json, Nouns } from './nouns.ts'
 import { operationIdOf } from './operations.ts'
 import { formatOf, toldOf } from './parameters.ts'
 
-/** OpenAPI 3.1 from the declared routes: the schemas that check the requests are the ones that stand there. */
+/** OpenAPI 3.1 from the declared routes, with the same schemas that check the requests. */
 
 const Problem = {
   type: 'object',

@@ -37,7 +37,7 @@ export function isTooDeep(bytes: Uint8Array): boolean {
   return false
 }
 
-/** A form as an object of texts. Throws `validation` for what is not UTF-8 or stands there twice. */
+/** A form as an object of texts. Throws `validation` for members that are not UTF-8 or occur twice. */
 export function parseForm(bytes: Uint8Array): Record<string, string> {
   const values: Record<string, string> = Object.create(null)
   const refuse = (loc: string, msg: string): never => {

@@ -1,4 +1,4 @@
-/** Addresses are those that attempts are counted by. Times are milliseconds since 1970. A token of '' stands for all issued before `issued_at`. */
+/** Addresses are in the form by which attempts are counted. Times are milliseconds since 1970. A token of '' stands for all issued before `issued_at`. */
 export const signIns = {
   number: 3,
   name: 'sign-ins',
