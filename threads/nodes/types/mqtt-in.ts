@@ -35,7 +35,9 @@ export const MqttInSettings = Type.Object(
         description: 'Bytes: the media type of the artifact.',
       }),
     ),
-    qos: qosSetting('0: at most once, 1: at least once, 2: once, from the broker to the engine.'),
+    qos: qosSetting(
+      '0: at most once, 1: at least once, 2: once while the connection lasts, from the broker to the engine.',
+    ),
   },
   { additionalProperties: false },
 )

@@ -12,7 +12,9 @@ export const MqttOutSettings = Type.Object(
       title: 'Topic',
       description: 'Where messages go. `{port}` is the value of an input port, `{port.a.b}` a member within it.',
     }),
-    qos: qosSetting('0: at most once, 1: at least once, 2: once, from the engine to the broker.'),
+    qos: qosSetting(
+      '0: at most once, 1: at least once, 2: once while the connection lasts, from the engine to the broker.',
+    ),
     retain: Type.Optional(
       Type.Boolean({
         default: false,
