@@ -11,8 +11,13 @@ export const printable = (text: string): string =>
     return `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`
   })
 
+/** ASCII, lines, blocks and shapes: one column each. This is much faster than the library. */
+const PLAIN = /^[\x20-\x7e·–‖…›⏎⧗\u2190-\u2193\u2500-\u25ef]*$/
+export const isPlain = (text: string): boolean => PLAIN.test(text)
+
 /** Terminal columns of a printable text. A character of several code points, such as a flag, counts as one. */
-export const columns = (text: string): number => stringWidth(text, { countAnsiEscapeCodes: true })
+export const columns = (text: string): number =>
+  isPlain(text) ? text.length : stringWidth(text, { countAnsiEscapeCodes: true })
 
 const characters = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 

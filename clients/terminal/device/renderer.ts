@@ -1,4 +1,4 @@
-import { columns } from '../../cli/output/text.ts'
+import { columns, isPlain } from '../../cli/output/text.ts'
 import type { Line, Style } from '../draw/line.ts'
 import { inAscii } from '../draw/marks.ts'
 import type { Size } from '../draw/screen.ts'
@@ -27,7 +27,6 @@ interface Cell {
 
 const TONES = { red: '31', yellow: '33', cyan: '36' }
 const segments = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
-const isAscii = (text: string): boolean => /^[\x20-\x7e]*$/.test(text)
 
 /**
  * What to send to a terminal so that it shows these lines: the cells that have changed since the last time, in one text. A terminal that
@@ -69,8 +68,8 @@ export class Renderer {
     }
     for (const { text, style } of line) {
       const code = this.#code(style)
-      if (isAscii(text)) {
-        for (const character of text) add(character, code, 1)
+      if (isPlain(text)) {
+        for (const character of text) add(this.#look.hasUtf8 ? character : inAscii(character), code, 1)
         continue
       }
       for (const { segment } of segments.segment(text)) {

@@ -55,8 +55,12 @@ function link(shown: Shown, isWide: boolean): Span[] {
 export function secondLine({ engine }: Shown, width: number): Line {
   const isWide = width >= 110
   const flows = Object.values(engine.flows)
-  const enabled = flows.filter(flow => flow.enabled).length
-  const sum = (of: 'down' | 'errors'): number => flows.reduce((total, { activity }) => total + (activity?.[of] ?? 0), 0)
+  let [enabled, down, errors] = [0, 0, 0]
+  for (const flow of flows) {
+    if (flow.enabled) enabled++
+    down += flow.activity?.down ?? 0
+    errors += flow.activity?.errors ?? 0
+  }
   const { cascades, resources, panels } = engine
   const figure = (label: string, text: string, of = ''): Span[] => [span(`${label} `, DIM), span(text), span(of, DIM)]
   const waiting = runRows(engine).filter(({ wait }) => wait !== null).length
@@ -76,8 +80,8 @@ export function secondLine({ engine }: Shown, width: number): Line {
       spans: places === undefined ? [] : figure('runs', String(places.count - places.free), ` of ${places.count}`),
     },
     { weight: 4, spans: figure('waiting', String(Math.max(waiting, resources?.waiting_count ?? 0))) },
-    { weight: 7, spans: sum('down') === 0 ? [] : [needMark('down'), span(` ${sum('down')} down`)] },
-    { weight: 6, spans: sum('errors') === 0 ? [] : [needMark('error'), span(` ${sum('errors')} failed`)] },
+    { weight: 7, spans: down === 0 ? [] : [needMark('down'), span(` ${down} down`)] },
+    { weight: 6, spans: errors === 0 ? [] : [needMark('error'), span(` ${errors} failed`)] },
     {
       weight: 2,
       spans:

@@ -13,11 +13,25 @@ export interface ShownIssue {
   readonly since_ms: number | null
 }
 
+interface Issues {
+  readonly issues: readonly ShownIssue[]
+  readonly advice: number
+}
+
+/** By list of flows: another list has other issues, and the same one is asked several times for each screen. */
+const known = new WeakMap<EngineState['flows'], Issues>()
+
 /** Those that need a look, what is down first, then the newest; and how many pieces of advice there are. */
-export function issuesOf(state: EngineState): { issues: ShownIssue[]; advice: number } {
+export function issuesOf({ flows }: EngineState): Issues {
+  const found = known.get(flows) ?? listed(flows)
+  known.set(flows, found)
+  return found
+}
+
+function listed(flows: EngineState['flows']): Issues {
   const issues: ShownIssue[] = []
   let advice = 0
-  for (const { name, issues: found } of Object.values(state.flows)) {
+  for (const { name, issues: found } of Object.values(flows)) {
     for (const { code, advisory, message, node, since } of found) {
       if (advisory) {
         advice++

@@ -1,17 +1,25 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import stringWidth from 'string-width'
 import { bytes, duration, rate } from '../../../clients/cli/output/figures.ts'
 import { Series } from '../../../clients/cli/output/series.ts'
 import { sparkline } from '../../../clients/cli/output/sparkline.ts'
 import { table } from '../../../clients/cli/output/table.ts'
 import { tailTable } from '../../../clients/cli/output/tail-table.ts'
-import { columns, fit, printable } from '../../../clients/cli/output/text.ts'
+import { columns, fit, isPlain, printable } from '../../../clients/cli/output/text.ts'
 
 const plain = { style: (_style: string, text: string) => text }
 
 describe('text of a flow on a terminal', () => {
   test('loses everything that a terminal would obey', () => {
     assert.equal(printable('a\u001b[2Jb\r\n\tc\u009b1m\u202ed\u0000'), 'a\\x1b[2Jb\\x0d\\n\\tc\\x9b1m\\x202ed\\x00')
+  })
+
+  test('is measured as the library measures it, also where that is not asked', () => {
+    for (let code = 0x20; code <= 0xffff; code++) {
+      const character = String.fromCharCode(code)
+      if (isPlain(character)) assert.equal(stringWidth(character), 1, `U+${code.toString(16)}`)
+    }
   })
 
   test('is measured in columns', () => {
