@@ -32,10 +32,11 @@ export function createChecker(schema: TSchema): Checker {
   }
 }
 
-/** The JSON Schema keywords that TypeBox writes for the schemas of this folder. */
+/** The JSON Schema keywords that TypeBox writes for our schemas; a test of the routes finds others. */
 interface Schema {
   type?: string
   const?: unknown
+  enum?: unknown[]
   anyOf?: Schema[]
   properties?: Record<string, Schema>
   required?: string[]
@@ -44,6 +45,7 @@ interface Schema {
   items?: Schema
   minItems?: number
   maxItems?: number
+  uniqueItems?: boolean
   minLength?: number
   maxLength?: number
   pattern?: string
@@ -73,6 +75,10 @@ function explain(schema: Schema, value: unknown, at: string, places: Places): vo
     if (value !== schema.const) places.add(at, `must be ${describe(schema.const)}, not ${describe(value)}`)
     return
   }
+  if (schema.enum) {
+    if (!schema.enum.includes(value)) places.add(at, `must be ${named(schema)}, not ${describe(value)}`)
+    return
+  }
   if (schema.type && !isType(schema.type, value)) {
     places.add(at, `must be ${named(schema)}, not ${describe(value)}`)
     return
@@ -91,7 +97,7 @@ function explainUnion(branches: readonly Schema[], value: unknown, at: string, p
   }
   const candidates = branches.filter(branch => mayMean(branch, value))
   if (candidates.length === 0) {
-    places.add(at, `must be ${list([...new Set(branches.map(named))])}, not ${describe(value)}`)
+    places.add(at, `must be ${named({ anyOf: [...branches] })}, not ${describe(value)}`)
     return
   }
   // Of several that fit the type, the one with the fewest complaints is what was meant.
@@ -109,6 +115,7 @@ function explainUnion(branches: readonly Schema[], value: unknown, at: string, p
 function mayMean(branch: Schema, value: unknown): boolean {
   if (branch.anyOf) return branch.anyOf.some(inner => mayMean(inner, value))
   if ('const' in branch) return branch.const === value
+  if (branch.enum) return branch.enum.includes(value)
   if (branch.type && !isType(branch.type, value)) return false
   if (branch.type !== 'object') return true
   return Object.entries(branch.properties ?? {}).every(
@@ -148,6 +155,16 @@ function explainArray(schema: Schema, value: unknown[], at: string, places: Plac
   if (value.length < minItems) places.add(at, `has ${value.length} items; at least ${minItems} are needed`)
   for (let index = 0; index < value.length && !places.full; index++)
     if (schema.items) explain(schema.items, value[index], place(at, index), places)
+  if (schema.uniqueItems) explainTwice(value, at, places)
+}
+
+function explainTwice(value: unknown[], at: string, places: Places): void {
+  const seen = new Set<string | undefined>()
+  for (let index = 0; index < value.length && !places.full; index++) {
+    const text = JSON.stringify(value[index])
+    if (seen.has(text)) places.add(place(at, index), `${describe(value[index])} is in the list already`)
+    seen.add(text)
+  }
 }
 
 function explainString(schema: Schema, value: string, at: string, places: Places): void {
@@ -210,12 +227,14 @@ const NAMES: Readonly<Record<string, string>> = {
   null: 'null',
 }
 
-const named = (schema: Schema): string =>
+const named = (schema: Schema): string => list([...new Set(namesOf(schema))])
+
+const namesOf = (schema: Schema): string[] =>
   schema.anyOf
-    ? list([...new Set(schema.anyOf.map(named))])
+    ? schema.anyOf.flatMap(namesOf)
     : 'const' in schema
-      ? describe(schema.const)
-      : (NAMES[schema.type ?? ''] ?? 'another value')
+      ? [describe(schema.const)]
+      : (schema.enum?.map(describe) ?? [NAMES[schema.type ?? ''] ?? 'another value'])
 
 const list = (words: readonly string[]): string =>
   words.length < 2 ? (words[0] ?? '') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`

@@ -48,6 +48,28 @@ test('a union of constants lists them, one of types names them, and of objects t
   assert.deepEqual(frames.refusals({ type: 'media', names: 'x' }), [{ loc: 'names', msg: 'must be a list, not "x"' }])
 })
 
+test('what must be one of several values is told which, and what is in a list twice', () => {
+  const role = Type.Enum(['viewer', 'editor'])
+  const scopes = Type.Array(Type.Enum(['read', 'run', 'edit']), { uniqueItems: true })
+  const checker = createChecker(
+    Type.Object({
+      name: Type.String(),
+      role: Type.Optional(role),
+      was: Type.Optional(Type.Union([role, Type.Null()])),
+      scopes: Type.Optional(scopes),
+    }),
+  )
+  assert.deepEqual(checker.refusals({ name: 5, role: 'boss', was: 7, scopes: ['read', 'all'] }), [
+    { loc: 'name', msg: 'must be a string, not 5' },
+    { loc: 'role', msg: 'must be "viewer" or "editor", not "boss"' },
+    { loc: 'was', msg: 'must be "viewer", "editor" or null, not 7' },
+    { loc: 'scopes[1]', msg: 'must be "read", "run" or "edit", not "all"' },
+  ])
+  assert.deepEqual(checker.refusals({ name: 'a', was: 'editor', scopes: ['run', 'read', 'run'] }), [
+    { loc: 'scopes[2]', msg: '"run" is in the list already' },
+  ])
+})
+
 test('numbers, lengths and counts name their bound', () => {
   const checker = createChecker(
     Type.Object({

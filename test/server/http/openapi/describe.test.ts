@@ -50,6 +50,23 @@ const operations = (): [path: string, method: string, operation: Operation][] =>
   Object.entries(description.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]): [string, string, Operation] => [path, method, operation]),
   )
+/** Words of JSON Schema that a refusal can explain, and those that refuse nothing. */
+const EXPLAINED = [
+  ...['type', 'const', 'enum', 'anyOf', 'properties', 'required', 'additionalProperties', 'patternProperties'],
+  ...['items', 'minItems', 'maxItems', 'uniqueItems', 'minLength', 'maxLength', 'pattern'],
+  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
+  ...['description', 'default', 'examples', 'title', 'unit', 'format'],
+]
+function keywords(schema: unknown): string[] {
+  if (Array.isArray(schema)) return schema.flatMap(keywords)
+  if (typeof schema !== 'object' || schema === null) return []
+  return Object.entries(schema).flatMap(([keyword, inner]) => {
+    if (keyword === 'properties' || keyword === 'patternProperties')
+      return [keyword, ...Object.values(inner as object).flatMap(keywords)]
+    const isData = ['const', 'enum', 'default', 'examples', 'required'].includes(keyword)
+    return isData ? [keyword] : [keyword, ...keywords(inner)]
+  })
+}
 /** Every `$ref` below a value. */
 function references(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return []
@@ -153,6 +170,14 @@ describe('the description of the interface', () => {
       Object.keys(BODIES).filter(id => !ids.has(id)),
       [],
     )
+  })
+
+  test('what a route takes is described in words that a refusal can explain', () => {
+    for (const { method, path, params, query, body } of served.routes) {
+      const schemas = [query, body, ...Object.values(params).map(({ schema }) => schema)]
+      const others = keywords(JSON.parse(JSON.stringify(schemas))).filter(keyword => !EXPLAINED.includes(keyword))
+      assert.deepEqual(others, [], `${method} ${path}`)
+    }
   })
 
   test('each answer that is an object has a name, choices between words are enums, and times say their format', () => {
