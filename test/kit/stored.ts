@@ -19,10 +19,16 @@ import { smallMemory } from './memory.ts'
 /** A directory that goes when the test ends. */
 export function temporaryDirectory(t: TestContext): string {
   const directory = mkdtempSync(join(tmpdir(), 'store-'))
-  // A store of the test may still write: it is closed by what was registered later.
-  t.after(() => rmSync(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 20 }))
+  // What is registered first runs first, and a store that is open may still write: each is closed before.
+  t.after(async () => {
+    for (const close of closing.get(t) ?? []) await close()
+    rmSync(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 20 })
+  })
   return directory
 }
+
+/** What closes the stores of a test. */
+const closing = new WeakMap<TestContext, (() => Promise<void>)[]>()
 
 /** One engine start over a data directory. */
 export interface Started {
@@ -42,6 +48,7 @@ export async function startStore(
   const { store, loaded } = await Store.start({ data_dir, sab: memory.sab, log: () => {}, ...options })
   let closed: Promise<void> | null = null
   const close = (): Promise<void> => (closed ??= store.close())
+  closing.set(t, [...(closing.get(t) ?? []), close])
   t.after(close)
   return { store, loaded, memory, journal: new Journal(memory, store), close }
 }

@@ -7,7 +7,8 @@ import { msgpackSettings } from '../../../../protocol/values/msgpack-settings.ts
 import { seed } from '../../../kit/random.ts'
 
 const packr = new Packr(msgpackSettings)
-const JSON_VALUES = fc.jsonValue({ maxDepth: 4 })
+/** Without the one key that msgpackr reads under another name, and this reader as it was. */
+const JSON_VALUES = fc.jsonValue({ maxDepth: 4 }).filter(value => !JSON.stringify(value).includes('__proto__'))
 
 test('what the engine packs is read as it was, and what is cut off or no plain value is refused', () => {
   console.log(`SEED=${seed}`)
@@ -40,5 +41,8 @@ test('what the engine packs is read as it was, and what is cut off or no plain v
     }),
     { seed, numRuns: 500 },
   )
+  const proto = unpackPlain(Buffer.from(packr.pack(JSON.parse('{"__proto__": {"a": 1}}'))))
+  assert.deepEqual(Object.keys(proto as object), ['__proto__'])
+  assert.equal(Object.getPrototypeOf(proto), Object.prototype)
   assert.throws(() => unpackPlain(Buffer.of(0xc4, 1, 2)), RangeError)
 })
