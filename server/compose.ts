@@ -8,22 +8,21 @@ import { nodeTypes } from '../threads/nodes/index.ts'
 import { SourceThread } from '../threads/nodes/source-thread.ts'
 import { Sources } from '../threads/nodes/sources.ts'
 import { isConnector } from '../threads/nodes/types/index.ts'
-import type { SeenFires } from '../threads/timer/messages.ts'
-import { EngineArtifacts } from './artifacts/artifacts.ts'
-import { type LiveBounds, liveBounds } from './calls/bounds.ts'
+import { liveBounds } from './calls/bounds.ts'
 import { CallDesk } from './calls/call-desk.ts'
 import { LiveCalls } from './calls/live-calls.ts'
 import { localMachine } from './calls/local-machine.ts'
 import { ArtifactExchange } from './calls/processes/artifact-exchange.ts'
 import { exchangeFolder, findBodyUser, openTo } from './calls/processes/body-user.ts'
 import { ResourceDesk } from './calls/resource-desk.ts'
-import type { Config } from './config.ts'
 import { ConnectorPlaces } from './connectors/connector-places.ts'
 import { ConnectorsThread } from './connectors/connectors-thread.ts'
 import { Outboxes } from './connectors/outboxes.ts'
 import { SecretSettings } from './connectors/secret-settings.ts'
 import { Dashboards } from './dashboards/dashboards.ts'
 import { Locks } from './dashboards/locks.ts'
+import type { LiveEngineOptions } from './engine-options.ts'
+import { measured, seenByNode } from './every-flow.ts'
 import { CascadeCounts } from './fanout/cascade-counts.ts'
 import { Fanout } from './fanout/fanout.ts'
 import { FigureFeed } from './fanout/figures/feed.ts'
@@ -43,7 +42,7 @@ import { LiveCascades } from './flows/reruns.ts'
 import { restore, sinceOfStates } from './flows/restart/restore.ts'
 import { resume } from './flows/restart/resume.ts'
 import { UnderWayFile } from './flows/restart/under-way.ts'
-import { Latencies, type Measured } from './health/latencies.ts'
+import { Latencies } from './health/latencies.ts'
 import { NodeHealth } from './health/node-health.ts'
 import { LiveHooks } from './hooks/hooks.ts'
 import { LaneFaults } from './lanes/lane-faults.ts'
@@ -56,60 +55,16 @@ import { LiveFigures } from './observe/figures.ts'
 import { LiveObserve } from './observe/observe.ts'
 import { Overload } from './observe/overload.ts'
 import { Samples } from './observe/samples.ts'
-import type { Log } from './observe/serve-log.ts'
+import { openArtifacts } from './open-artifacts.ts'
+import { openRuns } from './open-runs.ts'
 import { ShownMedia } from './panels/shown-media.ts'
-import { BatchRuns } from './runs/batch-runs.ts'
-import { CodeDigest } from './runs/code-digest.ts'
-import { Coordinator } from './runs/coordinator.ts'
-import { RunRetention } from './runs/retention.ts'
-import { StoredRunLogs } from './runs/run-logs.ts'
-import { StageCache } from './runs/stage-cache.ts'
 import { maskedLog } from './secrets/masked-log.ts'
-import type { KeyFile } from './secrets/sealing.ts'
 import { LiveSecrets, type OpenedSecrets } from './secrets/secrets.ts'
 import type { OpenedStore } from './store/front/open-store.ts'
 import { SetBacks } from './store/front/set-backs.ts'
 import { CLOCK_DOUBT, ClockWatch, parseClockDoubt } from './watch/clock-watch.ts'
 import { FrontWatch } from './watch/front-watch.ts'
 import { ThreadWatch } from './watch/thread-watch.ts'
-
-export interface LiveEngineOptions {
-  readonly config: Pick<
-    Config,
-    | 'lanes'
-    | 'isolation'
-    | 'body_user'
-    | 'keep_node_errors'
-    | 'max_cascades'
-    | 'max_runs'
-    | 'max_workers'
-    | 'timezone'
-    | 'max_artifact_bytes'
-    | 'retention'
-    | 'artifact_gc_interval_s'
-    | 'artifacts_keep'
-    | 'artifact_volatile_bytes'
-    | 'reach'
-    | 'cpus'
-    | 'gpus'
-  >
-  readonly data_dir: string
-  readonly log: Log
-  /** What keys of secrets are derived from. */
-  readonly key_file: KeyFile
-  /** Over this thread; one that never looks when absent. */
-  readonly front_watch?: FrontWatch
-  /** The store when it is being opened already. */
-  readonly opening?: Promise<OpenedStore>
-  /** The machine's clock, milliseconds since 1970; `Date.now` when absent. */
-  readonly wall_ms?: () => number
-  /** What bodies of batch runs print is printed, too. */
-  readonly prints?: boolean
-  /** Those of `bounds.ts` when absent. */
-  readonly bounds?: LiveBounds
-  /** The store thread ended, or something else that the process cannot outlive. */
-  readonly onFatal: (error: Error) => void
-}
 
 /**
  * Puts the parts of the live engine together and starts nothing. Parts that need each other do so through closures, which are called
@@ -286,28 +241,16 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
   })
 
   // Bodies away from the lanes.
-  const artifacts = new EngineArtifacts({
+  const artifacts = openArtifacts({
     data_dir,
-    max_bytes: config.max_artifact_bytes,
-    volatile_bytes: config.artifact_volatile_bytes,
-    shared: body_user !== null,
-    interval_s: config.artifact_gc_interval_s,
-    rule: config.artifacts_keep,
-    clock: () => front.clock.age_us() / 1000,
+    config,
+    clock: front.clock,
+    isShared: body_user !== null,
     recorded: digests => store.recordedArtifacts(digests),
     held: () => heldArtifacts(front, map),
     isRunInFlight: () => coordinator.inFlight > 0,
-    swept: report => {
-      announce('artifacts_swept', null, { ...report })
-      const { removed: count, removed_bytes: bytes } = report
-      const audit = { action: 'artifacts_removed', actor: null, object: 'artifacts', address: '', result: 'ok' }
-      if (count > 0) announce('audit', null, { ...audit, count, bytes })
-    },
-    overBudget: ({ bytes, over_bytes }) => {
-      announce('artifacts_over_budget', null, { bytes, over_bytes, budget_bytes: config.artifacts_keep.bytes })
-      log.warn('artifacts_over_budget', { bytes, over_bytes, budget_bytes: config.artifacts_keep.bytes })
-    },
-    failed: error => log.error('artifacts_not_swept', { error }),
+    announce,
+    log,
   })
   const exchange =
     body_user === null
@@ -416,57 +359,23 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
   const watch = new ThreadWatch({ silent_ms: bounds.thread_silent_ms, log, announce }, watched)
 
   // Batch runs.
-  const code = new CodeDigest(data_dir, onDefect)
-  const cache = new StageCache({ store: store.runs, hasArtifact: digest => artifacts.has(digest) })
-  const run_logs = new StoredRunLogs(store.logs)
-  const coordinator = new Coordinator({
-    store: store.runs,
-    cache,
+  const { cache, run_logs, coordinator, runs, retention } = openRuns({
+    data_dir,
+    config,
+    opened_store: { front, store, loaded },
+    artifacts,
+    flows,
+    flavors,
+    secrets,
     desk,
-    resources: workers,
-    flavorOf: name => flavors.find(name),
-    max_runs: config.max_runs,
-    epoch: loaded.engine_epoch,
-    runnable: (flow, commit) => flows.runnable(flow, commit),
-    codeDigest: async () => {
-      const now = await code.read()
-      desk.loadUnder(now?.digest ?? null)
-      return now
-    },
-    note: note => notes.take(note),
-    now_us: front.clock.now_us,
-    announce,
-    tell: event => fanout.event(event),
-    isWatched: () => !fanout.isAlone,
-    logged: run => run_logs.written(run),
-    keepArtifact: digest => artifacts.keep(digest),
-    secretsOf: (flow, node) => secrets.usedBy(flow, node),
+    workers,
+    notes,
+    fanout,
     masks,
-    onDefect,
-  })
-  coordinator.load(loaded.runs)
-  const runs = new BatchRuns({
-    store: store.runs,
-    coordinator,
-    flow: name => flows.existing(name),
-    codeDigest: () => code.read(),
-    dtypeOf: (flow, message) => flows.dtypeOf(flow, message),
     fits,
-    keepArtifact: digest => artifacts.keep(digest),
-    leaveCache: runs => cache.leave(runs),
-    masks,
-    now_us: front.clock.now_us,
     announce,
-    tell: event => fanout.event(event),
-  })
-  const retention = new RunRetention({
-    rules: config.retention,
-    store: store.retention,
-    leaveCache: runs => cache.leave(runs),
-    reuser: id => coordinator.reuser(id),
-    age_us: front.clock.age_us,
-    tell: event => fanout.event(event),
-    failed: error => log.error('retention_failed', { error }),
+    log,
+    onDefect,
   })
 
   const set_backs = new SetBacks(store, loaded)
@@ -579,23 +488,5 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     overload,
     log,
     latencies,
-  }
-}
-
-export const seenByNode = (rows: OpenedStore['loaded']['fires_seen']): Map<string, SeenFires> =>
-  new Map(rows.map(({ node, schedule, at }) => [node, { schedule, at_us: at }]))
-
-/** Of each flow what of its bound is taken. */
-export function* shares(front: OpenedStore['front'], flows: LiveFlows): Iterable<number> {
-  for (const { index } of flows.all()) yield front.flows.share(index)
-}
-
-/** The nodes and wires of all flows. */
-function* measured(flows: LiveFlows): Iterable<Measured> {
-  for (const flow of flows.all()) {
-    for (const { index, inputs } of flow.plan.nodes) {
-      yield { node: index }
-      for (const { wire } of inputs) if (wire >= 0) yield { wire }
-    }
   }
 }
