@@ -67,14 +67,16 @@ export class Show {
     const { counters, held, scheduled } = this.#parts.front
     const { latencies } = this.#parts
     return flow.plan.nodes.map(node => {
-      const { counts } = latencies.distribution({ node: node.index }, 'execution')
+      const executions = counters.get(node.index, 'executions')
+      // Most nodes of a large flow may never have run, and there are thousands.
+      const counts = executions === 0 ? null : latencies.distribution({ node: node.index }, 'execution').counts
       const seconds = (q: number): number | null => {
-        const ns = quantileOf(counts, q)
+        const ns = counts === null ? null : quantileOf(counts, q)
         return ns === null ? null : ns / 1e9
       }
       return {
         id: node.id,
-        executions: counters.get(node.index, 'executions'),
+        executions,
         errors: counters.get(node.index, 'errors'),
         waiting_for_input: counters.get(node.index, 'waiting_for_input'),
         replaced: node.outputs.reduce((sum, output) => {

@@ -418,7 +418,7 @@ test('neither a secret of the largest size nor a run with long results that hold
   ]
   await live.engine.flows.save('slips', { document: flow(nodes, { message: 'x', dtype: 'json' }) }, 'tests')
   const runs = async (at: number): Promise<void> => {
-    const inputs = { x: [at, 'hunter2日'.repeat(20_000), Array(100_000).fill(1)] }
+    const inputs = { x: [at, 'hunter2日'.repeat(20_000)] }
     const { run } = await live.engine.runs.create('slips', { inputs }, USER)
     await eventually(async () => (await live.engine.runs.list(OF('slips'))).items[0]?.status === 'succeeded', run.id)
   }
