@@ -171,7 +171,7 @@ const table = {
   node_error: {
     status: 500,
     title: 'The body threw',
-    next: 'Correct the body; the inputs of the failed execution are kept.',
+    next: 'Correct the body or what it is given; the inputs of the failed execution are kept.',
   },
   undeclared_key: { status: 500, title: 'Undeclared output', next: 'Declare an output port of that name.' },
   bad_output: {

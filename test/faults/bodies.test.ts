@@ -74,7 +74,7 @@ test('whatever a body throws is on its node, in words, with what it failed on', 
       const { code, message, inputs } = await said(`throws.${name}_${place}`)
       assert.deepEqual([name, code, inputs], [name, 'node_error', { x: 1 }])
       assert.match(message, words)
-      assert.match(message, /Correct the body; the inputs of the failed execution are kept\.$/)
+      assert.match(message, /Correct the body or what it is given; the inputs of the failed execution are kept\.$/)
       assert.ok(message.length < 3000)
     }
   }

@@ -62,8 +62,10 @@ export const triggerType: NodeTypeDefinition<TriggerSettings> = {
   body: `export default (inputs, { settings }) => {
   if (typeof settings.wait_port === 'string') {
     const wait = inputs[settings.wait_port]
-    if (!(wait >= 0 && wait <= ${limits.DELAY_S_MAX}))
-      throw new RangeError(\`the wait is \${wait} seconds; it must be between 0 and ${limits.DELAY_S_MAX}\`)
+    if (!(wait >= 0 && wait <= ${limits.DELAY_S_MAX})) {
+      const refusal = new RangeError(\`the wait is \${wait} seconds; it must be between 0 and ${limits.DELAY_S_MAX}\`)
+      throw Object.assign(refusal, { stack: null }) // a line of this code would tell nobody what to correct
+    }
   }
   return { value: inputs.value }
 }
