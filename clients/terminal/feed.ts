@@ -209,7 +209,8 @@ const OVER = new Set<RunNode['status']>(['succeeded', 'failed', 'cancelled', 'ca
 function runState(run: ListedRun, nodes: readonly RunNode[] | null, now_ms: number): RunState {
   const { id, flow, created_at, started_at } = run
   const status = run.status === 'running' ? 'running' : 'queued'
-  if (nodes === null) return { id, flow, status, created_at, started_at, progress: null, doing: '' }
+  const known = { id, flow, status, created_at, started_at } as const
+  if (nodes === null) return { ...known, progress: null, isWorking: true, doing: '' }
   const done = nodes.reduce((sum, node) => sum + shareOf(node, now_ms), 0)
   const active = nodes.filter(node => node.status === 'running')
   const waiting = nodes.filter(node => node.status === 'queued')
@@ -219,7 +220,8 @@ function runState(run: ListedRun, nodes: readonly RunNode[] | null, now_ms: numb
       : waiting.length > 0
         ? `${waiting[0]!.node} waits`
         : `${nodes.filter(node => OVER.has(node.status)).length} of ${nodes.length} nodes`
-  return { id, flow, status, created_at, started_at, progress: nodes.length === 0 ? 0 : done / nodes.length, doing }
+  const isWorking = active.length > 0 || waiting.length === 0
+  return { ...known, progress: nodes.length === 0 ? 0 : done / nodes.length, isWorking, doing }
 }
 
 function shareOf({ status, started_at, duration_s }: RunNode, now_ms: number): number {

@@ -64,8 +64,11 @@ export interface RunRow extends ShownRow {
 /** Runs that are under way, then who waits. */
 export function runRows({ runs, resources }: EngineState): RunRow[] {
   const waits = waitsOf(runs, resources)
+  const inLine = new Set(waits.map(({ run }) => run))
+  // A run that only waits stands among those that wait.
+  const working = runs.filter(({ id, status, isWorking }) => status === 'running' && (isWorking || !inLine.has(id)))
   return [
-    ...runs.filter(({ status }) => status === 'running').map(run => ({ id: run.id, run, wait: null })),
+    ...working.map(run => ({ id: run.id, run, wait: null })),
     ...waits.map((wait, at) => ({ id: `${wait.run ?? wait.flow} waits ${at}`, run: null, wait })),
   ]
 }

@@ -19,8 +19,8 @@ export interface ActivityParts {
 export class Activity {
   readonly #parts: ActivityParts
   readonly #rates: ExecutionRates
-  /** By index of the flow, of the last complete minute. */
-  readonly #p99s = new Map<number, number | null>()
+  /** Of the last complete minute: by flow, and by node. */
+  readonly #p99s = new Map<string, number | null>()
   #minute_us: number | null = null
   #looked_us: number
   #timer: NodeJS.Timeout | null = null
@@ -76,7 +76,7 @@ export class Activity {
       yield {
         flow: flow.name,
         per_s: rounded(this.#rates.perSecond(nodesOf([flow]))),
-        p99_s: this.#p99(flow),
+        p99_s: this.#p99(`flow ${flow.index}`, nodesOf([flow])),
         waiting: Math.max(0, front.flows.waiting(flow.index)),
         share: Math.round(front.flows.share(flow.index) * 1000) / 1000,
         ...(troubled.get(flow.name) ?? { down: 0, errors: 0 }),
@@ -90,28 +90,31 @@ export class Activity {
     return found === undefined ? [] : this.#rates.intervals(nodesOf([found]))
   }
 
-  /** Null: there is no such flow. */
-  nodes(flow: string): NodeActivity[] | null {
-    const { flows, latencies } = this.#parts
-    return (
-      flows.find(flow)?.plan.nodes.map(({ id, index }) => ({
-        id,
-        per_s: rounded(this.#rates.perSecond([index])),
-        p99_s: latencies.lastMinuteP99([index]),
-        last_minute: this.#rates.intervals([index]),
-      })) ?? null
-    )
+  hasFlow(flow: string): boolean {
+    return this.#parts.flows.find(flow) !== undefined
   }
 
-  #p99(flow: LiveFlow): number | null {
+  /** Of a flow that there is. */
+  nodes(flow: string): NodeActivity[] {
+    const nodes = this.#parts.flows.find(flow)?.plan.nodes ?? []
+    return nodes.map(({ id, index }) => ({
+      id,
+      per_s: rounded(this.#rates.perSecond([index])),
+      p99_s: this.#p99(`node ${index}`, [index]),
+      last_minute: this.#rates.intervals([index]),
+    }))
+  }
+
+  /** Worked out once a minute. */
+  #p99(key: string, nodes: Iterable<number>): number | null {
     const { latencies } = this.#parts
     const minute_us = latencies.minute?.until_us ?? null
     if (minute_us !== this.#minute_us) this.#p99s.clear()
     this.#minute_us = minute_us
-    const known = this.#p99s.get(flow.index)
+    const known = this.#p99s.get(key)
     if (known !== undefined) return known
-    const p99_s = latencies.lastMinuteP99(nodesOf([flow]))
-    this.#p99s.set(flow.index, p99_s)
+    const p99_s = latencies.lastMinuteP99(nodes)
+    this.#p99s.set(key, p99_s)
     return p99_s
   }
 }

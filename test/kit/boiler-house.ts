@@ -61,6 +61,7 @@ const run = (id: string, name: string, progress: number, doing: string, seconds:
   created_at: ago(seconds),
   started_at: ago(seconds),
   progress,
+  isWorking: true,
   doing,
 })
 

@@ -161,7 +161,8 @@ export const noActivity = (): ActivityFollowers =>
       flows: () => [],
       line: () => [],
       hasNewLines: false,
-      nodes: () => null,
+      hasFlow: () => false,
+      nodes: () => [],
     },
     error => {
       throw error

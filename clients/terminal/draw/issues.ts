@@ -31,17 +31,21 @@ export function issueList(shown: Shown, width: number, height: number): Line[] {
   ]
 }
 
+/** Rows of an issue in a narrow column: its text has two where there is room for those of all. */
+const rowsEach = (issues: number, room: number): number => (room >= 3 * issues ? 3 : 2)
+
 /** In a narrow column: where and since when, and below it what. */
 export function issueColumn(shown: Shown, width: number, height: number): Line[] {
   const { issues, advice } = issuesOf(shown.engine)
   const at = cursorIn(issues, 'issues', shown.view)
   const isIn = shown.view.part === 'issues'
   const room = Math.max(0, height - (advice > 0 ? 1 : 0))
-  const { first, last } = windowOf(isIn ? at : 0, issues.length, Math.floor(room / 2))
+  const each = rowsEach(issues.length, room)
+  const { first, last } = windowOf(isIn ? at : 0, issues.length, Math.floor(room / each))
   const lines = issues.slice(first, last).flatMap(({ source, isDown, text, since_ms }, index) => {
     const since = since_ms === null ? '' : age(shown.wall_ms - since_ms)
     const head = row(width, [gap(1), isDown ? DOWN : ERROR, gap(1), span(source)], [gap(2), span(since, DIM), gap(1)])
-    const below = wrapped(text, width - 4, 1).map(part => row(width, [gap(3), span(part)]))
+    const below = wrapped(text, width - 4, each - 1).map(part => row(width, [gap(3), span(part)]))
     return [isIn && first + index === at ? reversed(head) : head, ...below]
   })
   if (advice > 0 && height > 0) {

@@ -21,8 +21,8 @@ export function logList(shown: Shown, width: number, height: number): Line[] {
   const shownRows = rows.slice(first, last)
   const events = shownRows.map(({ at: index }) => engine.log[index]!)
   const texts = events.map(logText)
-  const longest = Math.max(SOURCE_LEAST, ...texts.map(({ source }) => source.length))
-  const name = Math.min(SOURCE_MOST, Math.floor(width / 4), longest)
+  // By the width alone: the texts keep their place whoever writes.
+  const name = Math.max(SOURCE_LEAST, Math.min(SOURCE_MOST, Math.floor(width / 5)))
   const state = follows ? 'follows' : 'l follows again'
   return [
     rule(width, 'log', width >= 110 ? `all flows, ${state}` : state),

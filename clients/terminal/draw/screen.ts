@@ -96,8 +96,10 @@ function rightColumn(shown: Shown, width: number, height: number): Line[] {
   const rows = runRows(shown.engine)
   const running = rows.filter(({ run }) => run !== null).length
   const issues = issuesOf(shown.engine)
-  const wantedIssues = 2 * issues.issues.length + (issues.advice > 0 ? 1 : 0)
   const wantedWaits = 3 * (rows.length - running)
+  const advice = issues.advice > 0 ? 1 : 0
+  const rest = room - 2 * running - wantedWaits - advice
+  const wantedIssues = issues.issues.length * (rest >= 3 * issues.issues.length ? 3 : 2) + advice
   const forIssues = Math.min(wantedIssues, Math.max(Math.floor(room / 4), room - 2 * running - wantedWaits))
   const forWaits = Math.min(wantedWaits, Math.max(Math.floor(room / 4), room - 2 * running - forIssues))
   const forRuns = Math.max(0, room - forIssues - forWaits)

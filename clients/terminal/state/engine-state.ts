@@ -25,6 +25,8 @@ export interface RunState {
   readonly started_at: string | null
   /** 0 to 1; null: its nodes are not known yet. */
   progress: number | null
+  /** One of its nodes at least is not in line for something. */
+  isWorking: boolean
   /** What it does now, in words. */
   doing: string
 }

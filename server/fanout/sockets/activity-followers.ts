@@ -8,7 +8,8 @@ export interface ActivitySource {
   flows(): Iterable<FlowActivity>
   line(flow: string): number[]
   readonly hasNewLines: boolean
-  nodes(flow: string): NodeActivity[] | null
+  hasFlow(flow: string): boolean
+  nodes(flow: string): NodeActivity[]
 }
 
 interface Follower {
@@ -40,13 +41,13 @@ export class ActivityFollowers {
     this.#onDefect = onDefect
   }
 
-  /** The first figures come with the next look. */
+  /** The first figures come with the next look. Also those of all flows when the one of whose nodes they are wanted has gone. */
   follow(socket: Socket, nodes_of: string | null): void {
-    if (nodes_of !== null && this.#source.nodes(nodes_of) === null)
-      throw new ServiceError('flow_not_found', `There is no flow ${nodes_of}.`)
-    const follower = this.#followers.get(socket)
-    if (follower === undefined) this.#followers.set(socket, { nodes_of, isDue: true })
-    else follower.nodes_of = nodes_of
+    const isThere = nodes_of === null || this.#source.hasFlow(nodes_of)
+    const follower = this.#followers.get(socket) ?? { nodes_of: null, isDue: true }
+    follower.nodes_of = isThere ? nodes_of : null
+    this.#followers.set(socket, follower)
+    if (!isThere) throw new ServiceError('flow_not_found', `There is no flow ${nodes_of}.`)
   }
 
   unfollow(socket: Socket): void {
@@ -99,18 +100,20 @@ export class ActivityFollowers {
         }
       }
       send()
+      const nodes = new Map<string, string>()
       for (const [socket, follower] of due) {
         follower.isDue = false
-        this.#tellNodes(socket, follower, head)
+        const { nodes_of } = follower
+        if (nodes_of === null || !this.#source.hasFlow(nodes_of)) continue
+        const known = nodes.get(nodes_of)
+        const items = known ?? JSON.stringify({ flow: nodes_of, items: this.#source.nodes(nodes_of) })
+        nodes.set(nodes_of, items)
+        socket.send(`${head},"flows":[],"nodes":${items}}`)
+        // Of each flow once, however many follow it.
+        if (known === undefined) await new Promise(setImmediate)
       }
     } finally {
       this.#isTelling = false
     }
-  }
-
-  #tellNodes(socket: Socket, { nodes_of }: Follower, head: string): void {
-    const items = nodes_of === null ? null : this.#source.nodes(nodes_of)
-    if (items === null) return
-    socket.send(`${head},"flows":[],"nodes":${JSON.stringify({ flow: nodes_of, items })}}`)
   }
 }

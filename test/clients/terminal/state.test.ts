@@ -11,6 +11,7 @@ import {
 import { logText } from '../../../clients/terminal/state/log-text.ts'
 import { orderedFlows } from '../../../clients/terminal/state/order.ts'
 import { waitsOf } from '../../../clients/terminal/state/waits.ts'
+import { runRows } from '../../../clients/terminal/view.ts'
 import type { EngineEvent } from '../../../protocol/nouns/event.ts'
 import type { FlowActivity } from '../../../protocol/socket/activity.ts'
 import { boilerHouse } from '../../kit/boiler-house.ts'
@@ -86,6 +87,16 @@ test('a run waits for cards that others hold, for a place, or for a worker that 
   assert.deepEqual(waitsOf([], cores).map(sentence), [
     '4 cores: local has 9 free, gpu-1 has 8 free, position 2 in line',
   ])
+})
+
+test('a run that only waits stands among those that wait, one that also works among both', () => {
+  const house = boilerHouse()
+  const waiting = { ...house.runs[0]!, id: house.resources!.waiting[0]!.run! }
+  const marks = (isWorking: boolean): string =>
+    runRows({ ...house, runs: [{ ...waiting, isWorking }] })
+      .map(({ run, wait }) => `${run === null ? '' : 'runs'}${wait === null ? '' : 'waits'}`)
+      .join(' ')
+  assert.deepEqual([marks(false), marks(true)], ['waits', 'runs waits'])
 })
 
 test('events are lines in words', () => {

@@ -22,8 +22,8 @@ function room(...flows: FlowActivity[]) {
     engine: () => ({ type: 'activity' as const, ts: '', per_s: 0, cascades: { in_flight: 0, limit: 9 } }),
     flows: () => flows,
     line: (flow: string) => [flow.length],
-    nodes: (flow: string) =>
-      flows.some(one => one.flow === flow) ? [{ id: 'a', per_s: 1, p99_s: null, last_minute: [3] }] : null,
+    hasFlow: (flow: string) => flows.some(one => one.flow === flow),
+    nodes: () => [{ id: 'a', per_s: 1, p99_s: null, last_minute: [3] }],
   }
   const followers = new ActivityFollowers(source, error => assert.fail(String(error)))
   const front = new FrontDouble()
@@ -79,6 +79,8 @@ test('the figures of nodes come of one flow, the one that was named last', async
   const { flows, followers, look, connect } = room(activity('boiler', 5), activity('tank', 7))
   const socket = connect()
   assert.throws(() => followers.follow(socket, 'none'), { code: 'flow_not_found' })
+  await look()
+  assert.deepEqual(told(socket), ['boiler 5 6', 'tank 7 4'], 'those of all flows come all the same')
   followers.follow(socket, 'boiler')
   followers.follow(socket, 'tank')
   await look()
