@@ -29,8 +29,18 @@ interface EntryRow extends Entry {
   readonly id: number
 }
 
+interface RunRow {
+  readonly id: string
+  readonly note: string
+  readonly flow: string | null
+  /** As a JSON list. */
+  readonly tags: string
+}
+
 /** Time of one round between two commits. */
 const STEP_MS = 10
+/** Changes that are read together: of several changes of one object only the last counts. */
+const CHANGES = 64
 /** Changes are removed from the database when this many were read. */
 const READ_CHANGES = 512
 const TRY_AGAIN_US = 5_000_000
@@ -45,6 +55,8 @@ const TRY_AGAIN_US = 5_000_000
 export class SearchIndex {
   readonly #parts: SearchIndexParts
   readonly #next: Statement<Change>
+  readonly #changes: Statement<Change>
+  readonly #runRow: Statement<RunRow>
   readonly #last: Statement<{ seq: number | null }>
   #index: Writer | null = null
   #inode = 0
@@ -56,6 +68,15 @@ export class SearchIndex {
   constructor(parts: SearchIndexParts) {
     this.#parts = parts
     this.#next = parts.db.prepare('SELECT seq, kind, id FROM search_changes WHERE seq > ? ORDER BY seq LIMIT 1')
+    this.#changes = parts.db.prepare(
+      `SELECT max(seq) AS seq, kind, id FROM (SELECT * FROM search_changes WHERE seq > ? ORDER BY seq LIMIT ${CHANGES})
+       GROUP BY kind, id ORDER BY 1`,
+    )
+    this.#runRow = parts.db.prepare(
+      `SELECT r.id, r.note, (SELECT f.name FROM flows f WHERE f.id = r.flow) AS flow,
+         (SELECT json_group_array(t.tag ORDER BY t.position) FROM run_tags t WHERE t.run = r.seq) AS tags
+       FROM runs r WHERE r.seq = ?`,
+    )
     this.#last = parts.db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'search_changes'")
   }
 
@@ -158,11 +179,12 @@ export class SearchIndex {
 
   *#follow(index: Writer): Generator<void> {
     for (;;) {
-      const change = this.#next.get(index.cursor)
-      if (change === undefined) return
-      yield* this.#update(index, change)
-      index.setState('cursor', change.seq)
-      this.#unread++
+      const changes = this.#changes.all(index.cursor)
+      if (changes.length === 0) return
+      for (const change of changes) yield* this.#update(index, change)
+      const before = index.cursor
+      index.setState('cursor', changes.at(-1)!.seq)
+      this.#unread += index.cursor - before
     }
   }
 
@@ -229,12 +251,9 @@ export class SearchIndex {
 
   /** A run without tags and note has no entry, because ids are looked up in the database. */
   #run(seq: number): Entry[] {
-    const { db } = this.#parts
-    const row = db
-      .prepare('SELECT r.id, r.note, f.name AS flow FROM runs r LEFT JOIN flows f ON f.id = r.flow WHERE r.seq = ?')
-      .get(seq) as { id: string; note: string; flow: string | null } | undefined
+    const row = this.#runRow.get(seq)
     if (row === undefined) return []
-    const tags = db.prepare('SELECT tag FROM run_tags WHERE run = ? ORDER BY position').pluck().all(seq) as string[]
+    const tags = JSON.parse(row.tags) as string[]
     if (tags.length === 0 && row.note === '') return []
     return [{ kind: 'run', name: row.id, flow: row.flow, text: kept([...tags, row.note].join('\n')) }]
   }

@@ -137,3 +137,29 @@ test('a query is its words, quoted, each of them a beginning', () => {
   assert.equal(matchOf('say "hi" OR x:y'), '"say"* """hi"""* "OR"* "x:y"*')
   assert.equal(matchOf(' - " '), null)
 })
+
+test('of many changes of one run its last tags are found, wherever a round ends among them', t => {
+  const { db, settle, names, index } = indexed(t)
+  const run = db.prepare(
+    `INSERT INTO runs (seq, id, flow, status, cause, created_by, no_cache, version, "commit", inputs, resolved, inputs_digest, attempt, epoch,
+     created_at) VALUES (?, ?, 1, 'queued', 'api', 'ada', 0, 1, 'c', '{}', '{}', 'd', 1, 1, ?)`,
+  )
+  const tag = db.prepare('INSERT INTO run_tags (run, tag, position, created_at) VALUES (?, ?, ?, ?)')
+  const idOf = (at: number): string => `0190f3c2-0000-7000-8000-${String(at).padStart(12, '0')}`
+  const runs = Array.from({ length: 150 }, (_, at) => at + 1)
+  db.transaction(() => {
+    for (const at of runs) {
+      run.run(at, idOf(at), at)
+      for (const [position, name] of ['nightly', 'draft'].entries()) tag.run(at, name, position, at)
+    }
+  })()
+  index.step()
+  db.transaction(() => {
+    for (const at of runs) db.prepare("DELETE FROM run_tags WHERE run = ? AND tag = 'draft'").run(at)
+    tag.run(77, 'chosen', 1, 77)
+  })()
+  settle()
+  assert.deepEqual(names('draft'), [])
+  assert.equal(names('nightly', 1_000).length, 150)
+  assert.deepEqual(names('chosen'), [idOf(77)])
+})
