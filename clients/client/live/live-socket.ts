@@ -20,6 +20,12 @@ export interface ValueFrame {
   missed?: number
 }
 
+/** What only screens are told. */
+export type ScreenFrame =
+  | { type: 'panel_changed'; lost: string[]; dashboards: { name: string; version: number }[] }
+  | { type: 'source'; name: string; status: 'ok' }
+  | { type: 'source'; name: string; status: 'down'; code: string; since: string | null }
+
 export interface LiveSocketOptions {
   /** Asked again for each connection: a restarted engine may be elsewhere and have another token. */
   readonly find: () => Address
@@ -37,6 +43,8 @@ export interface LiveSocketOptions {
   onEvent?(event: EngineEvent): void
   /** The log of a run that is followed, from a position on; asked again for each connection. */
   readonly log?: () => { readonly run: string; readonly after: number }
+  /** For a screen that is paired with a panel: its dashboards have changed, or a source is down or there again; docs/panels.md. */
+  onScreen?(frame: ScreenFrame): void
   /** Lines of it were stored, or the run has ended. */
   onLog?(page: RunLogPage): void
   /** Given, the figures of flows are followed, too: all of them after each connection, then those that have changed. */
@@ -291,6 +299,9 @@ export class LiveSocket {
         return this.#hearFigures(frame as unknown as FlowFigures | EngineFigures)
       case 'activity':
         return this.#options.onActivity?.(frame as unknown as ActivityFrame)
+      case 'panel_changed':
+      case 'source':
+        return this.#options.onScreen?.(frame as unknown as ScreenFrame)
       case 'log_lines':
         return this.#options.onLog?.(frame as unknown as RunLogPage)
       default:
