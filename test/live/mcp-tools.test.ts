@@ -357,5 +357,6 @@ describe('what else there is', () => {
     assert.deepEqual((await agent.listResources()).resources, [])
     assert.deepEqual((await agent.listPrompts()).prompts, [])
     await assert.rejects(agent.readResource({ uri: 'svc://flows/shown' }), /need the scope "read"/)
+    await assert.rejects(agent.getPrompt({ name: 'write_a_flow', arguments: { goal: 'x' } }), /need the scope "read"/)
   })
 })

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SCOPES_OF } from '../../../../protocol/words/scopes.ts'
-import type { Caller } from '../../../../server/auth/principal.ts'
+import { ClientFrame } from '../../../../protocol/socket/frames.ts'
+import { ROLES, SCOPES, SCOPES_OF, type Scope } from '../../../../protocol/words/scopes.ts'
+import type { Caller, WorkerPrincipal } from '../../../../server/auth/principal.ts'
 import { permitted } from '../../../../server/fanout/sockets/permitted.ts'
 
 const viewer: Caller = {
@@ -52,4 +53,48 @@ test('a panel follows no whole flows, no events, no logs and no figures', () => 
 test('the names that a panel wants frames of are those that its tiles draw', () => {
   const asked = { type: 'media', names: ['hall.camera', 'bank.vault'] } as const
   assert.deepEqual(permitted(panel, { ...asked, names: [...asked.names] }), { type: 'media', names: ['hall.camera'] })
+})
+
+/** Of each frame, one that names what the panel does not have; which scope it needs besides the one of the socket, and whether a panel may send it. */
+const FRAMES: {
+  readonly [Type in ClientFrame['type']]: [frame: ClientFrame & { type: Type }, scope: Scope, panel: boolean]
+} = {
+  subscribe: [{ type: 'subscribe', names: ['bank.safe'] }, 'read', false],
+  unsubscribe: [{ type: 'unsubscribe', names: ['bank.safe'] }, 'read', true],
+  publish: [{ type: 'publish', id: 1, name: 'bank.safe', value: 1 }, 'publish', false],
+  have: [{ type: 'have', versions: { 'bank.safe': 1 } }, 'read', false],
+  follow_logs: [{ type: 'follow_logs', run: '01a2' } as never, 'read', false],
+  unfollow_logs: [{ type: 'unfollow_logs', run: '01a2' } as never, 'read', false],
+  follow_activity: [{ type: 'follow_activity' }, 'read', false],
+  unfollow_activity: [{ type: 'unfollow_activity' }, 'read', true],
+  // What it does not have is left out.
+  media: [{ type: 'media', names: ['bank.safe'] }, 'read', true],
+  figures: [{ type: 'figures', engine: true }, 'read', false],
+}
+
+test('every frame that there is asks every kind of caller for its rights', () => {
+  const types = ClientFrame.anyOf.map(({ properties }) => properties.type.const)
+  assert.deepEqual(Object.keys(FRAMES).sort(), [...types].sort())
+  const worker = { kind: 'worker', actor: 'worker:w1', scopes: [] } as unknown as WorkerPrincipal
+  const client = (scopes: readonly Scope[]): Caller =>
+    ({ ...viewer, kind: 'client', id: 'c1', owner: 'ada', scopes }) as never
+  const callers: [name: string, caller: Caller | WorkerPrincipal, may: (scope: Scope, panel: boolean) => boolean][] = [
+    ...ROLES.map((role): (typeof callers)[number] => {
+      const scopes = SCOPES_OF[role]
+      return [role, { ...viewer, role, scopes }, scope => scopes.includes(scope)]
+    }),
+    // A socket opens only for who may read.
+    ...SCOPES.map((scope): (typeof callers)[number] => {
+      const scopes = [...new Set<Scope>(['read', scope])]
+      return [`client of ${scope}`, client(scopes), asked => scopes.includes(asked)]
+    }),
+    ['panel', panel, (_scope, mayPanel) => mayPanel],
+    ['worker', worker, () => false],
+  ]
+  for (const [type, [frame, scope, mayPanel]] of Object.entries(FRAMES))
+    for (const [name, caller, may] of callers) {
+      const what = `${type} of ${name}`
+      if (may(scope, mayPanel)) assert.equal(permitted(caller, frame as never).type, type, what)
+      else assert.throws(() => permitted(caller, frame as never), { code: 'forbidden' }, what)
+    }
 })
