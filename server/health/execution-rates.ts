@@ -1,3 +1,5 @@
+import type { Steps } from '../../core/steps.ts'
+
 /** Looks that a rate is taken over, those of an interval of a line, and intervals of a line: 5 s, 3 s and a minute at a look a second. */
 const RATE = 5
 const INTERVAL = 3
@@ -5,6 +7,8 @@ const LINE = 20
 /** The interval that is still open is not part of the line. */
 const INTERVALS = LINE + 1
 const ROW = RATE + INTERVALS
+/** Nodes that are read between two breaks for others. */
+const AT_ONCE = 500
 
 /**
  * How often nodes have run lately. Their counters only count up, so the difference of two looks is what happened between them. A node
@@ -28,14 +32,16 @@ export class ExecutionRates {
     return this.#looks % INTERVAL === 0
   }
 
-  /** Reads the counters of all nodes, `elapsed_s` after the last time. */
-  look(nodes: Iterable<number>, elapsed_s: number): void {
+  /** Reads the counters of all nodes, `elapsed_s` after the last time. The first time each costs a page of memory that nobody has touched. */
+  *look(nodes: Iterable<number>, elapsed_s: number): Steps<void> {
     const look = this.#looks++
     const second = look % RATE
     this.#elapsed_s[second] = elapsed_s
     const interval = RATE + (Math.floor(look / INTERVAL) % INTERVALS)
     const isFirst = look % INTERVAL === 0
+    let read = 0
     for (const node of nodes) {
+      if (++read % AT_ONCE === 0) yield
       if (node >= this.#before.length) this.#grow(node)
       const now = this.#executions(node)
       const row = node * ROW

@@ -6,6 +6,8 @@ import { ExecutionRates } from '../health/execution-rates.ts'
 import type { Latencies } from '../health/latencies.ts'
 import type { NodeHealth } from '../health/node-health.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
+import { fatal } from '../watch/fatal.ts'
+import { inSlices } from '../watch/slices.ts'
 
 export interface ActivityParts {
   readonly front: Pick<FrontMemory, 'counters' | 'clock' | 'flows' | 'cascadesInFlight'>
@@ -24,6 +26,7 @@ export class Activity {
   #minute_us: number | null = null
   #looked_us: number
   #timer: NodeJS.Timeout | null = null
+  #isLooking = false
   #onLook = (): void => {}
 
   constructor(parts: ActivityParts) {
@@ -33,7 +36,9 @@ export class Activity {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.look(), limits.ACTIVITY_MS)
+    this.#timer = setInterval(() => {
+      if (!this.#isLooking) this.#look().catch(fatal)
+    }, limits.ACTIVITY_MS)
     this.#timer.unref()
   }
 
@@ -46,10 +51,12 @@ export class Activity {
     this.#onLook = follower
   }
 
-  look(): void {
+  async #look(): Promise<void> {
     const { flows, front } = this.#parts
     const now_us = front.clock.steady_us()
-    this.#rates.look(nodesOf(flows.all()), (now_us - this.#looked_us) / 1e6)
+    this.#isLooking = true
+    await inSlices(this.#rates.look(nodesOf(flows.all()), (now_us - this.#looked_us) / 1e6))
+    this.#isLooking = false
     this.#looked_us = now_us
     this.#onLook()
   }

@@ -1,7 +1,4 @@
-import type { WriteStream } from 'node:tty'
-
-const ENTER = '\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J'
-const LEAVE = '\x1b[?25h\x1b[?1049l'
+import { type Terminal, TerminalGuard } from '../../terminal/device/guard.ts'
 
 export interface ScreenSize {
   readonly columns: number
@@ -9,34 +6,29 @@ export interface ScreenSize {
 }
 
 /**
- * Draws over the whole terminal on its alternate screen. However the process ends, except by SIGKILL, the first screen and the
- * cursor are restored, and `lastWords` are written there.
+ * Draws lines over the whole terminal on its alternate screen, as often as asked. The guard restores the first screen and the cursor, and writes
+ * `lastWords` there.
  */
 export class Screen {
-  readonly #terminal: WriteStream
+  readonly #terminal: Terminal
   readonly #draw: (size: ScreenSize) => readonly string[]
-  #isEntered = false
+  readonly #guard: TerminalGuard
 
   constructor(
-    terminal: WriteStream,
+    terminal: Terminal,
     draw: (size: ScreenSize) => readonly string[],
     lastWords: (size: ScreenSize) => readonly string[],
   ) {
     this.#terminal = terminal
     this.#draw = draw
-    this.#enter()
-    process.once('exit', () => {
-      this.#leave()
-      const lines = lastWords(this.#size())
-      if (lines.length > 0) terminal.write(`${lines.join('\n')}\n`)
+    this.#guard = new TerminalGuard({
+      input: null,
+      output: terminal,
+      lastWords: () => lastWords(this.#size()),
+      onBack: () => this.redraw(),
     })
-    process.on('SIGTERM', () => process.exit(143))
-    process.on('SIGHUP', () => process.exit(129))
-    process.on('SIGTSTP', () => {
-      this.#leave()
-      process.kill(process.pid, 'SIGSTOP')
-    })
-    process.on('SIGCONT', () => this.#enter())
+    this.#guard.hold()
+    this.redraw()
     terminal.on('resize', () => {
       terminal.write('\x1b[2J')
       this.redraw()
@@ -44,25 +36,12 @@ export class Screen {
   }
 
   redraw(): void {
-    if (!this.#isEntered) return
+    if (!this.#guard.isHeld) return
     const lines = this.#draw(this.#size()).map(line => `${line}\x1b[K`)
     this.#terminal.write(`\x1b[H${lines.join('\r\n')}\x1b[J`)
   }
 
   #size(): ScreenSize {
     return { columns: this.#terminal.columns || 80, rows: this.#terminal.rows || 24 }
-  }
-
-  #enter(): void {
-    if (this.#isEntered) return
-    this.#isEntered = true
-    this.#terminal.write(ENTER)
-    this.redraw()
-  }
-
-  #leave(): void {
-    if (!this.#isEntered) return
-    this.#isEntered = false
-    this.#terminal.write(LEAVE)
   }
 }

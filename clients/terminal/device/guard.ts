@@ -20,7 +20,7 @@ const STOPPED_MS = 100
  *                  held --suspend--> stopped --SIGCONT--> held
  */
 export class TerminalGuard {
-  readonly #input: ReadStream
+  readonly #input: ReadStream | null
   readonly #output: Terminal
   readonly #lastWords: () => readonly string[]
   readonly #onBack: () => void
@@ -28,7 +28,8 @@ export class TerminalGuard {
   #hasEnded = false
 
   constructor(parts: {
-    input: ReadStream
+    /** Null: keys are not read, and Ctrl-C stays a signal. */
+    input: ReadStream | null
     output: Terminal
     /** What is to be read on the first screen afterwards. */
     lastWords(): readonly string[]
@@ -53,7 +54,7 @@ export class TerminalGuard {
   hold(): void {
     if (this.#isHeld || this.#hasEnded) return
     this.#isHeld = true
-    this.#input.setRawMode(true)
+    this.#input?.setRawMode(true)
     this.#output.write(ENTER)
   }
 
@@ -91,7 +92,7 @@ export class TerminalGuard {
     this.#isHeld = false
     this.#say(LEAVE)
     try {
-      this.#input.setRawMode(false)
+      this.#input?.setRawMode(false)
     } catch {
       // The terminal has gone.
     }

@@ -73,6 +73,16 @@ describe('svc top', { skip }, () => {
     await terminal.shows(/─ keys ─/)
   })
 
+  test('is not put aside by Ctrl-Z where no shell could bring it back', async t => {
+    const { engine, terminal } = await shown(t)
+    terminal.press('C-z')
+    await engine.publish('boiler.x', 1)
+    await terminal.shows(/boiler +0\.2 /)
+    assert.deepEqual(terminal.state, { second: true, cursor: false })
+    terminal.press('q')
+    await terminal.isGivenBack(0)
+  })
+
   test('says how old the figures are when the engine is silent, and goes on when it answers again', async t => {
     const { engine, terminal } = await shown(t)
     process.kill(engine.pid, 'SIGSTOP')

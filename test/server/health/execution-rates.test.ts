@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { finish } from '../../../core/steps.ts'
 import { ExecutionRates } from '../../../server/health/execution-rates.ts'
 
 /** Two nodes whose counters the test sets; it looks at them once a second. */
@@ -9,7 +10,7 @@ function counted() {
   const pass = (seconds: number, per_s: readonly number[]): void => {
     for (let second = 0; second < seconds; second++) {
       for (const [node, ran] of per_s.entries()) counts[node]! += ran
-      rates.look([0, 1], 1)
+      finish(rates.look([0, 1], 1))
     }
   }
   return { counts, rates, pass }
@@ -57,7 +58,7 @@ test('a node that begins again, or whose row another one has now, does not keep 
   const { rates, pass, counts } = counted()
   pass(30, [100, 1])
   counts[0] = 2
-  rates.look([0, 1], 1)
+  finish(rates.look([0, 1], 1))
   assert.equal(rates.perSecond([0]), 2 / 5)
   assert.deepEqual(rates.intervals([0]), new Array(10).fill(0))
   assert.deepEqual(rates.intervals([1]), new Array(10).fill(3))
@@ -65,6 +66,18 @@ test('a node that begins again, or whose row another one has now, does not keep 
 
 test('nodes that were never looked at have not run', () => {
   const { rates } = counted()
-  rates.look([0, 700], 1)
+  finish(rates.look([0, 700], 1))
   assert.deepEqual([rates.perSecond([300]), rates.perSecond([9_000])], [0, 0])
+})
+
+test('a look at many nodes pauses for others', () => {
+  const rates = new ExecutionRates(() => 1)
+  const looking = rates.look(
+    Array.from({ length: 3_000 }, (_, node) => node),
+    1,
+  )
+  let pauses = 0
+  while (!looking.next().done) pauses++
+  assert.equal(pauses, 6)
+  assert.equal(rates.perSecond([2_999]), 1)
 })
