@@ -37,10 +37,12 @@ export interface LiveHooksParts {
   secret(name: string): string
 }
 
+type HookAddress = Pick<HookRequest, 'flow' | 'node'>
+
 /** A webhook node as a plan has it. */
 interface Hook {
   readonly node: PlanNode
-  readonly flow: string
+  readonly address: HookAddress
   readonly outputs: readonly { readonly port: string; readonly dtype: Dtype; readonly name: string }[]
   readonly settings: WebhookSettings
   readonly credentials: Credentials
@@ -102,12 +104,13 @@ export class LiveHooks implements Hooks {
     const until_ms = performance.now() + (hook.settings.timeout_s ?? 30) * 1000
     if (!(await mayPass(hook.credentials, request.headers, request.body))) throw new ServiceError('hook_refused')
     const { answer = null } = hook.settings
-    const name = answer === null || answer.includes('.') ? answer : `${hook.flow}.${answer}`
+    const name = answer === null || answer.includes('.') ? answer : `${hook.address.flow}.${answer}`
     // Refused before anything is stored.
     this.#parts.messages.assertRoom(hook.outputs.map(output => output.name))
     if (name !== null) this.#parts.messages.indexOf(name)
     const items = await this.#items(hook, request)
     if (name !== null) return { answer: await this.#answered(hook, name, items, until_ms, gone) }
+    this.#find(hook.address)
     this.#publish(hook, items)
     return { answer: undefined }
   }
@@ -192,6 +195,8 @@ export class LiveHooks implements Hooks {
     const left_ms = until_ms - performance.now()
     if (left_ms <= 0)
       throw new ServiceError('hook_timeout', 'Requests before this one took all of its time; it was not published.')
+    // It may have gone away, or have been disabled, while the request stood in line.
+    this.#find(hook.address)
     const message = messages.indexOf(name)
     front.messages.trace(message)
     const ts = this.#nextTime()
@@ -207,7 +212,7 @@ export class LiveHooks implements Hooks {
   }
 
   /** Nobody outside learns why there is nothing. */
-  #find({ flow, node }: HookRequest): Hook {
+  #find({ flow, node }: HookAddress): Hook {
     const live = this.#parts.find(flow)
     const hook = live?.enabled === true ? this.#hooksOf(live.plan).get(node) : undefined
     if (hook === undefined) throw new ServiceError('hook_not_found')
@@ -227,7 +232,8 @@ export class LiveHooks implements Hooks {
               dtype,
               name: plan.messages[message]!.name,
             }))
-            return [node.id, { node, flow: plan.flow, outputs, settings, credentials: credentialsOf(settings) }]
+            const address = { flow: plan.flow, node: node.id }
+            return [node.id, { node, address, outputs, settings, credentials: credentialsOf(settings) }]
           }),
       )
       this.#plans.set(plan, hooks)

@@ -219,6 +219,28 @@ for (const [where, answer] of [
     assert.equal((await next).json, 'own')
   })
 
+test('a request whose webhook went away while it stood in line is told what everybody is told then', async () => {
+  const pass = code('pass', 'export default () => ({})', [input('reply', 'int')], [])
+  await story.save('replies', flow([pass], { message: 'reply', dtype: 'int' }))
+  const hook = node('in', 'webhook', { answer: 'replies.reply', timeout_s: 60 }, [], [output('body', 'json')])
+  const ways: [name: string, leave: (name: string) => Promise<unknown>][] = [
+    ['switched_off', name => live.engine.flows.setEnabled(name, false, 'tests')],
+    ['taken_away', name => live.engine.flows.remove(name, 'tests')],
+  ]
+  for (const [name, leave] of ways) {
+    await story.save(name, flow([hook]))
+    const first = post(`${name}/in`, '1')
+    await story.becomes(`${name}.body`, 1)
+    const second = post(`${name}/in`, '2')
+    // One connection: it is in line when this is answered.
+    for (let at = 0; at < 3; at++) await ask('none/in')
+    await leave(name)
+    story.publish('replies.reply', 7)
+    assert.deepEqual([(await first).status, (await first).json], [200, 7], name)
+    assert.deepEqual([(await second).status, codeOf(await second)], [404, 'hook_not_found'], name)
+  }
+})
+
 test('a flood is refused with a time to wait: at the places of a node, and at the bound of its flow', async () => {
   const waits = node('in', 'webhook', { answer: 'out', timeout_s: 5 }, [], [output('body', 'json')])
   const gate = new Gate(live.data_dir, 'flood')
