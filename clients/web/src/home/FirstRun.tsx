@@ -19,10 +19,12 @@ export function FirstRun({ flow }: { flow: string | null }) {
               Open it
             </Button>
           )}
-          <Button kind={flow === null ? 'main' : 'plain'} onClick={() => go('/flows?new')}>
-            New flow
-          </Button>
-          <Button onClick={() => go('/flows?connect')}>Connect something</Button>
+          {flow === null && (
+            <p>
+              Store one with <span className="mono">svc flows put</span>, or start the engine with{' '}
+              <span className="mono">--example</span>.
+            </p>
+          )}
         </div>
       </Empty>
     </section>

@@ -1,11 +1,8 @@
 import '../../look/home.css'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import { useLocation } from 'wouter'
 import { client } from '../engine/client.ts'
 import { live } from '../engine/live.ts'
-import { useMay } from '../engine/session.ts'
-import { Button } from '../parts/Button.tsx'
 import { Loading } from '../parts/Loading.tsx'
 import { Problem } from '../parts/Problem.tsx'
 import { Page } from '../shell/Page.tsx'
@@ -25,8 +22,6 @@ const TELLING = /^(flow_|node_|run_|issue|worker_)/
 /** What runs now, what needs a look, what waits and why, and what the machines have. */
 export default function Home() {
   const queries = useQueryClient()
-  const mayEdit = useMay('edit')
-  const [, go] = useLocation()
   const flows = useQuery({ queryKey: ['flows'], queryFn: () => client.flows.list(), refetchInterval: AGAIN_MS })
   const summary = useQuery({ queryKey: ['summary'], queryFn: () => client.status(), refetchInterval: AGAIN_MS })
   const books = useQuery({ queryKey: ['resources'], queryFn: () => client.resources(), refetchInterval: AGAIN_MS })
@@ -47,20 +42,6 @@ export default function Home() {
     <Page crumbs={['Home']}>
       <div className="statusline">
         {summary.data !== undefined && <StatusLine summary={summary.data} books={books.data ?? null} />}
-        <div className="row">
-          <Button icon="antenna" disabled={!mayEdit} onClick={() => go('/flows?connect')}>
-            Connect
-          </Button>
-          <Button
-            icon="plus"
-            kind="main"
-            disabled={!mayEdit}
-            title={mayEdit ? undefined : 'Your role may not change flows.'}
-            onClick={() => go('/flows?new')}
-          >
-            New flow
-          </Button>
-        </div>
       </div>
       {failed !== undefined && <Problem error={failed.error} onRetry={() => void queries.refetchQueries()} />}
       <div className="grid">

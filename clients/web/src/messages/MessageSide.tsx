@@ -52,9 +52,6 @@ export function MessageSide({ message, onClose }: { message: Message; onClose: (
             )}
           </p>
           <p className="row m-links">
-            <Link className="btn" href={`/messages/${encodeURIComponent(name)}`}>
-              Open
-            </Link>
             <Link className="btn" href={`/explorer?messages=${encodeURIComponent(name)}`}>
               <Icon name="wave" />
               Explore

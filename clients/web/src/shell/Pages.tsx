@@ -10,6 +10,14 @@ const Flow = lazy(() => import('../flows/Flow.tsx'))
 const Messages = lazy(() => import('../messages/Messages.tsx'))
 const Run = lazy(() => import('../runs/Run.tsx'))
 const Runs = lazy(() => import('../runs/Runs.tsx'))
+const Artifacts = lazy(() => import('../artifacts/Artifacts.tsx'))
+const Compare = lazy(() => import('../runs/Compare.tsx'))
+const Dashboards = lazy(() => import('../dashboards/Dashboards.tsx'))
+const Events = lazy(() => import('../events/Events.tsx'))
+const Explorer = lazy(() => import('../explorer/Explorer.tsx'))
+const Settings = lazy(() => import('../settings/Settings.tsx'))
+const ToMessage = lazy(() => import('../messages/ToMessage.tsx'))
+const Workers = lazy(() => import('../workers/Workers.tsx'))
 const More = lazy(() => import('./More.tsx'))
 
 export function Pages() {
@@ -21,6 +29,14 @@ export function Pages() {
       <Route path="/messages" component={Messages} />
       <Route path="/runs" component={Runs} />
       <Route path="/runs/:id" component={Run} />
+      <Route path="/artifacts" component={Artifacts} />
+      <Route path="/compare" component={Compare} />
+      <Route path="/dashboards" component={Dashboards} />
+      <Route path="/events" component={Events} />
+      <Route path="/explorer" component={Explorer} />
+      <Route path="/settings/:part?" component={Settings} />
+      <Route path="/messages/:name" component={ToMessage} />
+      <Route path="/workers" component={Workers} />
       <Route path="/more" component={More} />
       <Route>
         <Page crumbs={['Not found']}>
