@@ -109,7 +109,7 @@ export class Masks {
 
   /** The same of every text in a value, names of members too. The value itself when there is nothing to mask in it. */
   deep<Value>(value: Value): Value {
-    return finish(this.deepSteps(value))
+    return this.isEmpty ? value : finish(this.deepSteps(value))
   }
 
   /** `deep` in steps, each of which looks at about `STEP` characters. */
