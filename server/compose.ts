@@ -140,6 +140,7 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
   const overload = new Overload()
   const latencies = new Latencies({ counters: front.counters, rows: () => measured(flows), now_us: front.clock.now_us })
   const outboxes = new Outboxes()
+  const waits = new ValueWaits(front.codec)
   const flows = new LiveFlows({
     front,
     latencies,
@@ -169,9 +170,10 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     },
     renamed: (from, to) => coordinator.renamed(from, to),
     dashboards,
-    changed: (flow, removed) => {
+    changed: (flow, removed, is_renamed = false) => {
       fanout.flowChanged(flow, removed)
       shown_media.messagesChanged()
+      if (!is_renamed) waits.end(removed)
       for (const follower of flow_followers) follower(flow)
     },
   })
@@ -228,7 +230,6 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
       return plan ? loopThrough(plan, id) : []
     },
   })
-  const waits = new ValueWaits(front.codec)
   const tap = new JournalTap({
     waits,
     watching: shown_media,

@@ -45,6 +45,12 @@ export class ValueWaits {
     })
   }
 
+  /** These messages are gone: nobody waits for them any more. */
+  end(messages: readonly number[]): void {
+    for (const message of messages)
+      for (const wait of [...(this.#waits.get(message) ?? [])]) wait.take({ passed: wait.passed })
+  }
+
   see({ subject, version, root_ts, value_kind, number, bytes, start, length }: TracedValue): void {
     const waits = this.#waits.get(subject)
     if (waits === undefined) return

@@ -241,6 +241,23 @@ test('a request whose webhook went away while it stood in line is told what ever
   }
 })
 
+test('a request whose answer is deleted while it waits does not wait to the end of its time', async () => {
+  const hook = node('in', 'webhook', { answer: 'out', timeout_s: 300 }, [], [output('body', 'json')])
+  await story.save('deleted', flow([hook, doubling]))
+  let answer: Answer | null = null
+  const waiting = post('deleted/in', 'null').then(given => (answer = given))
+  await eventually(() => story.version('deleted.body') === 1, 'it is published')
+  await live.engine.flows.remove('deleted', 'tests')
+  await eventually(() => answer !== null, 'it is answered')
+  assert.equal(codeOf(await waiting), 'message_not_found')
+  await story.save('named', flow([hook, doubling]))
+  const named = post('named/in', 'null')
+  await eventually(() => story.version('named.body') === 1, 'it is published')
+  await live.engine.flows.rename('named', 'renamed', 'tests')
+  story.publish('renamed.out', 9)
+  assert.deepEqual((await named).json, 9)
+})
+
 test('a flood is refused with a time to wait: at the places of a node, and at the bound of its flow', async () => {
   const waits = node('in', 'webhook', { answer: 'out', timeout_s: 5 }, [], [output('body', 'json')])
   const gate = new Gate(live.data_dir, 'flood')

@@ -30,8 +30,8 @@ export interface RenameParts {
   announce(type: EventType, flow: string, more?: Record<string, unknown>): void
   /** Batch runs that wait or run have the new name. */
   renamed(from: string, to: string): void
-  /** Messages of the flow went. */
-  changed(flow: string, removed: readonly number[]): void
+  /** Messages of the flow went, and come back under other names. */
+  changed(flow: string, removed: readonly number[], is_renamed: true): void
 }
 
 /** References in other flows and in dashboards are rewritten in the same commit. */
@@ -85,5 +85,5 @@ function move(parts: RenameParts, flow: LiveFlow, from: string, to: string): voi
   flow.name = to
   catalog.add(flow)
   parts.renamed(from, to)
-  parts.changed(from, gone)
+  parts.changed(from, gone, true)
 }
