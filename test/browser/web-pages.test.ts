@@ -82,3 +82,18 @@ test('a screen is paired from the web app', { skip }, async t => {
   assert.equal((await client.panels.get(panel.id)).paired, false)
   assert.deepEqual([...problems, ...screen.problems], [])
 })
+
+test('a thing is found by its name from any page, and the keys lead to it', { skip }, async t => {
+  await addAda(live)
+  const story = new Story(live.engine)
+  await story.save('condenser', flow([], { message: 'vacuum', dtype: 'float' }))
+  const { page, problems } = await openWebPage(t, live, { path: '/app/events', user: ADA })
+  await page.getByRole('heading', { level: 1, name: 'Events' }).waitFor()
+  await page.keyboard.press('Control+k')
+  await page.getByLabel('Find', { exact: true }).fill('condens')
+  await page.getByRole('option', { name: /^condenser flow/ }).waitFor()
+  assert.deepEqual(await seriousFindings(page), [])
+  await page.getByLabel('Find', { exact: true }).press('Enter')
+  await page.getByRole('heading', { level: 1, name: 'condenser' }).waitFor()
+  assert.deepEqual(problems, [])
+})

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useEffect, useState } from 'react'
 import { Link, useRoute } from 'wouter'
 import { client } from '../engine/client.ts'
 import { signOut, useSession } from '../engine/session.ts'
@@ -7,6 +7,7 @@ import { IconButton } from '../parts/Button.tsx'
 import { durationText } from '../parts/format.ts'
 import { Icon } from '../parts/Icon.tsx'
 import { LinkState } from './LinkState.tsx'
+import { Palette } from './Palette.tsx'
 import { MORE, PLACES, type Place, SELDOM } from './places.ts'
 import { nextTheme, themeOf } from './theme.ts'
 
@@ -17,6 +18,16 @@ export function Shell({ children }: { children: ReactNode }) {
   // Pages put their crumbs in here, so that it has to stand before they do.
   const [top, setTop] = useState<HTMLElement | null>(null)
   const [isCanvas] = useRoute('/flows/:flow/*?')
+  const [isFinding, setFinding] = useState(false)
+  useEffect(() => {
+    const heed = (event: KeyboardEvent): void => {
+      if (event.key !== 'k' || !(event.ctrlKey || event.metaKey)) return
+      event.preventDefault()
+      setFinding(true)
+    }
+    addEventListener('keydown', heed)
+    return () => removeEventListener('keydown', heed)
+  }, [])
   return (
     <div className={`app ${isCanvas ? 'rail-small' : ''}`}>
       <a className="skip" href="#main">
@@ -34,10 +45,16 @@ export function Shell({ children }: { children: ReactNode }) {
       <header className="top">
         <div id="crumbs" className="row grow" ref={setTop} />
         <LinkState />
+        <button type="button" className="top-search" onClick={() => setFinding(true)}>
+          <Icon name="search" />
+          <span className="only-wide">Find or do anything</span> <kbd className="only-wide">Ctrl K</kbd>
+          <span className="sr">Find</span>
+        </button>
         <IconButton icon="theme" label={`Theme: ${theme}`} onClick={() => setTheme(nextTheme())} />
         <IconButton icon="user" label={`Signed in as ${user?.name}; sign out`} onClick={() => void signOut()} />
       </header>
       {top !== null && children}
+      {isFinding && <Palette onClose={() => setFinding(false)} />}
       <nav className="bottom-bar" aria-label="Main, narrow">
         {[...PLACES.slice(0, 4), MORE].map(place => (
           <BottomItem key={place.path} place={place} />
