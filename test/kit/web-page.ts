@@ -33,6 +33,8 @@ export function addAda(engine: LiveEngine, role: CreateUser['role'] = 'superuser
   return adding
 }
 
+const WAIT_MS = 120_000
+
 export interface OpenPage {
   readonly path: string
   readonly width?: number
@@ -56,6 +58,8 @@ export async function openWebPage(
 ): Promise<WebPage> {
   const context = await (await launched()).newContext({ viewport: { width, height }, colorScheme: theme })
   t.after(() => context.close())
+  // A machine under load takes its time: a test that hangs is ended by its runner.
+  context.setDefaultTimeout(WAIT_MS)
   const page = await context.newPage()
   const problems: string[] = []
   page.on('pageerror', error => problems.push(`exception: ${error.message}`))
