@@ -36,8 +36,11 @@ export function* jsonPieces(value: unknown): Steps<string[]> {
 const AT_ONCE = 32 * 1024
 
 /** Looks no further than it must. */
-export function isLongJson(value: unknown): boolean {
-  let left = AT_ONCE
+export const isLongJson = (value: unknown): boolean => jsonWeight(value, AT_ONCE) > AT_ONCE
+
+/** About as much as its JSON has characters, as far as that is not more than `most`. */
+export function jsonWeight(value: unknown, most: number): number {
+  let left = most
   const weigh = (one: unknown): void => {
     left -= typeof one === 'string' ? one.length : 8
     if (left < 0 || typeof one !== 'object' || one === null) return
@@ -51,7 +54,7 @@ export function isLongJson(value: unknown): boolean {
     }
   }
   weigh(value)
-  return left < 0
+  return most - left
 }
 
 class Pieces<Piece> {

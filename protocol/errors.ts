@@ -153,6 +153,12 @@ const table = {
 
   // nodes and their bodies (kept on the node, not answered)
   node_not_found: { status: 404, title: 'No such node', next: 'GET /flows/{name} shows the nodes.' },
+  no_body: {
+    status: 409,
+    title: 'The node has no body to try',
+    next: 'Try a node of type code, or of another type that runs a body.',
+  },
+  too_many_tries: { status: 503, title: 'Too many tries at once', next: 'Wait until one has ended, then try again.' },
   group_not_found: {
     status: 404,
     title: 'No run is in this group',

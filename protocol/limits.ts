@@ -649,6 +649,24 @@ export const limits = {
   THREAD_RESTART_WITHIN_MS: 60_000,
   HEAP_END_SHARE: 0.9,
 
+  // tries of bodies
+  /** At once; they have call slots of their own. */
+  TRIES: 2,
+  /** How long a body may run, and how long whoever asks waits besides, for a place and for resources. */
+  TRY_S: 10,
+  TRY_S_MAX: 60,
+  TRY_WAIT_MS: 10_000,
+  /** A body that was told to end has so long before its thread is ended. */
+  TRY_GRACE_MS: 500,
+  /** Emissions after which a try is ended, and how many of them are answered. */
+  TRY_EMISSIONS: 1_000,
+  TRY_EMISSIONS_SHOWN: 100,
+  TRY_LINES: 500,
+  TRY_LOG_CHARACTERS: 64 * KIB,
+  /** Of one value that is answered, and of all of them. */
+  TRY_VALUE_BYTES: 64 * KIB,
+  TRY_ANSWER_BYTES: 256 * KIB,
+
   // the command line
   SYNC_MODULE_S: 30,
 } as const

@@ -1,5 +1,6 @@
 import { dirname } from 'node:path'
 import { callEnvironment, threadShare } from '../core/flow/environment.ts'
+import { askedBy, NO_AMOUNTS } from '../core/flow/resources.ts'
 import { ServiceError } from '../protocol/errors.ts'
 import { formatTime } from '../protocol/time.ts'
 import { newEncoded } from '../protocol/values/codec.ts'
@@ -15,6 +16,7 @@ import { localMachine } from './calls/local-machine.ts'
 import { ArtifactExchange } from './calls/processes/artifact-exchange.ts'
 import { exchangeFolder, findBodyUser, openTo } from './calls/processes/body-user.ts'
 import { ResourceDesk } from './calls/resource-desk.ts'
+import { Tries } from './calls/tries.ts'
 import { ConnectorPlaces } from './connectors/connector-places.ts'
 import { ConnectorsThread } from './connectors/connectors-thread.ts'
 import { Outboxes } from './connectors/outboxes.ts'
@@ -404,7 +406,16 @@ export function compose(options: LiveEngineOptions, { front, store, loaded }: Op
     wake: () => tap.wake(),
     secret: name => secrets.text(name),
   })
-  const nodes = new LiveNodes({ flows, health, latencies, front, store, announce })
+  const tries = new Tries({
+    try: (request, listener) => desk.try(request, listener),
+    claim: node => {
+      const asked = askedBy(node, name => flavors.find(name))
+      if (asked === null && node.device === null) return null
+      return workers.claim({ node: node.qualified, run: null, asked: asked ?? NO_AMOUNTS, device: node.device })
+    },
+    release: grant => workers.release(grant),
+  })
+  const nodes = new LiveNodes({ flows, health, latencies, front, store, tries, masks, announce })
   const reruns = new LiveCascades({ front, map, flows, store, announce })
   const { max_cascades } = config
   const observe = new LiveObserve({

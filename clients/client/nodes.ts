@@ -1,5 +1,5 @@
 import type { Fire } from '../../protocol/nouns/fire.ts'
-import type { NodeDetail } from '../../protocol/nouns/node.ts'
+import type { NodeDetail, TriedNode, TryNode } from '../../protocol/nouns/node.ts'
 import type { NodeError } from '../../protocol/nouns/node-error.ts'
 import type { NodeTypeInfo } from '../../protocol/nouns/node-type.ts'
 import type { Calls } from './calls.ts'
@@ -31,6 +31,18 @@ export class Nodes {
   /** What became of the occurrences of an inject node, newest first. */
   fires(node: string, page: { limit?: number; offset?: number } = {}): Promise<List<Fire>> {
     return this.#calls.get(`${pathOf(node)}/fires`, { ...page })
+  }
+
+  /** Runs its body once, on these inputs or the newest ones, with another source or other settings if they are given; nothing is published or kept. */
+  async try(
+    node: string,
+    request: TryNode = {},
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<TriedNode> {
+    const dot = node.indexOf('.')
+    const [flow, id] = [node.slice(0, dot), node.slice(dot + 1)].map(encodeURIComponent)
+    const call = { path: `/flows/${flow}/nodes/${id}/try`, json: request, ...(signal === undefined ? {} : { signal }) }
+    return (await this.#calls.json<TriedNode>({ method: 'POST', ...call })).body
   }
 
   /** Its last error is seen: the node is no longer shown as failed. */

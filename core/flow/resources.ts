@@ -9,6 +9,9 @@ type Declared = Pick<NormalNode, 'resources' | 'duration_s'>
 /** A stored flavor as it is now; null: there is none of that name. */
 export type FlavorLookUp = (name: string) => Flavor | null
 
+/** Of a node that declares none of them. */
+export const NO_AMOUNTS: ResourceAmounts = { cpus: null, gpus: null, ram_mb: null, flavor: null }
+
 const RAM = /^\d+(\.\d+)?[KMGT]?$/
 const RAM_MB_MAX = 1e9
 

@@ -5,6 +5,7 @@
  * its flow writes higher versions than all its predecessors. The journal rings of two lanes are not ordered, so the store
  * orders states by this version.
  */
+import * as atomics from '#atomics'
 import type { Arena } from './arena.ts'
 import { NODE_ROW } from './counters.ts'
 import { layout } from './layout.ts'
@@ -48,6 +49,26 @@ export class NodeStates {
     const at = this.#arena.offset(ref)
     const from = at + STATE_SLAB.offset.encoded
     return Buffer.from(this.#bytes.subarray(from, from + this.#i32[(at >> 2) + W.length]!))
+  }
+
+  /**
+   * The same by a thread that does not own the flow: the owner may write another state meanwhile, whose slab may have been this one, so what
+   * was copied counts only when the row still names the same version.
+   */
+  readShared(node: number): { version: number; encoded: Buffer } | null {
+    for (;;) {
+      const version = this.version(node)
+      if (version === 0) return null
+      const ref = atomics.acquire(this.#i32, this.#word(node))
+      if (ref === 0) continue
+      const at = this.#arena.offset(ref)
+      const from = at + STATE_SLAB.offset.encoded
+      const length = this.#i32[(at >> 2) + W.length]!
+      if (length < 0 || from + length > this.#bytes.length) continue
+      const encoded = Buffer.from(this.#bytes.subarray(from, from + length))
+      if (atomics.recheck(this.#i32, this.#word(node)) === ref && this.version(node) === version)
+        return { version, encoded }
+    }
   }
 
   /** 0: no state is kept. */

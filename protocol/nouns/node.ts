@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { limits } from '../limits.ts'
 import { Timestamp } from './timestamp.ts'
 
 /** Of durations that were counted in buckets at most 12 % wide. */
@@ -72,3 +73,66 @@ export const NodeDetail = Type.Object({
   wires: Type.Array(NodeWire),
 })
 export type NodeDetail = Static<typeof NodeDetail>
+
+/** A body that is to run once, on the side. */
+export const TryNode = Type.Object(
+  {
+    inputs: Type.Optional(
+      Type.Record(Type.String({ maxLength: 128 }), Type.Unknown(), {
+        description: 'Values by input port. A port that is left out has the newest value of its message.',
+      }),
+    ),
+    source: Type.Optional(
+      Type.String({ maxLength: limits.SOURCE_BYTES, description: 'In place of the source of the node.' }),
+    ),
+    settings: Type.Optional(
+      Type.Object({}, { additionalProperties: true, description: 'In place of the settings of the node.' }),
+    ),
+    timeout_s: Type.Optional(
+      Type.Number({ exclusiveMinimum: 0, maximum: limits.TRY_S_MAX, description: `${limits.TRY_S} when left out.` }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type TryNode = Static<typeof TryNode>
+
+const Values = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description })
+
+export const TriedLine = Type.Object({ ts: Timestamp, level: Type.String(), text: Type.String() })
+export type TriedLine = Static<typeof TriedLine>
+
+export const TriedError = Type.Object({
+  code: Type.String(),
+  message: Type.String(),
+  stack: Type.Union([Type.String(), Type.Null()]),
+  line: Type.Union([Type.Integer(), Type.Null()], { description: 'Of the source, from 1; null: not known.' }),
+  column: Type.Union([Type.Integer(), Type.Null()]),
+})
+export type TriedError = Static<typeof TriedError>
+
+/** What came of it. Nothing of it was published or kept. */
+export const TriedNode = Type.Object({
+  inputs: Values('What it ran on, by port.'),
+  outputs: Type.Union([Values('What the body returned, by port.'), Type.Null()], {
+    description: 'Null when it returned nothing, or failed.',
+  }),
+  emissions: Type.Array(Values('By port.'), {
+    description: `What it emitted before it ended, the first ${limits.TRY_EMISSIONS_SHOWN}.`,
+  }),
+  emitted: Type.Integer({ description: 'How often it emitted.' }),
+  log: Type.Array(TriedLine, { description: `The first ${limits.TRY_LINES} lines that it logged or printed.` }),
+  log_dropped: Type.Integer({ description: 'Lines that are not in `log`.' }),
+  metrics: Type.Record(Type.String(), Type.Number(), { description: 'The newest value of each `ctx.metric`.' }),
+  report: Type.Union([Type.Object({ status: Type.String(), text: Type.String() }), Type.Null()], {
+    description: 'Its last `ctx.report`.',
+  }),
+  state: Type.Union([Values('What it left in its copy of `ctx.state`.'), Type.Null()], {
+    description: 'Null when it is too long to show.',
+  }),
+  duration_s: Type.Number(),
+  error: Type.Union([TriedError, Type.Null()]),
+  left_out: Type.Array(Type.String(), {
+    description: 'Places of values that are too long to show, such as `outputs.picture`; null stands for them.',
+  }),
+})
+export type TriedNode = Static<typeof TriedNode>

@@ -46,6 +46,10 @@ export class CallDesk {
   readonly #in_slot: BodyCallParts
   readonly #in_process: BodyCallParts
   readonly #in_connectors: BodyCallParts | null
+  /** Slots that only tries have, so that a body which never ends takes none from live calls. */
+  readonly #try_slots: CallSlots
+  readonly #try_in_slot: BodyCallParts
+  readonly #try_in_process: BodyCallParts
   readonly #calls = new Set<BodyCall>()
   /** Code digest of the last run that was claimed; undefined before the first. */
   #code_digest: string | null | undefined = undefined
@@ -65,16 +69,16 @@ export class CallDesk {
       masks,
       prints = false,
     } = options
-    this.#slots = new CallSlots({
-      slots,
+    const slots_of = {
       heap_mb: bounds.call_heap_mb,
       begin_ms: bounds.slot_begin_ms,
       bodies,
       artifacts,
       masks,
       secret,
-      prints,
-    })
+    }
+    this.#slots = new CallSlots({ ...slots_of, slots, prints })
+    this.#try_slots = new CallSlots({ ...slots_of, slots: limits.TRIES })
     this.#processes = new ProcessPlaces({
       most: slots,
       silent_ms: bounds.node_silent_ms,
@@ -95,6 +99,8 @@ export class CallDesk {
     })
     this.#in_slot = this.#partsOf(this.#slots, 'call')
     this.#in_process = this.#partsOf(this.#processes, 'process')
+    this.#try_in_slot = this.#triedIn(this.#try_slots)
+    this.#try_in_process = this.#triedIn(this.#processes)
     this.#in_connectors = options.connectors ? this.#partsOf(options.connectors.places, 'connectors') : null
   }
 
@@ -125,8 +131,17 @@ export class CallDesk {
     return call
   }
 
-  #open(request: BodyRequest, sink: CallSink): BodyCall {
-    const call = new BodyCall(this.#partsFor(request.node), request, sink)
+  /** A call on the side: only the listener hears of it, also when its thread or process is lost. */
+  try(request: Omit<BodyRequest, 'run' | 'port'>, listener: CallListener): RunCall {
+    const { node, state } = request
+    const sink = new RunSink(listener, node.qualified, state, message => call.tell(message))
+    const parts = wantsProcess(node) ? this.#try_in_process : this.#try_in_slot
+    const call = this.#open({ ...request, run: null, port: null }, sink, parts)
+    return call
+  }
+
+  #open(request: BodyRequest, sink: CallSink, parts = this.#partsFor(request.node)): BodyCall {
+    const call = new BodyCall(parts, request, sink)
     this.#calls.add(call)
     call.start()
     return call
@@ -149,9 +164,14 @@ export class CallDesk {
     }
   }
 
+  #triedIn(places: CallPlaces): BodyCallParts {
+    return { places, grace_ms: limits.TRY_GRACE_MS, placeLost: () => {}, left: call => this.#calls.delete(call) }
+  }
+
   /** Called a few times a second. */
   watch(): void {
     this.#slots.watch()
+    this.#try_slots.watch()
     this.#processes.watch()
   }
 
@@ -165,6 +185,7 @@ export class CallDesk {
   /** Later calls load their modules again. Calls that run finish where they are. */
   refresh(): void {
     this.#slots.refresh()
+    this.#try_slots.refresh()
     this.#processes.refresh()
   }
 
@@ -176,6 +197,6 @@ export class CallDesk {
   async close(): Promise<void> {
     this.#closing = true
     for (const call of [...this.#calls]) call.kill('interrupted', 'The engine is stopping.')
-    await Promise.all([this.#slots.close(), this.#processes.close()])
+    await Promise.all([this.#slots.close(), this.#try_slots.close(), this.#processes.close()])
   }
 }

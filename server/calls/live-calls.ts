@@ -1,4 +1,4 @@
-import { askedBy, type FlavorLookUp } from '../../core/flow/resources.ts'
+import { askedBy, type FlavorLookUp, NO_AMOUNTS } from '../../core/flow/resources.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import type { CallRequest } from '../../threads/lane/messages.ts'
 import type { CallDesk } from './call-desk.ts'
@@ -56,8 +56,7 @@ export class LiveCall {
       const asked = askedBy(node, flavorOf)
       const { device } = node
       if (asked === null && device === null) return this.#place(null)
-      const amounts = asked ?? { cpus: null, gpus: null, ram_mb: null, flavor: null }
-      this.#claim = resources.claim({ node: node.qualified, run: null, asked: amounts, device })
+      this.#claim = resources.claim({ node: node.qualified, run: null, asked: asked ?? NO_AMOUNTS, device })
     } catch (error) {
       return this.#refused(error)
     }

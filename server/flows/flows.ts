@@ -1,6 +1,6 @@
 import { documentOfPieces } from '../../core/flow/document-text.ts'
 import { factsOf } from '../../core/flow/facts.ts'
-import type { Plan } from '../../core/flow/plan.ts'
+import type { Plan, PlanNode } from '../../core/flow/plan.ts'
 import type { Steps } from '../../core/steps.ts'
 import { ServiceError } from '../../protocol/errors.ts'
 import type {
@@ -28,6 +28,7 @@ import { type PurgeParts, purge } from './changes/purge.ts'
 import { type RemoveParts, remove } from './changes/remove.ts'
 import { type RenameParts, rename } from './changes/rename.ts'
 import { type SaveParts, save } from './changes/save.ts'
+import { draftNode, type NodeDraft } from './draft.ts'
 import { type LiveFlow, newFlow, written } from './flow.ts'
 import { type FlowTrouble, IssueCounts } from './issue-counts.ts'
 import { Show, type ShowParts } from './show.ts'
@@ -109,6 +110,11 @@ export class LiveFlows implements Flows {
 
   cyclesThrough(flow: string): string[][] {
     return this.#catalog.wiring.cyclesThrough(flow)
+  }
+
+  /** The node of a flow as a draft would make it; throws what a save would be refused with. */
+  draft(name: string, id: string, draft: NodeDraft): Promise<PlanNode> {
+    return this.inTurn(() => draftNode(this.#parts, name, id, draft))
   }
 
   /** By name: how much is wrong with each flow. */

@@ -1,19 +1,26 @@
 import type { PlanInputPort, PlanNode } from '../../core/flow/plan.ts'
+import type { Masks } from '../../core/masks/table.ts'
 import { PLACEMENT } from '../../core/memory/counters.ts'
-import { ServiceError } from '../../protocol/errors.ts'
+import { type ErrorPlace, ServiceError } from '../../protocol/errors.ts'
+import { limits } from '../../protocol/limits.ts'
 import { splitQualified } from '../../protocol/names.ts'
 import { didYouMean, nearest } from '../../protocol/nearest.ts'
 import type { EventType } from '../../protocol/nouns/event.ts'
 import type { Fire } from '../../protocol/nouns/fire.ts'
 import type { List, Page } from '../../protocol/nouns/list.ts'
-import type { NodeDetail, NodeWire } from '../../protocol/nouns/node.ts'
+import type { NodeDetail, NodeWire, TriedNode, TryNode } from '../../protocol/nouns/node.ts'
 import type { NodeError } from '../../protocol/nouns/node-error.ts'
 import { formatTime } from '../../protocol/time.ts'
-import { nodeTypeOf } from '../../threads/nodes/types/index.ts'
+import { newEncoded } from '../../protocol/values/codec.ts'
+import { KIND } from '../../protocol/values/encoded.ts'
+import type { KeptState } from '../../threads/lane/kept-state.ts'
+import { isConnector, nodeTypeOf } from '../../threads/nodes/types/index.ts'
 import { type Latencies, measuredOf } from '../health/latencies.ts'
 import type { NodeHealth } from '../health/node-health.ts'
 import type { FrontMemory } from '../lanes/front-memory.ts'
 import type { Store } from '../store/front/client.ts'
+import { nextTurn } from '../watch/slices.ts'
+import type { NodeDraft } from './draft.ts'
 import type { LiveFlow } from './flow.ts'
 import type { LiveFlows } from './flows.ts'
 
@@ -25,6 +32,20 @@ export interface Nodes {
   acknowledge(node: string, by: string): Promise<void>
   /** What became of the occurrences of an inject node, newest first. */
   fires(node: string, page: Page): Promise<List<Fire>>
+  /** Runs its body once on the side. Rejects with `interrupted` when the client has left before that. */
+  try(node: string, request: TryNode, gone: AbortSignal | null): Promise<TriedNode>
+}
+
+/** Runs a body once, without anybody else hearing of it. */
+export interface TryPlaces {
+  run(request: {
+    flow: string
+    node: PlanNode
+    inputs: Record<string, unknown>
+    state: Record<string, unknown>
+    timeout_s: number
+    gone: AbortSignal | null
+  }): Promise<TriedNode>
 }
 
 export interface LiveNodesParts {
@@ -33,6 +54,8 @@ export interface LiveNodesParts {
   store: Store
   front: FrontMemory
   latencies: Latencies
+  tries: TryPlaces
+  masks: Masks
   announce(type: EventType, flow: string, more?: Record<string, unknown>): void
 }
 
@@ -95,6 +118,74 @@ export class LiveNodes implements Nodes {
   async fires(node: string, page: Page): Promise<List<Fire>> {
     this.#assertNode(node)
     return this.#parts.store.fires(node, page)
+  }
+
+  async try(name: string, request: TryNode, gone: AbortSignal | null): Promise<TriedNode> {
+    const { flows, tries, masks } = this.#parts
+    const flow = flows.find(this.#assertNode(name))!
+    const id = name.slice(flow.name.length + 1)
+    const { source, settings, timeout_s = limits.TRY_S } = request
+    const isDraft = source !== undefined || settings !== undefined
+    const present = flow.plan.nodes.find(node => node.id === id)!
+    const node = isDraft
+      ? await flows.draft(flow.name, id, { source, settings: settings as NodeDraft['settings'] })
+      : present
+    if (node.digest === null || isConnector(node.type))
+      throw new ServiceError('no_body', `${name} is of type "${node.type}", which runs no body of its own.`)
+    // Reading the request, checking its values and sending them to a thread take their time: each has a turn of its own.
+    await nextTurn()
+    const inputs = this.#inputs(flow, node, request.inputs ?? {})
+    await nextTurn()
+    const state = this.#stateOf(present)
+    return masks.deep(await tries.run({ flow: flow.name, node, inputs, state, timeout_s, gone }))
+  }
+
+  /** By port: what is given, else the newest value. */
+  #inputs(flow: LiveFlow, node: PlanNode, given: Record<string, unknown>): Record<string, unknown> {
+    const errors: ErrorPlace[] = []
+    for (const port of Object.keys(given))
+      if (errors.length < limits.ERROR_PLACES && !node.inputs.some(input => input.port === port))
+        errors.push({ loc: `body.inputs.${port}`, msg: `is not an input port of ${node.qualified}` })
+    const inputs: Record<string, unknown> = {}
+    for (const input of node.inputs) {
+      const { port } = input
+      const value = Object.hasOwn(given, port)
+        ? this.#given(input, given[port], errors)
+        : this.#newest(flow.plan.messages[input.message]!.index)
+      if (value === undefined) errors.push({ loc: `body.inputs.${port}`, msg: 'has no value yet; give one' })
+      else inputs[port] = value
+    }
+    if (errors.length > 0)
+      throw new ServiceError(
+        'bad_input',
+        `The inputs of ${node.qualified} cannot be used: ${errors[0]!.loc} ${errors[0]!.msg}.`,
+        {
+          errors,
+        },
+      )
+    return inputs
+  }
+
+  /** What JSON has is what its port would get. */
+  #given({ port, dtype }: PlanInputPort, value: unknown, errors: ErrorPlace[]): unknown {
+    const refusal = this.#parts.front.codec.encode(value, dtype, newEncoded())
+    if (refusal !== null) errors.push({ loc: `body.inputs.${port}`, msg: refusal.text })
+    return value
+  }
+
+  #newest(message: number): unknown {
+    const { codec, messages } = this.#parts.front
+    const read = { ...newEncoded(), version: 0, ts: 0 }
+    if (!messages.read(message, read) || read.kind === KIND.none) return undefined
+    return codec.decode(read.kind, read.number, read.bytes, 0, read.length)
+  }
+
+  /** A copy of what the node keeps. */
+  #stateOf({ index, change_key }: PlanNode): Record<string, unknown> {
+    const kept = this.#parts.front.states.readShared(index)
+    if (kept === null) return {}
+    const { k, s } = this.#parts.front.codec.decodePlain(kept.encoded) as KeptState
+    return k === change_key ? s : {}
   }
 
   /** Receivers of the event drop the marker without asking again. */

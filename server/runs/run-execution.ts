@@ -3,7 +3,7 @@ import type { Ingress } from '../../core/cascade/host.ts'
 import type { Mailbox } from '../../core/cascade/mailbox.ts'
 import { newItem } from '../../core/cascade/queue/item.ts'
 import type { Execution, Failure } from '../../core/cascade/seat.ts'
-import { askedBy, type FlavorLookUp } from '../../core/flow/resources.ts'
+import { askedBy, type FlavorLookUp, NO_AMOUNTS } from '../../core/flow/resources.ts'
 import type { Masks } from '../../core/masks/table.ts'
 import type { Sha256 } from '../../core/runs/fingerprint.ts'
 import type { Steps } from '../../core/steps.ts'
@@ -78,8 +78,6 @@ const NO_INGRESS: Ingress = { take: () => false, takeJoined: () => false }
 const TURN_MS = 2
 /** A body with this many unprocessed emissions is blocked when it awaits them (`threads/calls/call.ts`). */
 const STILL_EMISSIONS = 64
-/** The amounts of a node that only names a device. */
-const NO_AMOUNTS: ResourceAmounts = { cpus: null, gpus: null, ram_mb: null, flavor: null }
 
 /**
  * A batch run: one cascade of the wave engine on the front thread, without the live message table. Every body is dispatched. Its

@@ -405,6 +405,11 @@ export class EngineDouble implements Engine {
       this.#nodeExists(node)
       return { items: [], count: 0 }
     },
+    try: async (node, { inputs = {} }) => {
+      this.#nodeExists(node)
+      const nothing = { emissions: [], emitted: 0, log: [], log_dropped: 0, metrics: {}, report: null, left_out: [] }
+      return { inputs, outputs: null, ...nothing, state: {}, duration_s: 0, error: null }
+    },
     acknowledge: async node => {
       this.#nodeExists(node)
       for (const error of this.#nodeErrors.get(node) ?? []) error.acknowledged = true

@@ -18,6 +18,11 @@ export const BODIES: Readonly<Record<string, unknown>> = {
   saveFlow: { document: { inputs: [{ message: 'raw', dtype: 'float' }], nodes: [] }, message: 'Begin with an input' },
   renameFlow: { to: 'boiler_2' },
   restoreFlow: { commit: '3f2a9c1b' },
+  tryFlowNode: {
+    inputs: { raw: 812 },
+    source: 'export default ({ raw }) => ({ temperature: raw / 100 })',
+    timeout_s: 5,
+  },
   publishMessages: [
     { name: 'boiler.raw', value: 812 },
     { name: 'boiler.raw', value: 815 },

@@ -98,6 +98,10 @@ const DRIVES: Record<string, Drive> = {
   'GET /flows/{name}/history/{commit}': { not: 'driven with the commits of the largest documents, below' },
   'POST /flows/{name}/restore': { paths: ['/flows/wide/restore'], bodies: ['$'] },
   'GET /flows/{name}/nodes/{id}/source': { paths: ['/flows/wide/nodes/pass/source'] },
+  'POST /flows/{name}/nodes/{id}/try': {
+    paths: ['/flows/wide/nodes/pass/try'],
+    bodies: ['{"inputs":{"x":$}}', '{"settings":$}'],
+  },
   'GET /messages': { paths: ['/messages?limit=1000'] },
   'POST /messages/': {
     paths: ['/messages/'],
