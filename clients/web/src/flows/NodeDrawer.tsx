@@ -9,6 +9,7 @@ import { Loading } from '../parts/Loading.tsx'
 import { NodeErrors } from './NodeErrors.tsx'
 import { NodeLive } from './NodeLive.tsx'
 import { NodeSettings } from './NodeSettings.tsx'
+import { TryBody } from './TryBody.tsx'
 
 const CodeEditor = lazy(() => import('../canvas/CodeEditor.tsx'))
 const CTX = ['settings', 'state', 'emit', 'log', 'metric', 'artifact', 'read', 'secret', 'signal'].map(
@@ -20,7 +21,6 @@ interface NodeDrawerProps {
   readonly node: FlowNode
   /** Its flow is defined in code: bodies are read-only here. */
   readonly isGenerated: boolean
-  readonly mistake?: Mistake | null
   onChange(change: Partial<FlowNode>): void
   onSave(): void
   onClose(): void
@@ -29,10 +29,12 @@ interface NodeDrawerProps {
 type Tab = 'Body' | 'Settings' | 'Live' | 'Errors'
 
 /** One node beside the canvas. */
-export function NodeDrawer({ flow, node, isGenerated, mistake = null, onChange, onSave, onClose }: NodeDrawerProps) {
+export function NodeDrawer({ flow, node, isGenerated, onChange, onSave, onClose }: NodeDrawerProps) {
   const isCode = node.type === 'code'
   const mayCode = useMay('code')
   const [tab, setTab] = useState<Tab>(isCode ? 'Body' : 'Settings')
+  const [mistake, setMistake] = useState<Mistake | null>(null)
+  const [given, setGiven] = useState<Readonly<Record<string, unknown>> | null>(null)
   const tabs: Tab[] = [...(isCode ? (['Body'] as const) : []), 'Settings', 'Live', 'Errors']
   const words = [
     ...(node.ports.inputs ?? []).map(({ name }) => name),
@@ -78,17 +80,33 @@ export function NodeDrawer({ flow, node, isGenerated, mistake = null, onChange, 
               words={words}
               mistake={mistake}
               label={`Body of ${node.id}`}
-              onChange={source => onChange({ source })}
+              onChange={source => {
+                setMistake(null)
+                onChange({ source })
+              }}
               onSave={onSave}
             />
           </Suspense>
+          {node.language !== 'python' && <TryBody flow={flow} node={node} given={given} onMistake={setMistake} />}
         </>
       )}
       {tab === 'Settings' && (
         <NodeSettings key={node.id} node={node} isReadOnly={isGenerated || !mayCode} onChange={onChange} />
       )}
       {tab === 'Live' && <NodeLive flow={flow} node={node} />}
-      {tab === 'Errors' && <NodeErrors name={`${flow}.${node.id}`} />}
+      {tab === 'Errors' && (
+        <NodeErrors
+          name={`${flow}.${node.id}`}
+          onTry={
+            isCode
+              ? inputs => {
+                  setGiven(inputs)
+                  setTab('Body')
+                }
+              : null
+          }
+        />
+      )}
     </aside>
   )
 }

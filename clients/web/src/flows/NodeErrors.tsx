@@ -6,8 +6,14 @@ import { Button } from '../parts/Button.tsx'
 import { Problem } from '../parts/Problem.tsx'
 import { Scroll } from '../parts/Scroll.tsx'
 
+interface NodeErrorsProps {
+  readonly name: string
+  /** The body is tried again with these inputs; null where nothing can be tried. */
+  readonly onTry: ((inputs: Readonly<Record<string, unknown>>) => void) | null
+}
+
 /** The last failed executions with their inputs. */
-export function NodeErrors({ name }: { name: string }) {
+export function NodeErrors({ name, onTry }: NodeErrorsProps) {
   const mayPublish = useMay('publish')
   const queries = useQueryClient()
   const { data, error } = useQuery({ queryKey: ['node errors', name], queryFn: () => client.nodes.errors(name) })
@@ -35,6 +41,9 @@ export function NodeErrors({ name }: { name: string }) {
               </p>
               {stack != null && <pre className="well">{stack}</pre>}
               <pre className="well">{JSON.stringify(inputs, null, 1)?.slice(0, 20_000) ?? 'too large to keep'}</pre>
+              {onTry !== null && isRecord(inputs) && (
+                <Button onClick={() => onTry(inputs)}>Try again with this input</Button>
+              )}
             </div>
           </section>
         ))}
@@ -42,3 +51,6 @@ export function NodeErrors({ name }: { name: string }) {
     </Scroll>
   )
 }
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
