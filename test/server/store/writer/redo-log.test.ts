@@ -100,7 +100,7 @@ test('a record of another format is not taken for one of ours', t => {
   bytes.writeUInt32LE(99, 8)
   bytes.writeUInt32LE(crc32(bytes.subarray(8, 20 + 3)), 4)
   writeFileSync(redoFile(data_dir), bytes)
-  assert.throws(() => readRedo(data_dir), /another version/)
+  assert.throws(() => readRedo(data_dir), /another release/)
 })
 
 test(`a store that is killed between two commits starts again with every write of a run that it answered (seed ${seed})`, t => {
