@@ -146,7 +146,8 @@ function bytesIn(value: unknown): number {
   if (typeof value === 'string') return value.length + 2
   if (typeof value !== 'object' || value === null) return 4
   let bytes = 2
-  if (Array.isArray(value)) for (const item of value) bytes += bytesIn(item)
+  // Long lists are of numbers: no call for each.
+  if (Array.isArray(value)) for (const item of value) bytes += typeof item === 'number' ? 4 : bytesIn(item)
   else for (const key in value) bytes += key.length + 3 + bytesIn((value as Record<string, unknown>)[key])
   return bytes
 }
@@ -155,7 +156,7 @@ function bytesIn(value: unknown): number {
 export function artifactsIn(value: unknown, found: string[] = []): string[] {
   if (typeof value !== 'object' || value === null) return found
   if (Array.isArray(value)) {
-    for (const item of value) artifactsIn(item, found)
+    for (const item of value) if (typeof item === 'object') artifactsIn(item, found)
     return found
   }
   const { digest, media_type } = value as Record<string, unknown>
